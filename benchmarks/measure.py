@@ -1,0 +1,141 @@
+"""Interleaved medians: all sides of a comparison run in turns, in one process.
+
+A machine's speed drifts by more than what is to be measured, so a figure means something only
+beside another one from the same minute. In each round every side runs a number of steps; the time
+of a side is the median over the rounds, and what is judged is the ratio to its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from daskvars import backend
+
+MAX_BLAS_THREADS = 2
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison.
+
+    Attributes:
+      step: what is timed; its result is dropped.
+      blas_threads: threads that BLAS may use meanwhile, None for whatever is set.
+    """
+
+    step: Callable[[], Any]
+    blas_threads: int | None = None
+
+
+def numpy_sides(step: Callable[[], Any]) -> dict[str, Side]:
+    """Return the hand-written step with each number of BLAS threads it may choose."""
+    return {
+        f"NumPy ({count} BLAS thread{'s' if count > 1 else ''})": Side(step, count)
+        for count in range(1, MAX_BLAS_THREADS + 1)
+    }
+
+
+def interleaved(sides: Mapping[str, Side], rounds: int, steps: int) -> dict[str, float]:
+    """Return the median seconds per step of each side.
+
+    Args:
+      sides: name -> side.
+      rounds: how often each side gets its turn.
+      steps: timed steps in a turn; one more, before them, is not timed.
+    """
+    backend.keep_freed_memory()
+    controller = ThreadpoolController()
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            count = side.blas_threads
+            limit = controller.limit(limits=count, user_api="blas") if count else nullcontext()
+            with limit:
+                times[name].append(seconds(side.step, steps))
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def seconds(step: Callable[[], Any], steps: int) -> float:
+    """Return the seconds that one step takes on average, after one that is not timed."""
+    step()
+    gc.collect()
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    return (time.perf_counter() - start) / steps
+
+
+def spelled(value_s: float) -> str:
+    """Return a time with three digits and its unit.
+
+    >>> spelled(0.000215)
+    '215 us'
+    """
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value_s >= scale:
+            break
+    return f"{value_s / scale:.3g} {unit}" if value_s < 999.5 * scale else f"{value_s / scale:.0f} {unit}"
+
+
+class Report:
+    """Prints one line per figure and remembers whether all are within their limits."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ok = True
+
+    def against_baseline(self, times: Mapping[str, float], limit: float, what: str = "step") -> None:
+        """Judge the first side by the fastest of the others."""
+        (ours, own_s), *others = times.items()
+        best, best_s = min(others, key=lambda item: item[1])
+        for other, other_s in others:
+            if other != best:
+                self.note(f"{other} {spelled(other_s)}/{what}")
+        ratio = own_s / best_s
+        self._judge(
+            f"{ours} {spelled(own_s)}/{what}, {best} {spelled(best_s)}/{what}", ratio, limit
+        )
+
+    def against_limit(self, what: str, value_s: float, limit_s: float) -> None:
+        """Judge a time by the longest that it may take."""
+        text = f"{what} {spelled(value_s)}, limit {spelled(limit_s)}"
+        self._judge(text, value_s / limit_s, 1.0)
+
+    def linear(self, what: str, per_item_s: Mapping[int, float], limit: float) -> None:
+        """Judge whether the cost of an item stays what it is when there are more of them."""
+        (few, first_s), *_, (many, last_s) = per_item_s.items()
+        text = f"{what} at {few:,} {spelled(first_s)}, at {many:,} {spelled(last_s)}"
+        self._judge(text, last_s / first_s, limit)
+
+    def note(self, text: str) -> None:
+        """Print a figure that has no limit."""
+        print(f"{self.name}: {text}", flush=True)
+
+    def _judge(self, text: str, ratio: float, limit: float) -> None:
+        ok = ratio <= limit
+        self.ok = self.ok and ok
+        self.note(f"{text}, ratio {ratio:.2f} (limit {limit:.2f}) {'ok' if ok else 'OVER'}")
+
+    @property
+    def status(self) -> int:
+        """The exit status: 1 if any figure is over its limit."""
+        return 0 if self.ok else 1
+
+
+def options(doc: str, arguments: Sequence[str] | None, rounds: int) -> argparse.Namespace:
+    """Return the command line of a benchmark: `quick` and `rounds`."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
+    parser.add_argument("--rounds", type=int, default=None, help=f"turns of each side ({rounds})")
+    found = parser.parse_args(arguments)
+    found.rounds = found.rounds or (2 if found.quick else rounds)
+    return found

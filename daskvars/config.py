@@ -1,0 +1,152 @@
+"""Every knob of the engine, with its default and the reason for it.
+
+The configuration is one value for the whole process, because worker threads must see what the
+program set. `set(...)` changes it at once; used in a `with` block it also puts the old values back.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from types import TracebackType
+from typing import Any
+
+from daskvars.errors import did_you_mean
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The knobs; each comment says why the default is what it is.
+
+    >>> Config(batch_parts=4).batch_parts
+    4
+    """
+
+    # How many parts a NumPy feed is split into along the batch. None decides per program: splitting
+    # pays only when the parts are worth their tasks.
+    batch_parts: int | None = None
+    # Work per step from which splitting pays: 1 GFLOP is tens of ms on a core, a task about one.
+    batch_parts_min_flops: float = 1e9
+    # Threads that run tasks in this process. None is every CPU this process may use, which in a
+    # container is fewer than the machine has.
+    num_threads: int | None = None
+    # Most bytes of a block of chunks="auto": Dask's own default, and one stored object's size.
+    chunk_bytes: int = 128 * MIB
+    # Larger constants travel to workers by reference, so that a step's graph stays small.
+    inline_constant_bytes: int = 64 * KIB
+    # Elements per tile of a fused elementwise region: a few float32 tiles stay in a core's cache.
+    tile_elements: int = 32_768
+    # Arrays below this are not tiled: the loop would cost more than the cache saves.
+    tile_min_elements: int = 131_072
+    # Recorded eager operations before they run unasked: bounds the memory that a record holds.
+    eager_limit: int = 2_000
+    # Step plans kept: a program has few fetches, a loop over batch sizes has some more.
+    plan_cache_size: int = 256
+    # Traces of one function before a warning: more means that Python values vary as arguments.
+    retrace_warning: int = 8
+    # Seconds between seals on a cluster: the most work a lost worker makes Dask repeat.
+    seal_every_s: float = 10.0
+    # Cluster runs in flight: hides the client's latency without queueing many steps' values.
+    max_in_flight: int = 16
+    # Feeds larger than this are scattered to the workers before the step is sent.
+    feed_scatter_bytes: int = 1 * MIB
+    # Directory for private snapshots. None makes a temporary one.
+    scratch: str | None = None
+    # Whether freed array memory is kept for the next step: returning it costs page faults.
+    keep_freed_memory: bool = True
+    # Operations added after the first run before a warning: a loop that builds the graph anew.
+    graph_growth_warning: int = 5_000
+
+    def __post_init__(self) -> None:
+        for name, wanted in KNOBS.items():
+            value = getattr(self, name)
+            if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+                expected = " or ".join("None" if t is type(None) else t.__name__ for t in wanted)
+                raise TypeError(f"Config {name} must be {expected}, found {value!r}.")
+            if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
+                raise ValueError(f"Config {name} must be positive, found {value!r}.")
+
+
+def _accepted(field: dataclasses.Field) -> tuple[type, ...]:
+    if field.default is None:
+        return (str if field.type.startswith("str") else int, type(None))
+    return (float, int) if isinstance(field.default, float) else (type(field.default),)
+
+
+KNOBS = {field.name: _accepted(field) for field in dataclasses.fields(Config)}
+
+_lock = threading.Lock()
+_current = Config()
+
+
+def get() -> Config:
+    """The configuration now.
+
+    Returns:
+        An immutable value: read it once where several knobs must agree.
+
+    >>> get().plan_cache_size
+    256
+    """
+    return _current
+
+
+class set:
+    """Change knobs at once; as a context manager, put the old values back at its end.
+
+    Args:
+        overrides: knob names and their new values.
+
+    Raises:
+        TypeError: there is no such knob, or its value has another type.
+        ValueError: the value is not positive.
+
+    >>> with set(batch_parts=2):
+    ...     get().batch_parts
+    2
+    >>> set(scrach="/data")
+    Traceback (most recent call last):
+    TypeError: There is no config knob 'scrach' (did you mean 'scratch'?).
+    """
+
+    def __init__(self, **overrides: Any) -> None:
+        for name in overrides:
+            if name not in KNOBS:
+                raise TypeError(f"There is no config knob {name!r}{did_you_mean(name, KNOBS)}.")
+        self._previous = _replace(overrides)
+
+    def __enter__(self) -> Config:
+        return get()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _replace(self._previous)
+
+
+def _replace(overrides: dict[str, Any]) -> dict[str, Any]:
+    """Install new values and give back those they replace."""
+    global _current
+    with _lock:
+        previous = {name: getattr(_current, name) for name in overrides}
+        _current = dataclasses.replace(_current, **overrides)
+    return previous
+
+
+def thread_count() -> int:
+    """How many threads run tasks in this process: `num_threads`, or the CPUs it may use.
+
+    >>> thread_count() >= 1
+    True
+    """
+    chosen = get().num_threads
+    if chosen is not None:
+        return chosen
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

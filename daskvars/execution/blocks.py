@@ -1,0 +1,68 @@
+"""Blocks in and out of tasks: what a task takes from the tasks before it, and whole arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from daskvars import chunk_grid
+from daskvars.kernels.tasks import Cut, Take
+from daskvars.lowering.plan import Piece, Region, Value
+
+
+def recipe(
+    region: Region,
+    block: Any,
+    reference: Callable[[Piece], tuple[Any, int | None]],
+    dependencies: list[Any],
+) -> list[Any]:
+    """Return how the inputs of one block are had, appending what it depends on.
+
+    Args:
+      region: the region.
+      block: the block's index.
+      reference: gives for a piece its Dask key, or a Literal, and its position in that bundle.
+      dependencies: where references are appended; the recipe holds positions in it.
+    """
+    positions: dict[Any, int] = {}
+
+    def take(piece: Piece) -> Take:
+        bundle = (piece.origin.region, piece.block) if piece.origin.region >= 0 else piece
+        found, position = reference(piece)
+        if bundle not in positions:
+            positions[bundle] = len(dependencies)
+            dependencies.append(found)
+        return Take(positions[bundle], position)
+
+    steps: list[Any] = []
+    for source in region.sources:
+        taken = source.take(block)
+        if isinstance(taken, Piece):
+            steps.append(take(taken))
+        elif isinstance(taken, list):
+            steps.append([take(piece) for piece in taken])
+        elif isinstance(taken, Cut):
+            steps.append(Cut(taken.shape, tuple((take(p), s, t) for p, s, t in taken.parts)))
+        else:
+            steps.append(taken)
+    return steps
+
+
+def whole(value: Value, fetch: Callable[[Piece], Any]) -> Any:
+    """Return a value's blocks as one array."""
+    if value.layout is None:
+        return fetch(value.piece(value.indices()[0]))
+    result = None
+    for index in value.indices():
+        block = fetch(value.piece(index))
+        if result is None:
+            result = numpy.empty(value.spec.shape, block.dtype)
+        result[chunk_grid.block_slices(value.layout, index)] = block
+    return result
+
+
+def owned(value: Any) -> Any:
+    """Return a copy of an array that somebody else holds; immutable scalars as they are."""
+    return value.copy() if isinstance(value, numpy.ndarray) else value

@@ -1,0 +1,382 @@
+"""Eager code: operations are recorded as they are called, and run when a value is looked at.
+
+Shapes and dtypes are inferred at the call, so mistakes raise there. The record goes through the
+same passes as a graph, and its plan is kept under its structure: a loop is compiled in its first
+turn. A read sees every assignment before it, so only the clock can tell recording from running.
+
+When the record runs, every tensor that something outside the record still refers to gets its
+value (found by counting references), and drops its history unless a tape holds it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import numpy
+
+from daskvars import config
+from daskvars.dtypes import DType
+from daskvars.execution.engine import Engine, Program, random_key
+from daskvars.graph import nest
+from daskvars.graph.graph import Graph
+from daskvars.graph.interpreter import register_eager
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation, user_line
+from daskvars.graph.patterns import Effect, Opaque
+from daskvars.graph.tensor import Tensor
+from daskvars.gradients import gradients
+from daskvars.ops.constant import CONST
+
+
+class EagerTensor(Tensor):
+    """A tensor of the eager program: it has a value, computed when it is first looked at."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, op: Operation, index: int, spec: Spec) -> None:
+        super().__init__(op, index, spec)
+        self.value: Any = None
+
+    def numpy(self) -> Any:
+        """Return the value: a NumPy array, or a NumPy scalar for rank 0; a copy of its own."""
+        value = computed(self)
+        return value.copy() if isinstance(value, numpy.ndarray) else value
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Return the value, as `numpy`."""
+        return self.numpy()
+
+    @property
+    def name(self) -> str:
+        """The name of the operation; names of eager tensors are not unique."""
+        return f"{self.op.name}:{self.index}"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
+        return numpy.array(computed(self), dtype=dtype)
+
+    def __bool__(self) -> bool:
+        return bool(computed(self))
+
+    def __int__(self) -> int:
+        return int(computed(self))
+
+    def __float__(self) -> float:
+        return float(computed(self))
+
+    def __index__(self) -> int:
+        return int(computed(self).__index__())
+
+    def __len__(self) -> int:
+        shape = self.spec.shape
+        if shape is None or (shape and shape[0] is None):
+            shape = numpy.shape(computed(self))
+        if not shape:
+            raise TypeError("a scalar tensor has no length")
+        return shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __format__(self, spec: str) -> str:
+        return format(computed(self), spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        return f"{computed(self)}"
+
+    def __repr__(self) -> str:
+        value = numpy.array2string(numpy.asarray(computed(self)), separator=", ")
+        return f"<tensor shape={self.shape} dtype={self.dtype.name} numpy={value}>"
+
+
+def computed(tensor: EagerTensor) -> Any:
+    """Return the value itself, which must not be written into."""
+    if tensor.value is None:
+        PROGRAM.compute([tensor])
+    return tensor.value
+
+
+class EagerProgram(Graph):
+    """The recorder: operations that have not run yet, in order."""
+
+    tensor_class = EagerTensor
+    is_eager = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engine = Engine()
+        self.tapes: weakref.WeakSet[GradientTape] = weakref.WeakSet()
+        self._pending: list[Operation] = []
+        self._count = 0
+        self.num_variables = 0
+
+    @property
+    def graph(self) -> None:
+        """What eager tensors call their graph: there is none."""
+        return None
+
+    @property
+    def version(self) -> int:
+        """How many operations were recorded since the program began."""
+        return self._count
+
+    def op_name(self, name: str | None, default: str) -> str:
+        """Return a name under the current scope; names of eager operations are not unique."""
+        if name and name[-1] == "/":
+            return name[:-1]
+        name = name or default
+        return f"{self._name_scope}/{name}" if self._name_scope else name
+
+    def claim(self, name: str, mark_as_used: bool = True) -> str:
+        """Return the name as it is."""
+        return name
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """Return `name` under the current scope, unique among the names asked for so."""
+        if self._name_scope:
+            name = f"{self._name_scope}/{name}"
+        return super().claim(name, mark_as_used)
+
+    def create(
+        self, opdef: OpDef, inputs: tuple[Tensor, ...], attrs: dict[str, Any],
+        specs: Spec | tuple[Spec, ...], name: str,
+    ) -> Operation:  # fmt: skip
+        """Record an operation."""
+        self._count += 1
+        op = Operation(
+            None, opdef, name, inputs, attrs, specs, id=self._count, tensor_class=EagerTensor,
+            created_at=user_line(),
+        )  # fmt: skip
+        if self._devices:
+            self._place(op)
+        if not inputs and "value" in attrs:
+            op.outputs[0].value = attrs["value"]
+            return op
+        if op.outputs and op.outputs[0].spec.dtype.is_ref:
+            self.num_variables += 1
+            return op  # a variable's handle
+        self._pending.append(op)
+        for tape in self.tapes:
+            tape.watch_operation(op)
+        if len(self._pending) >= config.get().eager_limit:
+            self.sync()
+        return op
+
+    def constant(self, value: Any, dtype: DType) -> EagerTensor:
+        """Return a tensor of a value that is there."""
+        op = Operation(
+            None, CONST, "result", (), {}, Spec(dtype, numpy.shape(value)), id=0,
+            tensor_class=EagerTensor,
+        )  # fmt: skip
+        op.outputs[0].value = value
+        return op.outputs[0]
+
+    def sync(self) -> None:
+        """Run everything recorded."""
+        self.compute(())
+
+    def compute(self, wanted: Sequence[EagerTensor]) -> None:
+        """Run what is recorded, so that `wanted` and all tensors still in use have values."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            if any(t.value is None for t in wanted):
+                raise RuntimeError(
+                    f"{wanted[0].name} cannot be computed: the run that was to compute it failed"
+                )
+            return
+        fetches = [t for t in _in_use(pending) if t.value is None]
+        fetches += [t for t in wanted if not any(t is f for f in fetches)]
+        effects = [op for op in pending if has_effect(op)]
+        record = _Record(pending, fetches, effects)
+        program = Program(
+            self.engine, record.signature, fetches, effects, record.leaves, True,
+            record.numbers.__getitem__, record.key_of,
+        )  # fmt: skip
+        results = program([leaf.value for leaf in record.leaves])
+        for tensor, value in zip(fetches, results, strict=True):
+            tensor.value = value
+        held = {id(op) for tape in self.tapes for op in tape.operations}
+        for op in pending:
+            if id(op) not in held:
+                op.inputs = ()
+
+
+def has_effect(op: Operation) -> bool:
+    """Return whether an operation runs even where nobody needs its result."""
+    pattern = op.opdef.pattern
+    if isinstance(pattern, Effect):
+        return pattern.writes
+    return isinstance(pattern, Opaque) and not pattern.pure
+
+
+def _in_use(pending: list[Operation]) -> list[EagerTensor]:
+    """Return the tensors that something besides the recorded operations refers to."""
+    inside = Counter(id(t) for op in pending for t in op.inputs)
+    # Referred to by its operation's outputs, by the loop variable and by the call's argument.
+    return [
+        tensor for op in pending for tensor in op.outputs
+        if sys.getrefcount(tensor) > 3 + inside[id(tensor)]
+    ]  # fmt: skip
+
+
+class _Record:
+    """A piece of the eager program in a form that equals that of the same piece run before."""
+
+    def __init__(
+        self, pending: list[Operation], fetches: list[EagerTensor], effects: list[Operation]
+    ) -> None:
+        self.leaves: list[EagerTensor] = []
+        self._leaf_numbers: dict[Tensor, int] = {}
+        self.pending = pending
+        self.numbers = numbers = {op: i for i, op in enumerate(pending)}
+        parts: list[Hashable] = []
+        for op in pending:
+            inputs = tuple([self._input(t, numbers) for t in op.inputs])
+            attrs = tuple([(k, _frozen(v)) for k, v in op.attrs.items() if k != "_seed"])
+            parts.append((op.opdef, op.name, op.device, inputs, attrs))
+        found = tuple([(numbers[t.op], t.index) for t in fetches])
+        leaves = tuple([t.spec.dtype for t in self.leaves])
+        self.signature = ("eager", tuple(parts), leaves, found)
+
+    def _input(self, tensor: Tensor, numbers: dict[Operation, int]) -> Hashable:
+        number = numbers.get(tensor.op)
+        if number is not None:
+            return number, tensor.index
+        if tensor.spec.dtype.is_ref:
+            return "variable", tensor.op
+        if tensor not in self._leaf_numbers:
+            if tensor.value is None:
+                raise RuntimeError(
+                    f"{tensor.name} has no value: the run that was to compute it failed"
+                )
+            self._leaf_numbers[tensor] = len(self.leaves)
+            self.leaves.append(tensor)
+        return "leaf", self._leaf_numbers[tensor]
+
+    def key_of(self, number: int) -> tuple[int, int]:
+        """Return the random key of an operation; each is run once."""
+        return random_key(self.pending[number], 0, _ENTROPY)
+
+
+def _frozen(value: Any) -> Hashable:
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+class GradientTape:
+    """Remembers operations, to differentiate what they computed.
+
+    Args:
+      persistent: `gradient` may be called more than once.
+      watch_accessed_variables: accepted; variables are always watched.
+
+    >>> import daskvars as dv
+    >>> x = dv.constant(3.0)
+    >>> with dv.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> float(tape.gradient(y, x))
+    6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self.operations: list[Operation] = []
+        self._persistent = persistent
+        self._used = False
+        self._recording = False
+
+    def __enter__(self) -> GradientTape:
+        self._recording = True
+        PROGRAM.tapes.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._recording = False
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether operations are kept now."""
+        return self._recording
+
+    def watch(self, tensor: Any) -> None:
+        """Accepted: the record of operations covers every tensor."""
+
+    def watch_operation(self, op: Operation) -> None:
+        """Keep the history of `op`."""
+        if self._recording:
+            self.operations.append(op)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Leave out what is computed in the block."""
+        self._recording = False
+        try:
+            yield
+        finally:
+            self._recording = True
+
+    def reset(self) -> None:
+        """Forget everything recorded."""
+        self.operations = []
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: str = "none",
+    ) -> Any:  # fmt: skip
+        """Return the gradient of `target` with respect to each of `sources`, in their nesting.
+
+        Args:
+          target: tensor or list of tensors computed while the tape was on.
+          sources: tensors and variables, nested.
+          output_gradients: gradients of `target` to begin with; ones by default.
+          unconnected_gradients: "none" gives None where `target` does not depend on a source,
+            "zero" gives zeros.
+
+        Raises:
+          RuntimeError: a tape that is not persistent is used twice.
+        """
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                "a non-persistent GradientTape can only be used to compute one set of gradients; "
+                "make it with persistent=True"
+            )
+        self._used = True
+        flat = nest.flatten(sources)
+        ys = nest.flatten(target)
+        seeds = None if output_gradients is None else nest.flatten(output_gradients)
+        found = gradients(ys, flat, seeds, unconnected_gradients=unconnected_gradients)
+        if not self._persistent and not self._recording:
+            self.reset()
+            PROGRAM.tapes.discard(self)
+        return nest.pack(sources, found)
+
+
+def sync() -> None:
+    """Run every eager operation that was recorded so far."""
+    PROGRAM.sync()
+
+
+def evaluated(tensors: Iterable[Any]) -> list[Any]:
+    """Return the values of eager tensors, computed together."""
+    listed = list(tensors)
+    missing = [t for t in listed if t.value is None]
+    if missing:
+        PROGRAM.compute(missing)
+    return [t.value for t in listed]
+
+
+_ENTROPY = secrets.randbits(64)
+PROGRAM = EagerProgram()
+register_eager(PROGRAM)

@@ -1,0 +1,188 @@
+"""The engine: the variables of a session and the executor that runs plans on them.
+
+Sessions and eager code are its two callers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from daskvars.chunk_grid import Chunks
+from daskvars.dtypes import DType
+from daskvars.execution import events, feeds
+from daskvars.execution.local import LocalExecutor
+from daskvars.execution.plan_cache import PlanCache
+from daskvars.graph.opdef import Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.lowering import lower
+from daskvars.state.grids import layout_shape
+from daskvars.state.manifest import VariableRecord
+from daskvars.state.values import Values
+
+
+class Engine:
+    """Runs programs on one set of variables.
+
+    Attributes:
+      values: the variables' present values.
+      executor: what runs plans.
+      plans: plans by signature, bound to the executor.
+    """
+
+    def __init__(self, values: Values | None = None) -> None:
+        self.values = Values() if values is None else values
+        self.executor = LocalExecutor(self.values)
+        self.plans = PlanCache()
+        self._draws: dict[Any, int] = {}
+        self._entropy = secrets.randbits(64)
+
+    def program(
+        self,
+        signature: Hashable,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        fed: Sequence[Tensor],
+    ) -> Program:
+        """Return what runs these fetches of a graph again and again."""
+        return Program(self, signature, fetches, targets, fed)
+
+    def state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
+        """Return what lowering must know of a variable: spec, chunks, whether it has a value."""
+        attrs = handle.op.attrs
+        key, chunks, spec = attrs["key"], attrs["chunks"], handle.spec
+        spec = Spec(spec.dtype.base_dtype, spec.shape)
+        present = key in self.values
+        if present and (spec.shape is None or None in spec.shape):
+            spec = Spec(spec.dtype, layout_shape(self.values.record(key).chunks))
+        return spec, chunks, present
+
+    def save(self, keys: Mapping[str, str], where: str, global_step: int | None = None) -> None:
+        """Save variables as a checkpoint.
+
+        Args:
+          keys: the name that each is saved under -> its key.
+          where: path or URL of the checkpoint.
+          global_step: the step that is noted in it.
+        """
+        values = self.values
+        _, blocks = values.read(list(keys.values()))
+        self.executor.save({
+            name: (replace(values.record(key), key=name), found)
+            for (name, key), found in zip(keys.items(), blocks, strict=True)
+        }, where, global_step)  # fmt: skip
+
+    def restore(
+        self,
+        wanted: Mapping[str, tuple[DType, tuple[int, ...], Chunks]],
+        where: str,
+        names: Mapping[str, str],
+    ) -> None:
+        """Set variables from a checkpoint, all or none.
+
+        Args:
+          wanted: key -> dtype, shape and chunks of the variable.
+          where: path or URL of the checkpoint, or of any Zarr group.
+          names: key -> name in the checkpoint.
+        """
+        new = self.executor.restore(where, wanted, names)
+        records = {
+            key: VariableRecord(key, dtype.name, shape, chunks)
+            for key, (dtype, shape, chunks) in wanted.items()
+        }
+        with self.values.run_lock:
+            self.values.commit(new, self.values.version, records)
+
+    def close(self) -> None:
+        """End the executor's threads."""
+        self.executor.close()
+
+    def draw(self, op: Operation) -> tuple[int, int]:
+        """Return the random key of the next use of an operation of a graph."""
+        count = self._draws.get(op.name, 0)
+        self._draws[op.name] = count + 1
+        return random_key(op, count, self._entropy)
+
+
+def random_key(op: Operation, count: int, entropy: int) -> tuple[int, int]:
+    """Return the key of the `count`-th draw of a random op: two 64-bit numbers.
+
+    It depends on the graph's and the op's seed; with neither set, on `entropy`.
+    """
+    graph_seed, op_seed = op.attrs.get("_seed", (None, None))
+    if graph_seed is None and op_seed is None:
+        text = f"{entropy} {op.name} {op.id}"
+    else:
+        text = f"{graph_seed} {op_seed}"
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little"), count
+
+
+class Program:
+    """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
+
+    __slots__ = (
+        "_last", "_last_shapes", "engine", "fed", "fetches", "identify", "key_of", "sequential",
+        "signature", "targets",
+    )  # fmt: skip
+
+    def __init__(
+        self, engine: Engine, signature: Hashable, fetches: Sequence[Tensor],
+        targets: Sequence[Operation], fed: Sequence[Tensor], sequential: bool = False,
+        identify: Callable[[Operation], Any] = lambda op: op,
+        key_of: Callable[[Any], tuple[int, int]] | None = None,
+    ) -> None:  # fmt: skip
+        self.engine = engine
+        self.signature = signature
+        self.fetches = tuple(fetches)
+        self.targets = tuple(targets)
+        self.fed = tuple(fed)
+        self.sequential = sequential
+        self.identify = identify
+        self.key_of = key_of or engine.draw
+        self._last: Any = None
+        self._last_shapes: Any = None
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """Run on the values of the fed tensors (checked already) and return those fetched."""
+        engine = self.engine
+        shapes = feeds.signature(values) if values else ()
+        bound = self._last
+        if bound is None or shapes != self._last_shapes or bound.plan.presence:
+            bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
+            if bound is None:
+                bound = self._lowered(values)
+                engine.plans.put((self.signature, shapes), bound)
+            self._last, self._last_shapes = bound, shapes
+        if not events.subscribers:
+            return bound(values, self.key_of)
+        start = time.perf_counter()
+        results = bound(values, self.key_of)
+        duration = time.perf_counter() - start
+        events.publish(events.RunFinished(bound.plan, engine.values.version, duration))
+        return results
+
+    def plan(self, values: Sequence[Any]) -> Any:
+        """Return the plan for these fed values without running it."""
+        return self._lowered(values).plan
+
+    def _lowered(self, values: Sequence[Any]) -> Any:
+        start = time.perf_counter()
+        executor = self.engine.executor
+        plan = self._lower(values, 1)
+        parts = feeds.automatic_parts(executor.num_workers, plan.flops)
+        if parts > 1:
+            plan = self._lower(values, parts)
+        events.publish(events.PlanLowered(plan, time.perf_counter() - start))
+        return executor.bind(plan)
+
+    def _lower(self, values: Sequence[Any], parts: int) -> Any:
+        specs = feeds.feed_specs(self.fed, values, parts)
+        return lower(
+            self.fetches, self.targets, specs, self.engine.state_of, self.sequential, self.identify
+        )

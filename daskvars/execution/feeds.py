@@ -1,0 +1,133 @@
+"""Feeds: checked against their placeholders before anything runs, and split along the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import dask.array
+import numpy
+
+from daskvars import chunk_grid, config, shapes
+from daskvars.dtypes import to_numpy
+from daskvars.graph.graph import Graph
+from daskvars.graph.opdef import Spec
+from daskvars.graph.tensor import Tensor
+from daskvars.chunk_grid import Chunks
+
+
+def feed_tensor(graph: Graph, key: Any) -> Tensor:
+    """Return the tensor that a key of a feed_dict stands for.
+
+    Raises:
+      TypeError: the key is nothing of a graph, or is not feedable.
+      ValueError: it belongs to another graph.
+    """
+    try:
+        tensor = graph.as_graph_element(key, allow_operation=False)
+    except (KeyError, ValueError, TypeError) as error:
+        text = error.args[0] if error.args else error
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor.name} may not be fed.")
+    return tensor
+
+
+def feed_value(tensor: Tensor, value: Any) -> Any:
+    """Return `value` as an array of the tensor's dtype: NumPy's, or a dask array as it is.
+
+    Raises:
+      TypeError: it is a symbolic tensor, or does not have a value of that dtype.
+      ValueError: its shape does not fit.
+    """
+    spec = tensor.spec
+    if isinstance(value, Tensor):
+        if tensor.graph is not None and value.graph is tensor.graph or not hasattr(value, "numpy"):
+            raise TypeError(
+                f"The value of a feed cannot be a tensor. Feed {tensor.name!r} with an array, a "
+                f"list, a number or a dask array instead of {value!r}."
+            )
+        value = value.numpy()
+    if isinstance(value, dask.array.Array):
+        array = value if value.dtype == spec.dtype.np else value.astype(spec.dtype.np)
+    elif type(value) is numpy.ndarray and value.dtype == spec.dtype.base_dtype.np:
+        array = value
+    else:
+        try:
+            array = to_numpy(value, spec.dtype.base_dtype)
+        except (TypeError, ValueError) as error:
+            if not isinstance(value, numpy.ndarray | numpy.generic):
+                raise
+            try:  # arrays are cast as TensorFlow casts them
+                array = numpy.asarray(value).astype(spec.dtype.base_dtype.np)
+            except (TypeError, ValueError):
+                raise error from None
+    if spec.shape is not None and not _fits(spec.shape, array.shape):
+        raise ValueError(
+            f"Cannot feed value of shape {array.shape} for Tensor {tensor.name!r}, which has shape "
+            f"{shapes.TensorShape(spec.shape)}"
+        )
+    return array
+
+
+def _fits(wanted: tuple[int | None, ...], found: tuple[int, ...]) -> bool:
+    return len(wanted) == len(found) and all(
+        w is None or w == f for w, f in zip(wanted, found, strict=True)
+    )
+
+
+def layouts(
+    tensors: Sequence[Tensor], values: Sequence[Any], parts: int
+) -> list[Chunks | None]:
+    """Return the chunks of each feed: a dask array's own, and NumPy feeds cut along the batch.
+
+    The batch is the first dimension of the first fed array whose placeholder leaves it open (or,
+    where none does, of the first fed array); all arrays that long are cut with it.
+    """
+    batch = _batch_size(tensors, values) if parts > 1 else 0
+    found: list[Chunks | None] = []
+    for value in values:
+        if isinstance(value, dask.array.Array):
+            found.append(value.chunks if value.npartitions > 1 else None)
+        elif batch >= parts and value.ndim and value.shape[0] == batch:
+            rest = tuple((n,) for n in value.shape[1:])
+            found.append((chunk_grid.split_evenly(batch, parts), *rest))
+        else:
+            found.append(None)
+    return found
+
+
+def _batch_size(tensors: Sequence[Tensor], values: Sequence[Any]) -> int:
+    arrays = [(t, v) for t, v in zip(tensors, values, strict=True)
+              if isinstance(v, numpy.ndarray) and v.ndim]  # fmt: skip
+    for tensor, value in arrays:
+        if tensor.spec.shape is None or tensor.spec.shape[0] is None:
+            return value.shape[0]
+    return arrays[0][1].shape[0] if arrays else 0
+
+
+def signature(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what a plan depends on of the fed arrays: their shapes and chunks."""
+    return tuple(
+        [value.shape if type(value) is numpy.ndarray else (value.shape, value.chunks) for value in values]
+    )
+
+
+def feed_specs(
+    tensors: Sequence[Tensor], values: Sequence[Any], parts: int
+) -> dict[Tensor, tuple[Spec, Chunks | None]]:
+    """Return dtype, shape and chunks of each feed, as `lower` takes them."""
+    return {
+        tensor: (Spec(tensor.spec.dtype, tuple(value.shape)), layout)
+        for tensor, value, layout in zip(
+            tensors, values, layouts(tensors, values, parts), strict=True
+        )
+    }
+
+
+def automatic_parts(workers: int, flops: float) -> int:
+    """Return into how many parts the batch of a step of so many flops is cut."""
+    wanted = config.get().batch_parts
+    if wanted is not None:
+        return wanted
+    return workers if flops >= config.get().batch_parts_min_flops else 1

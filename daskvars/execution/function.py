@@ -1,0 +1,213 @@
+"""`function`: a Python function compiled into one plan per input signature."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import dask.array
+import numpy
+
+from daskvars import config
+from daskvars.dtypes import as_dtype
+from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, has_effect
+from daskvars.execution.engine import Program
+from daskvars.execution.feeds import feed_value
+from daskvars.graph import nest, scopes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.graph import FuncGraph
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.branching import PARAMETER, copy_body, parameter
+
+
+class Function:
+    """A compiled function; made by `function`.
+
+    Attributes:
+      num_traces: how often the Python function was run to be traced.
+    """
+
+    def __init__(self, python_function: Callable[..., Any], name: str | None = None) -> None:
+        functools.update_wrapper(self, python_function)
+        self.python_function = python_function
+        self.name = name or getattr(python_function, "__name__", "function").strip("<>")
+        self.num_traces = 0
+        self._traces: dict[Hashable, _Trace] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        builder = scopes.current_builder()
+        if builder is not None and not builder.is_eager:
+            return self.python_function(*args, **kwargs)  # part of the graph being built
+        trace, tensors = self._trace(args, kwargs)
+        if any(tape.is_recording for tape in PROGRAM.tapes):
+            return trace.inline(tensors)
+        return trace.run(tensors)
+
+    def _trace(self, args: Any, kwargs: Any) -> tuple[_Trace, list[Any]]:
+        tensors: list[Any] = []
+        if not args and not kwargs:
+            key: Hashable = ()
+        else:
+            key = tuple([_part(item, tensors) for item in _flat(args, kwargs)])
+            key = (key, len(args), tuple(sorted(kwargs)))
+        trace = self._traces.get(key)
+        if trace is None:
+            trace = self._traces[key] = self._new_trace(args, kwargs)
+        return trace, tensors
+
+    def _new_trace(self, args: Any, kwargs: Any) -> _Trace:
+        first = self.num_traces == 0
+        before = PROGRAM.num_variables
+        self.num_traces += 1
+        if self.num_traces == config.get().retrace_warning + 1:
+            warnings.warn(
+                f"function {self.name!r} was traced {self.num_traces} times: each new Python value or "
+                "array shape among its arguments is a new signature. Pass numbers that change as "
+                "arrays or tensors, and batches in one shape.",
+                stacklevel=4,
+            )
+        trace = _Trace(self, args, kwargs)
+        if not first and PROGRAM.num_variables != before:
+            raise ValueError(
+                f"function {self.name!r} made variables when it was traced again. Make variables "
+                "once: outside the function, or only on its first call."
+            )
+        return trace
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """Return how a call would run: tasks, regions, devices, bytes. Nothing is run."""
+        trace, tensors = self._trace(args, kwargs)
+        return trace.program.plan(trace.values(tensors)).explain()
+
+    def plan(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the plan of a call: a frozen object that answers questions. Nothing is run."""
+        trace, tensors = self._trace(args, kwargs)
+        return trace.program.plan(trace.values(tensors))
+
+
+class _Trace:
+    """One signature of a function: its graph and the program that runs it."""
+
+    def __init__(self, owner: Function, args: Any, kwargs: Any) -> None:
+        graph = self.graph = FuncGraph(owner.name, None, parameter)
+        with graph.as_default():
+            args, kwargs = nest.map_structure(self._parameter, (args, kwargs))
+            self.parameters = list(graph.inputs)
+            results = owner.python_function(*args, **kwargs)
+            self.structure = nest.map_structure(self._result, results)
+        graph.results = [t for t in nest.flatten(self.structure) if isinstance(t, Tensor)]
+        graph.effects = [op for op in graph.get_operations() if has_effect(op)]
+        self.captured = [outer for outer in graph.captures if outer not in self.parameters]
+        inputs = [*self.parameters, *(graph.captures[t] for t in self.captured)]
+        self.program = Program(
+            PROGRAM.engine, ("function", graph), graph.results, graph.effects, inputs, True
+        )
+        self.is_single = isinstance(self.structure, Tensor)
+
+    def _parameter(self, item: Any) -> Any:
+        if not is_data(item):
+            return item
+        if isinstance(item, Tensor):
+            spec = Spec(item.spec.dtype, tuple(numpy.shape(item.value)) if item.spec.shape is None
+                        or None in item.spec.shape else item.spec.shape)  # fmt: skip
+        else:
+            spec = Spec(as_dtype(item.dtype), tuple(item.shape))
+        tensor = apply(PARAMETER, name="argument", spec=spec)
+        self.graph.inputs.append(tensor)
+        return tensor
+
+    def _result(self, item: Any) -> Any:
+        if item is None or isinstance(item, Operation):
+            return None
+        tensor = convert_to_tensor(item)
+        return self.graph.capture(tensor) if tensor.graph is not self.graph else tensor
+
+    def values(self, tensors: list[Any]) -> list[Any]:
+        """Return the values that the program is fed with."""
+        PROGRAM.sync()
+        given = [
+            computed(t) if isinstance(t, EagerTensor) else feed_value(p, t)
+            for p, t in zip(self.parameters, tensors, strict=True)
+        ]
+        return given + evaluated(self.captured) if self.captured else given
+
+    def run(self, tensors: list[Any]) -> Any:
+        """Run and return the results as eager tensors."""
+        results = self.program(self.values(tensors))
+        if not results:
+            return self.structure
+        made = [PROGRAM.constant(v, t.spec.dtype) for v, t in zip(results, self.graph.results, strict=True)]
+        if self.is_single:
+            return made[0]
+        rest = iter(made)
+        return nest.map_structure(
+            lambda t: next(rest) if isinstance(t, Tensor) else t, self.structure
+        )
+
+    def inline(self, tensors: list[Any]) -> Any:
+        """Record the operations one by one, for a tape that watches."""
+        outer = [*map(convert_to_tensor, tensors), *self.captured]
+        inner = [*self.parameters, *(self.graph.captures[t] for t in self.captured)]
+        results = iter(copy_body(self.graph, outer, inner, effects=True))
+        return nest.map_structure(
+            lambda t: next(results) if isinstance(t, Tensor) else t, self.structure
+        )
+
+
+def is_data(item: Any) -> bool:
+    """Return whether an argument is fed: arrays and tensors are, Python values are not."""
+    return isinstance(item, Tensor | numpy.ndarray | numpy.generic | dask.array.Array)
+
+
+def _flat(args: Any, kwargs: Any) -> list[Any]:
+    return nest.flatten(list(args)) + nest.flatten(kwargs)
+
+
+def _part(item: Any, tensors: list[Any]) -> Hashable:
+    if not is_data(item):
+        try:
+            hash(item)
+        except TypeError:
+            return id(item)
+        return type(item), item
+    tensors.append(item)
+    if isinstance(item, dask.array.Array):
+        return item.dtype, item.chunks
+    if isinstance(item, Tensor) and (item.spec.shape is None or None in item.spec.shape):
+        return item.spec.dtype, numpy.shape(item)
+    return (item.spec if isinstance(item, Tensor) else (item.dtype, item.shape))
+
+
+def function(
+    func: Callable[..., Any] | None = None, *, name: str | None = None
+) -> Any:
+    """Compile a Python function: it is traced once per signature, then run as one plan.
+
+    Args:
+      func: takes tensors, arrays and Python values (nested); arrays and tensors become inputs of
+        the plan, Python values are part of the signature. It may read and assign variables, in
+        program order; variables may be made on the first call only.
+      name: name of the function, for messages.
+
+    Returns:
+      The compiled function; its results are eager tensors.
+
+    >>> import daskvars as dv, numpy as np
+    >>> @dv.function
+    ... def norm(x):
+    ...     return dv.sqrt(dv.reduce_sum(x * x))
+    >>> float(norm(np.array([3.0, 4.0])))
+    5.0
+    """
+    if func is None:
+        return functools.partial(function, name=name)
+    return Function(func, name)
+

@@ -1,0 +1,431 @@
+"""The in-process executor: plans run on this process's threads, on values held in memory.
+
+A plan of one task is one function call. A plan of several tasks goes to Dask's threaded
+scheduler. Either way everything that can fail comes first; then the new values are put in place in
+one step, those of large variables by updating their memory (`inplace`). A run that fails, or is
+interrupted, changes nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import dask.array
+import dask.threaded
+import numpy
+
+from daskvars import backend, chunk_grid, config
+from daskvars.errors import InvalidArgumentError
+from daskvars.execution.blocks import owned, recipe, whole
+from daskvars.kernels import inplace, tiling
+from daskvars.kernels import region as regions
+from daskvars.kernels.tasks import Literal, plain, run_block
+from daskvars.lowering.plan import LeafInfo, Piece, Plan, Region, Value
+from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.state import checkpoint
+from daskvars.state.manifest import VariableRecord
+from daskvars.state.values import Values
+
+Keys = Callable[[Any], tuple[int, int]]
+
+
+class LocalExecutor:
+    """Runs plans on the variables of one `Values`."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self._pool: ThreadPoolExecutor | None = None
+        if config.get().keep_freed_memory:
+            backend.keep_freed_memory()
+
+    @property
+    def num_workers(self) -> int:
+        """How many blocks can run at once."""
+        return config.thread_count()
+
+    def bind(self, plan: Plan) -> Any:
+        """Return ``run(feeds, key_of) -> results`` for `plan`.
+
+        `feeds` are the values fed, in order; `key_of` gives what stands for a random op in the
+        plan the key of this run.
+        """
+        uncut = all(leaf.layout is None for leaf in plan.leaves)
+        kind = _Inline if plan.is_single and uncut else _Threaded
+        return kind(self, plan)
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Return the pool that blocks run on."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
+        return self._pool
+
+    def shielded(self, function: Callable[[], Any]) -> Any:
+        """Call what must not stop half-way: an interrupt (Ctrl-C) takes effect after it."""
+        if threading.current_thread() is not threading.main_thread():
+            return function()
+        future = self.threads().submit(function)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.result()
+            raise
+
+    def save(self, values: Mapping[str, Any], where: str, global_step: int | None) -> None:
+        """Write a checkpoint of key -> (record, blocks)."""
+        checkpoint.save(values, where, global_step=global_step)
+
+    def restore(self, where: str, wanted: Any, names: Mapping[str, str]) -> dict[str, Any]:
+        """Read blocks from a checkpoint, in the layouts wanted."""
+        return checkpoint.restore(where, wanted, names, allow_unexpected=True)
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+class _Step:
+    """One region compiled for this process: what may fail, and what is done in place after it."""
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        region = plan.regions[number]
+        pairs = {}
+        needed = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
+        needed.update(s.value.origin for r in plan.regions for s in r.sources if s.value)
+        for key, value in plan.updates.items():
+            if value.origin.region == number and needed[value.origin] == 1:
+                slot = _slot_of_variable(plan, region, key, value)
+                if slot is not None:
+                    pairs[value.origin.position] = slot
+        self.tail = inplace.split(region.program, pairs) if pairs else None
+        main = region.program if self.tail is None else self.tail.main
+        self.function = regions.compiled(main, numpy)
+        if self.tail is not None:
+            self.second = regions.compiled(self.tail.program, numpy)
+            self.position = {p: i for i, p in enumerate(self.tail.kept)}
+            self.given = {p: i for i, p in enumerate(self.tail.updates)}
+
+    def result(self, bundle: tuple[Any, ...], position: int) -> Any:
+        """Return output `position` of the region from what its first half returned."""
+        return bundle[position if self.tail is None else self.position[position]]
+
+    def finish(self, arrays: list[Any], bundle: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the second half on the variables' arrays, which it changes."""
+        return self.second(*arrays, *bundle[len(self.tail.kept) :])
+
+
+def _slot_of_variable(plan: Plan, region: Region, key: str, value: Value) -> int | None:
+    """Return the region's input that is, block for block, the variable whose update `value` is."""
+    for slot, source in enumerate(region.sources):
+        if source.kind != "block" or source.value.origin.region >= 0:
+            continue
+        leaf = plan.leaves[source.value.origin.position]
+        if leaf.kind == STATE and leaf.what == key and leaf.layout == value.layout:
+            whole_axes = value.layout is None
+            if whole_axes or source.axes == value.axes:
+                return slot
+    return None
+
+
+class _Bound:
+    """What both ways of running share: reading the variables and committing new values."""
+
+    def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
+        self.executor = executor
+        self.values = executor.values
+        self.plan = plan
+        self.num_threads = executor.num_workers
+        self.steps = [_Step(plan, number) for number in range(len(plan.regions))]
+        self.has_tail = any(step.tail is not None for step in self.steps)
+        self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
+        self.state_numbers = {key: i for i, key in enumerate(self.state_keys)}
+        self.records = {
+            key: VariableRecord(key, value.spec.dtype.name, value.spec.shape, layout)
+            for key, value in plan.updates.items()
+            if (layout := full_layout(value)) is not None
+        }
+        self.unshaped = [key for key in plan.updates if key not in self.records]
+
+    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        if not self.plan.updates:
+            return self.run(*self.values.read(self.state_keys), feeds, key_of)
+        with self.values.run_lock:
+            return self.run(*self.values.read(self.state_keys), feeds, key_of)
+
+    def run(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
+    ) -> list[Any]:
+        """Run once on the state of `version` and commit."""
+        raise NotImplementedError
+
+    def commit(self, new: dict[str, Any], version: int) -> None:
+        """Put new blocks in place; a shape that the plan could not know is checked now."""
+        self.values.commit(new, version, self._records_of(new))
+
+    def _records_of(self, new: dict[str, Any]) -> dict[str, VariableRecord]:
+        if not self.unshaped:
+            return self.records
+        found = dict(self.records)
+        for key in self.unshaped:
+            found[key], new[key] = _measured(key, new[key], self.plan.updates[key].spec)
+        return found
+
+    def guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call `function` with BLAS on one thread and without NumPy's warnings."""
+        tiling.share_tiles_among(self.num_threads)
+        with numpy.errstate(all="ignore"):
+            if not self.plan.uses_blas:
+                return function(*args)
+            with backend.one_blas_thread:
+                return function(*args)
+
+    def finish(
+        self, new: dict[str, Any], tails: list[tuple[int, list[tuple[str, Any]], tuple]],
+        state: list[Any],
+    ) -> None:  # fmt: skip
+        """Update large variables in place and commit, while nobody else gets at a block.
+
+        `tails` holds for each: number of the region, (key, block index) of each variable that it
+        changes, and what the first half returned. The caller keeps no other reference to the
+        variables' arrays.
+        """
+        with self.values.exclusive():
+            for number, variables, bundle in tails:
+                step = self.steps[number]
+                arrays = [self._exclusive_array(state, key, index) for key, index in variables]
+                results = step.finish(arrays, bundle)
+                for key, value in self.plan.updates.items():
+                    if value.origin.region == number and value.origin.position in step.given:
+                        index = next(i for k, i in variables if k == key)
+                        new.setdefault(key, {})[index] = results[step.given[value.origin.position]]
+            self.values.replace(new, self._records_of(new))
+
+    def _exclusive_array(self, state: list[Any], key: str, index: Any) -> Any:
+        """Return the variable's own array, or a copy if anything else refers to it."""
+        blocks = state[self.state_numbers[key]]
+        array = blocks[index]
+        # `Values`, `state`, this frame and the call refer to the blocks; they, this frame and the
+        # call to the array.
+        shared = sys.getrefcount(blocks) > 4 or sys.getrefcount(array) > 3
+        if shared or array.base is not None or not array.flags.writeable:
+            return array.copy()
+        return array
+
+
+class _Inline(_Bound):
+    """A plan of one task, or none: one call, without a scheduler."""
+
+    def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
+        super().__init__(executor, plan)
+        region = plan.regions[0] if plan.regions else None
+        self.function = self.steps[0].function if region else None
+        leaves = [self._getter(leaf) for leaf in plan.leaves]
+        self.getters = [leaves[s.value.origin.position] for s in region.sources] if region else []
+        given = self.steps[0].given if self.has_tail else {}
+        self.updates = [
+            (key, *self._result(value, leaves), value.indices()[0])
+            for key, value in plan.updates.items()
+            if value.origin.region < 0 or value.origin.position not in given
+        ]
+        self.outputs = [self._result(value, leaves) for value in plan.outputs]
+
+    def _result(self, value: Value, leaves: list[Any]) -> tuple[int, Any]:
+        if value.origin.region < 0:
+            return -1, leaves[value.origin.position]
+        step = self.steps[0]
+        position = value.origin.position
+        return (position if step.tail is None else step.position[position]), None
+
+    def _getter(self, leaf: LeafInfo) -> tuple[str, Any, Any]:
+        if leaf.kind == STATE:
+            rank = None if leaf.spec.shape is None else len(leaf.spec.shape)
+            index = None if rank is None else (0,) * rank
+            return STATE, self.state_numbers[leaf.what], index
+        return leaf.kind, leaf.what, None
+
+    def run(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
+    ) -> list[Any]:
+        arguments = []
+        for kind, what, index in self.getters:
+            if kind == STATE:
+                blocks = state[what]
+                arguments.append(blocks[index] if index is not None else only(blocks))
+            elif kind == FEED:
+                arguments.append(feeds[what])
+            else:
+                arguments.append(what if kind == CONSTANT else key_of(what))
+        results = self.guarded(self.function, *arguments) if self.function is not None else ()
+
+        def given(getter: tuple[str, Any, Any]) -> Any:
+            kind, what, _ = getter
+            # A copy: what the user does to a fetched variable must not reach the variable.
+            return owned(only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what)
+
+        outputs = [
+            results[position] if getter is None else given(getter)
+            for position, getter in self.outputs
+        ]
+        if self.plan.updates:
+            new = {
+                key: {index: results[position] if getter is None else given(getter)}
+                for key, position, getter, index in self.updates
+            }
+            if not self.has_tail:
+                self.commit(new, version)
+            else:
+                arguments.clear()
+                self._finish(new, state, results)
+        return outputs
+
+    def _finish(self, new: Any, state: list[Any], results: tuple) -> None:
+        getters = [self.getters[slot] for slot in self.steps[0].tail.variables]
+        tails = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
+        self.executor.shielded(lambda: self.guarded(self.finish, new, tails, state))
+
+
+class _Threaded(_Bound):
+    """A plan of several tasks, on Dask's threaded scheduler."""
+
+    def run(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
+    ) -> list[Any]:
+        plan = self.plan
+        leaves = [self._leaf(leaf, state, feeds, key_of) for leaf in plan.leaves]
+        graph: dict[Any, Any] = {}
+        for value in feeds:
+            if isinstance(value, dask.array.Array):
+                graph.update(value.__dask_graph__())
+        for number, region in enumerate(plan.regions):
+            for block in region.blocks():
+                graph[("region", number, *block)] = self._task(number, region, block, leaves)
+        tails = [
+            (number, block)
+            for number, step in enumerate(self.steps) if step.tail is not None
+            for block in plan.regions[number].blocks()
+        ]  # fmt: skip
+        pieces = {
+            (piece.origin.region, piece.block) if piece.origin.region >= 0 else piece:
+            self._reference(piece, leaves)
+            for value in (*plan.outputs, *plan.updates.values())
+            for piece in map(value.piece, value.indices())
+        }  # fmt: skip
+        pieces.update({tail: ("region", tail[0], *tail[1]) for tail in tails})
+        return self.guarded(self._compute, graph, leaves, pieces, tails, version, state)
+
+    def _compute(
+        self, graph: Any, leaves: list[Any], pieces: Any, tails: list[Any], version: int,
+        state: list[Any],
+    ) -> list[Any]:  # fmt: skip
+        computed = dask.threaded.get(graph, list(pieces.values()), pool=self.executor.threads())
+        bundles = dict(zip(pieces, computed, strict=True))
+        graph.clear()  # `finish` needs the only references to the variables
+        leaves.clear()
+        return self._results(bundles, tails, version, state)
+
+    def _results(self, bundles: Any, tails: list[Any], version: int, state: list[Any]) -> list[Any]:
+        plan, steps = self.plan, self.steps
+
+        def fetch(piece: Piece) -> Any:
+            region, position = piece.origin
+            if region >= 0:
+                return steps[region].result(bundles[region, piece.block], position)
+            return owned(plain(bundles[piece]))
+
+        outputs = [whole(value, fetch) for value in plan.outputs]
+        if not plan.updates:
+            return outputs
+        new = {
+            key: {index: fetch(value.piece(index)) for index in value.indices()}
+            for key, value in plan.updates.items()
+            if value.origin.region < 0 or steps[value.origin.region].tail is None
+            or value.origin.position in steps[value.origin.region].position
+        }  # fmt: skip
+        if not tails:
+            self.commit(new, version)
+            return outputs
+        prepared = []
+        for number, block in tails:
+            variables = []
+            for slot in steps[number].tail.variables:
+                source = plan.regions[number].sources[slot]
+                key = plan.leaves[source.value.origin.position].what
+                index = source.take(block).block if source.value.layout else ()
+                index = index or (0,) * len(source.value.spec.shape)
+                variables.append((key, index))
+            prepared.append((number, variables, bundles[number, block]))
+        self.executor.shielded(lambda: self.guarded(self.finish, new, prepared, state))
+        return outputs
+
+    def _leaf(
+        self, leaf: LeafInfo, state: list[Any], feeds: Sequence[Any], key_of: Keys
+    ) -> Callable[[Any], Any]:
+        """Return ``get(block) -> Literal array or dask key`` for a leaf."""
+        value = leaf.what
+        if leaf.kind == FEED:
+            value = feeds[leaf.what]
+            if isinstance(value, dask.array.Array):
+                return lambda block: (value.name, *(block or (0,) * value.ndim))
+        elif leaf.kind == STATE:
+            blocks = state[self.state_numbers[leaf.what]]
+            if leaf.layout is None:
+                return lambda block: Literal(only(blocks))
+            return lambda block: Literal(blocks[block])
+        elif leaf.kind == KEY:
+            value = key_of(leaf.what)
+        if leaf.layout is None:
+            return lambda block: Literal(value)
+        return lambda block: Literal(value[chunk_grid.block_slices(leaf.layout, block)])
+
+    def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
+        dependencies: list[Any] = []
+        steps = recipe(region, block, lambda piece: self._located(piece, leaves), dependencies)
+        return (run_block, self.steps[number].function, Literal(steps), dependencies)
+
+    def _located(self, piece: Piece, leaves: list[Any]) -> tuple[Any, int | None]:
+        region, position = piece.origin
+        if region >= 0 and self.steps[region].tail is not None:
+            position = self.steps[region].position[position]
+        return self._reference(piece, leaves), position if region >= 0 else None
+
+    def _reference(self, piece: Piece, leaves: list[Any]) -> Any:
+        if piece.origin.region < 0:
+            return leaves[piece.origin.position](piece.block)
+        return ("region", piece.origin.region, *piece.block)
+
+
+def only(blocks: Any) -> Any:
+    """Return the one block of a variable that is not cut."""
+    (block,) = blocks.values()
+    return block
+
+
+def full_layout(value: Value) -> Any:
+    """Return the chunks of a value, of one block where it is not cut; None if its shape is open."""
+    shape = value.spec.shape
+    if shape is None or None in shape:
+        return None
+    return value.layout or chunk_grid.whole(shape)
+
+
+def _measured(key: str, blocks: Any, spec: Any) -> tuple[VariableRecord, dict[Any, Any]]:
+    """Return the record, and the blocks, of a variable whose new shape only the run told."""
+    value = only(blocks)
+    found = numpy.shape(value)
+    wanted = spec.shape
+    if wanted is not None and not (
+        len(found) == len(wanted)
+        and all(w is None or w == f for w, f in zip(wanted, found, strict=True))
+    ):
+        raise InvalidArgumentError(
+            None, None, f"variable {key!r} of shape {wanted} was assigned a value of shape {found}"
+        )
+    return VariableRecord(key, spec.dtype.name, found, chunk_grid.whole(found)), {
+        (0,) * len(found): value
+    }

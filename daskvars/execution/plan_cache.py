@@ -1,0 +1,40 @@
+"""Plans by signature, the least recently used forgotten first."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from daskvars import config
+
+
+class PlanCache:
+    """Maps signatures to plans bound to an executor.
+
+    A plan that looked at whether variables have values (`Plan.presence`) is right only while that
+    is so; a signature therefore holds one plan for each such state that was met.
+    """
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[Hashable, list[Any]] = OrderedDict()
+
+    def get(self, signature: Hashable, is_present: Callable[[str], bool]) -> Any | None:
+        """Return the plan for `signature` that fits the present state, or None."""
+        variants = self._plans.get(signature)
+        if variants is None:
+            return None
+        self._plans.move_to_end(signature)
+        for bound in variants:
+            if all(is_present(key) == was for key, was in bound.plan.presence.items()):
+                return bound
+        return None
+
+    def put(self, signature: Hashable, bound: Any) -> None:
+        """Remember a plan."""
+        self._plans.setdefault(signature, []).append(bound)
+        while len(self._plans) > config.get().plan_cache_size:
+            self._plans.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._plans)

@@ -1,0 +1,233 @@
+"""Session: runs parts of a graph on its own variables, each run a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from daskvars.execution.engine import Engine
+from daskvars.execution.feeds import feed_tensor, feed_value
+from daskvars.execution.fetches import Structure
+from daskvars.graph import scopes
+from daskvars.graph.graph import Graph
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.state.values import named_values
+
+
+class Session:
+    """Runs fetches of a graph. Variables keep their values between runs of one session.
+
+    Args:
+      target: "" for private variables, or the name of a store that sessions share.
+      graph: the graph; by default the one entered, or the default graph.
+      config: accepted for TensorFlow code; see `daskvars.config` for the engine's knobs.
+      store: where variables live: a name, path or URL; another way to give `target`.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     x = tf.placeholder(tf.float32, [None])
+    ...     sess.run(x * 2.0, {x: [1.0, 2.0]}).tolist()
+    [2.0, 4.0]
+    """
+
+    def __init__(
+        self, target: Any = "", graph: Graph | None = None, config: Any = None, store: Any = None
+    ) -> None:
+        self._graph = graph if graph is not None else scopes.current_builder()
+        if self._graph is None:
+            raise ValueError(
+                "a session needs a graph: give graph=, make it inside `with graph.as_default():`, "
+                "or use daskvars.v1, which has a default graph"
+            )
+        if not isinstance(self._graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(self._graph)}")
+        name = store or (target.decode() if isinstance(target, bytes) else target)
+        self.sess_str = name or ""
+        self._engine = Engine(named_values(str(name)) if name else None)
+        self._programs: dict[Any, tuple[Any, ...]] = {}
+        self._closed = False
+        self._entered: list[Any] = []
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is run."""
+        return self._graph
+
+    @property
+    def graph_def(self) -> Graph:
+        """The graph that is run."""
+        return self._graph
+
+    @property
+    def engine(self) -> Engine:
+        """The engine below: values, executor, plans."""
+        return self._engine
+
+    # -- running ------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        """Run what `fetches` needs and return their values, in the same nesting.
+
+        All reads see the variables as the run finds them, except where an assignment is ordered
+        before them; a run that fails changes nothing.
+
+        Args:
+          fetches: a tensor, operation, variable, name or any nesting of these in lists, tuples,
+            named tuples and dicts. Operations give None. A variable gives its value at the end.
+          feed_dict: values for tensors (any tensor may be fed): arrays, Python values or dask
+            arrays. A tuple of tensors may be fed with a tuple of values.
+          options, run_metadata: accepted.
+
+        Raises:
+          RuntimeError: the session is closed, or its graph is empty.
+          TypeError, ValueError: fetches or feeds that do not fit; nothing has run.
+          FailedPreconditionError: variables have no value yet; all are named; nothing has run.
+          InvalidArgumentError: an op failed; no variable has changed.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if feed_dict:
+            fed, values = self._feeds(feed_dict)
+        else:
+            fed, values = (), ()
+        program, rebuild = self._program(fetches, fed)
+        return rebuild(program(values))
+
+    def _program(self, fetches: Any, fed: tuple[Tensor, ...]) -> tuple[Any, Any]:
+        key = None
+        if isinstance(fetches, Tensor | Operation):
+            key = (fetches, fed)
+        elif type(fetches) in (list, tuple):
+            key = (type(fetches), tuple([f if isinstance(f, Tensor | Operation) else _Unkeyed for f in fetches]), fed)
+            if _Unkeyed in key[1]:
+                key = None
+        if key is not None:
+            found = self._programs.get(key)
+            if found is not None:
+                return found
+        structure = Structure(fetches, self._graph)
+        signature = (structure.tensors, structure.operations, fed)
+        if self._graph.version == 0:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+        self._graph.note_run()
+        found = self._programs.get(signature)
+        if found is None:
+            program = self._engine.program(
+                signature, structure.tensors, structure.operations, fed
+            )
+            self._programs[signature] = (program, None)
+        else:
+            program = found[0]
+        entry = (program, structure.rebuild)
+        if key is not None:
+            self._programs[key] = entry
+        return entry
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> tuple[tuple[Tensor, ...], list[Any]]:
+        if not isinstance(feed_dict, Mapping):
+            raise TypeError(f"feed_dict must be a dictionary mapping tensors to values, got {feed_dict!r}")
+        fed: list[Tensor] = []
+        values: list[Any] = []
+        for key, value in feed_dict.items():
+            pairs = [(key, value)]
+            if isinstance(key, tuple | list):
+                if len(key) != len(value):
+                    raise ValueError(f"feed_dict: {len(key)} tensors are fed with {len(value)} values")
+                pairs = list(zip(key, value, strict=True))
+            for name, item in pairs:
+                tensor = name
+                if type(name) is not Tensor or name.graph is not self._graph or self._graph._unfeedable:
+                    tensor = feed_tensor(self._graph, name)
+                fed.append(tensor)
+                values.append(feed_value(tensor, item))
+        return tuple(fed), values
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """Return a function that runs `fetches`; its arguments are fed to `feed_list`.
+
+        Cheaper per run than `run`, which looks at fetches and feeds anew each time.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        fed = tuple(feed_tensor(self._graph, key) for key in feed_list or ())
+        program, rebuild = self._program(fetches, fed)
+
+        def call(*values: Any, **options: Any) -> Any:
+            if len(values) != len(fed):
+                raise TypeError(f"the callable takes {len(fed)} values, got {len(values)}")
+            return rebuild(program([feed_value(t, v) for t, v in zip(fed, values, strict=True)]))
+
+        return call
+
+    def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> str:
+        """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""
+        fed, values = self._feeds(feed_dict or {})
+        return self._program(fetches, fed)[0].plan(values).explain()
+
+    # -- entering and closing -----------------------------------------------------------------
+
+    def as_default(self) -> Any:
+        """Return a context manager in which this is the default session."""
+        return scopes.session_entered(self)
+
+    def close(self) -> None:
+        """End the session; later runs raise RuntimeError."""
+        self._closed = True
+        self._engine.close()
+
+    def __enter__(self) -> Session:
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        for manager in (self._graph.as_default(), scopes.session_entered(self)):
+            manager.__enter__()
+            self._entered.append(manager)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        for _ in range(2):
+            self._entered.pop().__exit__(None, None, None)
+        self.close()
+
+
+class InteractiveSession(Session):
+    """A session that is the default one from when it is made until it is closed.
+
+    >>> import daskvars.v1 as tf
+    >>> sess = tf.InteractiveSession(graph=tf.Graph())
+    >>> tf.constant(3).eval()
+    3
+    >>> sess.close()
+    """
+
+    def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        for manager in (self._graph.as_default(), scopes.session_entered(self)):
+            manager.__enter__()
+            self._entered.append(manager)
+
+    def close(self) -> None:
+        """Stop being the default session and end."""
+        if not self._closed:
+            super().close()
+            while self._entered:
+                self._entered.pop().__exit__(None, None, None)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.close()
+
+
+class _Unkeyed:
+    """Stands for a fetch that is looked at anew in each run."""

@@ -1,0 +1,370 @@
+"""Reverse-mode differentiation: a walk over operations that looks their gradients up.
+
+`gradients` visits, consumers before producers, the operations that lie between `xs` and `ys`, and
+asks each for the gradients of its inputs. It names no op but ``add_n``, ``ones_like``,
+``zeros_like`` and what sparse gradients are joined with; every other rule stands beside its op.
+
+- A gradient flows along floating and complex tensors only. It stops silently at an op whose
+  definition says ``NO_GRADIENT`` (TensorFlow's ``NotDifferentiable``), at integer and bool
+  tensors and at `stop_gradients`.
+- An `IndexedSlices` stays sparse: two are joined by concatenation. Only an op that passes its
+  gradient on as it is (``PASS_GRADIENT``) receives one; for all others it is made dense, which
+  warns when the dense tensor is large.
+- In the body of a function a captured tensor stands for the outer one, and the walk goes on there.
+- Effects of a run are ordered by data and program order (see `daskvars.execution`), so there are no
+  races that `gate_gradients` would have to prevent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from enum import Enum
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.branching import use_gradients
+from daskvars.ops.constant import ones_like, zeros_like
+from daskvars.ops.densify import densify, joined
+from daskvars.ops.arithmetic import add_n
+from daskvars.ops.joining import stack, unstack
+from daskvars.ops.reshaping import reshape
+
+Gradient = Tensor | IndexedSlices
+
+
+class AggregationMethod:
+    """Ways to add up gradients, as TensorFlow names them; all of them are one ``add_n`` here."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+class UnconnectedGradients(Enum):
+    """What the gradient is where `ys` do not depend on an x: None, or zeros."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str | None = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
+) -> list[Gradient | None]:
+    """Return the gradients of the sum of `ys` with respect to each of `xs`.
+
+    Args:
+      ys: a tensor or a list of them, [...] floating or complex.
+      xs: a tensor or Variable or a list of them.
+      grad_ys: the gradients of `ys`, shaped and typed as these; by default ones.
+      name: name scope of the new operations; those for an op are under ``<name>/<op>_grad``.
+      colocate_gradients_with_ops: place each gradient on the device of its op.
+      gate_gradients: accepted, without effect (see the module).
+      aggregation_method: one of `AggregationMethod`.
+      stop_gradients: tensors taken as constants.
+      unconnected_gradients: an `UnconnectedGradients`, or its value.
+
+    Returns:
+      A list as long as `xs`: a Tensor of the shape and dtype of x, an IndexedSlices where only
+      rows of x were used, or None where `ys` do not depend on x.
+
+    Raises:
+      ValueError: `grad_ys` do not fit `ys`, or a gradient does not fit its input.
+      TypeError: the dtype of a y and of its gradient do not go together.
+
+    Source: TensorFlow 1.15, ``tf.gradients``.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     x = dv.constant(3.0, name="x")
+    ...     dv.gradients(x * x, x)[0].op.name
+    'gradients/AddN'
+    """
+    unconnected = UnconnectedGradients(unconnected_gradients)
+    ys, xs = _as_list(ys), _as_list(xs)
+    if aggregation_method not in (None, 0, 1, 2):
+        raise ValueError(f"Invalid aggregation_method {aggregation_method!r}")
+    builder = builder_for((*ys, *xs))
+    with entered_graph(builder), builder.name_scope(name or "gradients"):
+        targets = [_value_of(y) for y in ys]
+        sources = [_element_of(x) for x in xs]
+        stops = {_element_of(t) for t in _as_list(stop_gradients)}
+        walk = _Walk(builder, sources, stops, colocate_gradients_with_ops)
+        walk.visit(targets, _checked_grad_ys(targets, grad_ys))
+        found = [walk.result(source) for source in sources]
+        if unconnected is UnconnectedGradients.ZERO:
+            found = [
+                zeros_like(_value_of(x)) if dx is None else dx
+                for x, dx in zip(xs, found, strict=True)
+            ]
+    return found
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+) -> list[Tensor]:
+    """Return the second derivatives of the sum of `ys` with respect to each of `xs`.
+
+    Args:
+      ys: a tensor or a list of them, [...] floating.
+      xs: a tensor or Variable or a list of them, of known shape.
+      name: name scope of the new operations.
+      colocate_gradients_with_ops: see `gradients`.
+      gate_gradients: see `gradients`.
+      aggregation_method: see `gradients`.
+
+    Returns:
+      A list as long as `xs` of tensors [*x.shape, *x.shape].
+
+    Raises:
+      ValueError: the shape of an x is not known, or `ys` do not depend on it.
+    """
+    xs = _as_list(xs)
+    options = {
+        "colocate_gradients_with_ops": colocate_gradients_with_ops,
+        "aggregation_method": aggregation_method,
+    }
+    builder = builder_for((*_as_list(ys), *xs))
+    with entered_graph(builder), builder.name_scope(name):
+        return [
+            _hessian(first, x, options)
+            for first, x in zip(gradients(ys, xs, **options), xs, strict=True)
+        ]
+
+
+def _hessian(first: Gradient | None, x: Any, options: dict[str, Any]) -> Tensor:
+    shape = _element_of(x).spec.shape
+    if first is None or shape is None or None in shape:
+        lacks = "the ys do not depend on it" if first is None else "its shape is not known"
+        raise ValueError(f"hessians: no second derivative with respect to {x!r}: {lacks}")
+    entries = unstack(reshape(densify(first), [-1]))
+    zeros = UnconnectedGradients.ZERO
+    rows = [gradients(y, x, unconnected_gradients=zeros, **options)[0] for y in entries]
+    return reshape(stack([densify(row) for row in rows]), [*shape, *shape])
+
+
+use_gradients(gradients)  # of the bodies of branches and loops
+
+
+class _Walk:
+    """One reverse walk: which operations it visits, and the gradients met on the way."""
+
+    def __init__(
+        self, builder: Any, sources: list[Tensor], stops: set[Tensor], colocate: bool
+    ) -> None:
+        self.builder = builder
+        self.sources = set(sources)
+        self.stops = stops
+        self.colocate = colocate
+        self.outer = _captured(builder, self.sources)
+        self.live: set[Operation] = set()
+        self.received: dict[Tensor, list[Gradient]] = {}
+        self.results: dict[Tensor, Gradient | None] = {}
+
+    def visit(self, targets: list[Tensor], grad_ys: list[Gradient | None]) -> None:
+        """Carry the gradients of `targets` back to the sources."""
+        order = self._producers_first(targets)
+        for op in order:
+            if op.opdef.gradient is not NO_GRADIENT and any(map(self._is_path, op.inputs)):
+                self.live.add(op)
+        for i, (y, dy) in enumerate(zip(targets, grad_ys, strict=True)):
+            if self._is_path(y):
+                self._receive(y, ones_like(y, name=f"grad_ys_{i}") if dy is None else dy)
+        for op in reversed(order):
+            if op in self.live:
+                self._visit_op(op)
+
+    def result(self, source: Tensor) -> Gradient | None:
+        """Return the gradient of a source, None where there is no path to it."""
+        if source not in self.results:
+            self.results[source] = _total(self.received.pop(source, ()))
+        return self.results[source]
+
+    def _visit_op(self, op: Operation) -> None:
+        dys = [None if t in self.stops else self._taken(t) for t in op.outputs]
+        if all(dy is None for dy in dys):
+            return
+        if op.opdef.gradient is PASS_GRADIENT:
+            self._receive(op.inputs[0], dys[0])
+            return
+        device = self.builder.device(op.device) if self.colocate else nullcontext()
+        with self.builder.name_scope(f"{op.name}_grad"), device:
+            for t, dx in zip(op.inputs, _input_gradients(op, dys), strict=True):
+                if dx is not None and self._is_path(t):
+                    _check_fits(op, t, dx)
+                    self._receive(t, dx)
+
+    def _receive(self, tensor: Tensor, gradient: Gradient) -> None:
+        self.received.setdefault(self._followed(tensor), []).append(gradient)
+
+    def _taken(self, output: Tensor) -> Gradient | None:
+        total = _total(self.received.pop(output, ()))
+        if output in self.sources:
+            self.results[output] = total
+        return total if _is_differentiable(output) else None
+
+    def _is_path(self, tensor: Tensor) -> bool:
+        """Whether a gradient of `tensor` is of use to some source."""
+        t = self._followed(tensor)
+        reaches = t in self.sources or (t.op in self.live and t not in self.stops)
+        return reaches and _is_differentiable(t)
+
+    def _followed(self, tensor: Tensor) -> Tensor:
+        """Return the outer tensor for the input of a function that captured it."""
+        while tensor in self.outer and tensor not in self.sources:
+            tensor = self.outer[tensor]
+        return tensor
+
+    def _producers_first(self, targets: list[Tensor]) -> list[Operation]:
+        """Return all operations that `targets` depend on, each after those that it depends on."""
+        order: list[Operation] = []
+        seen: set[Operation] = set()
+        stack = [(op, False) for op in self._producers(targets)]
+        while stack:
+            op, is_complete = stack.pop()
+            if is_complete:
+                order.append(op)
+            elif op not in seen:
+                seen.add(op)
+                stack.append((op, True))
+                stack.extend((producer, False) for producer in self._producers(op.inputs))
+        return order
+
+    def _producers(self, tensors: Iterable[Tensor]) -> list[Operation]:
+        followed = [self._followed(tensor) for tensor in tensors]
+        return [tensor.op for tensor in followed if tensor not in self.stops]
+
+
+def _captured(builder: Any, sources: set[Tensor]) -> dict[Tensor, Tensor]:
+    """Return inner -> outer tensor for the functions that must be left to reach all sources."""
+    outer: dict[Tensor, Tensor] = {}
+    inside: set[Any] = set()
+    graph = builder
+    while hasattr(graph, "captures"):
+        inside.add(graph)
+        if all(source.op.graph in inside for source in sources):
+            break
+        outer.update((inner, tensor) for tensor, inner in graph.captures.items())
+        graph = graph.outer
+    return outer
+
+
+def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Gradient | None]:
+    """Ask the op for the gradients of its inputs; those of trailing operands are None."""
+    for i, output in enumerate(op.outputs):
+        if dys[i] is not None:
+            dys[i] = densify(dys[i])
+        elif _is_differentiable(output):
+            dys[i] = zeros_like(output)
+    found = op.opdef.gradient(op, *dys)
+    found = tuple(found) if isinstance(found, tuple | list) else (found,)
+    operands = len(op.attrs.get("operands", ()))
+    if len(found) != len(op.inputs) - operands:
+        raise ValueError(
+            f"Num gradients {len(found)} generated for op {op.name!r} ({op.type}) do not match "
+            f"num inputs {len(op.inputs) - operands}"
+        )
+    return found + (None,) * operands
+
+
+def _check_fits(op: Operation, x: Tensor, dx: Gradient) -> None:
+    """Check a gradient against the input that it belongs to, and tell it the input's shape."""
+    if dx.dtype.base_dtype is not x.dtype.base_dtype:
+        raise TypeError(
+            f"The gradient of {op.name!r} ({op.type}) with respect to {x.name!r} has dtype "
+            f"{dx.dtype.name}, not the input's {x.dtype.base_dtype.name}"
+        )
+    if isinstance(dx, IndexedSlices) or dx.spec.shape == x.spec.shape:
+        return
+    if not shapes.compatible(x.spec.shape, dx.spec.shape):
+        raise ValueError(
+            "Incompatible shapes between op input and calculated input gradient. Forward "
+            f"operation: {op.name} ({op.type}). Input index: {op.inputs.index(x)}. Original input "
+            f"shape: {x.shape}. Calculated input gradient shape: {dx.shape}"
+        )
+    dx.set_shape(x.shape)
+
+
+def _total(parts: Sequence[Gradient]) -> Gradient | None:
+    """Add gradients up; sparse ones stay so among themselves."""
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, IndexedSlices) for part in parts):
+        return joined(parts)
+    return add_n([densify(part) for part in parts])
+
+
+def _checked_grad_ys(ys: list[Tensor], grad_ys: Any) -> list[Gradient | None]:
+    given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
+    if len(given) != len(ys):
+        raise ValueError(f"Passed {len(given)} grad_ys for {len(ys)} ys")
+    return [_checked_grad_y(i, y, dy) for i, (y, dy) in enumerate(zip(ys, given, strict=True))]
+
+
+def _checked_grad_y(i: int, y: Tensor, dy: Any) -> Gradient | None:
+    dtype = y.dtype.base_dtype
+    if dy is None:
+        if dtype.is_complex:
+            raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {dtype!r})")
+        if not (dtype.is_floating or dtype.is_integer):
+            raise TypeError(
+                f"Tensor {y.name!r} with type {dtype.name} must be numeric to obtain a default "
+                "gradient"
+            )
+        return None
+    if not isinstance(dy, IndexedSlices):
+        dy = convert_to_tensor(dy, preferred_dtype=dtype, name=f"grad_ys_{i}")
+    if dy.dtype.base_dtype.is_complex != dtype.is_complex:
+        kind, wanted = ("complex", "complex") if dtype.is_complex else ("real", "real or integer")
+        raise TypeError(
+            f"Gradient type {dy.dtype.name} generated for {kind}-valued tensor {y.name!r} with "
+            f"type {dtype.name} must be {wanted}"
+        )
+    if not shapes.compatible(y.spec.shape, shapes.as_tuple(dy.shape)):
+        raise ValueError(f"grad_ys[{i}] has shape {dy.shape}, but {y.name!r} has shape {y.shape}")
+    return dy
+
+
+def _is_differentiable(tensor: Tensor) -> bool:
+    dtype = tensor.spec.dtype.base_dtype
+    return dtype.is_floating or dtype.is_complex
+
+
+def _as_list(values: Any) -> list[Any]:
+    if values is None:
+        return []
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def _value_of(y: Any) -> Tensor:
+    return convert_to_tensor(y.values if isinstance(y, IndexedSlices) else y)
+
+
+def _element_of(x: Any) -> Tensor:
+    """Return the tensor at which the gradient of `x` gathers: of a variable, its handle."""
+    if isinstance(x, IndexedSlices):
+        x = x.values
+    return x._as_graph_element() if hasattr(x, "_as_graph_element") else convert_to_tensor(x)

@@ -1,0 +1,7 @@
+"""What a program is: ops and their rules, tensors, operations, graphs.
+
+Vocabulary: an *op* (`opdef.OpDef`) is a kind of step and all rules about it; an *operation* is one
+use of it; a *tensor* is one output of an operation. `patterns` says which blocks of its inputs an
+op needs, as data. `interpreter.apply` is the only way to make an operation: it goes into a graph,
+or to the recorder of the eager program. Nothing here computes, and nothing here knows an op.
+"""

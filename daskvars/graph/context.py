@@ -1,0 +1,41 @@
+"""Functions on the graph being built: its collections and devices."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from daskvars.graph.interpreter import builder_for
+
+
+def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+    """Place ops made in the block: a device string, DeviceSpec, function of the op, or None.
+
+    Inner specifications override outer ones field by field; None forgets the outer ones.
+    """
+    return builder_for(()).device(device_name_or_function)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """Return a copy of a collection of the graph being built.
+
+    Args:
+      key: name of the collection.
+      scope: regular expression that the start of an item's name must match.
+    """
+    return builder_for(()).get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """Return a collection itself: changes to the list change the collection."""
+    return builder_for(()).get_collection_ref(key)
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    """Append a value to a collection of the graph being built."""
+    builder_for(()).add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    """Append a value to several collections of the graph being built."""
+    builder_for(()).add_to_collections(names, value)

@@ -1,0 +1,142 @@
+"""The default graph of TensorFlow-1 code, and how the same functions serve graph and eager mode.
+
+A function called inside ``with graph.as_default():`` builds into that graph whichever way it was
+imported. Outside, the names of `daskvars` are eager and those of `daskvars.v1` build into the
+default graph: `in_graph` makes the latter of the former.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph import scopes
+from daskvars.graph.graph import Graph
+
+
+class _Default(threading.local):
+    def __init__(self) -> None:
+        self.graph: Graph | None = None
+
+
+_default = _Default()
+
+
+def get_default_graph() -> Graph:
+    """Return the graph that was entered last, else this thread's default graph.
+
+    >>> get_default_graph() is get_default_graph()
+    True
+    """
+    builder = scopes.current_builder()
+    if builder is not None and not builder.is_eager:
+        return builder
+    if _default.graph is None:
+        _default.graph = Graph()
+    return _default.graph
+
+
+def reset_default_graph() -> None:
+    """Begin a new default graph.
+
+    Raises:
+      AssertionError: a graph is entered; a nested graph cannot be cleared.
+    """
+    if scopes.current_builder() is not None:
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared "
+            "graph, exit the nesting and create a new graph."
+        )
+    _default.graph = None
+
+
+def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` such that it builds into the default graph where no graph is entered."""
+
+    @functools.wraps(function)
+    def in_default_graph(*args: Any, **kwargs: Any) -> Any:
+        if scopes.current_builder() is not None:
+            return function(*args, **kwargs)
+        with scopes.entered(get_default_graph()):
+            return function(*args, **kwargs)
+
+    return in_default_graph
+
+
+def in_graph_context(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes context managers, such that their blocks build into the graph.
+
+    The graph is entered for as long as the block lasts.
+    """
+
+    @functools.wraps(function)
+    def make(*args: Any, **kwargs: Any) -> _Entered:
+        return _Entered(function, args, kwargs)
+
+    return make
+
+
+class _Entered:
+    """A context manager inside the default graph."""
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._make = in_graph(function)
+        self._manager = self._make(*args, **kwargs)
+        self._graph: Any = None
+
+    def __enter__(self) -> Any:
+        if scopes.current_builder() is None:
+            self._graph = scopes.entered(get_default_graph())
+            self._graph.__enter__()
+        try:
+            return self._manager.__enter__()
+        except BaseException as error:
+            self._leave(type(error), error, error.__traceback__)
+            raise
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        try:
+            return self._manager.__exit__(kind, error, trace)
+        finally:
+            self._leave(kind, error, trace)
+
+    def _leave(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._graph is not None:
+            graph, self._graph = self._graph, None
+            graph.__exit__(kind, error, trace)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._manager, name)
+
+
+class InGraph(type):
+    """The class of classes whose methods build into the default graph (see `in_graph_class`)."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        return in_graph(super().__call__)(*args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        original = cls.__dict__.get("_original")
+        return isinstance(instance, original) if original else super().__instancecheck__(instance)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        original = cls.__dict__.get("_original")
+        return issubclass(subclass, original) if original else super().__subclasscheck__(subclass)
+
+
+def in_graph_class(original: type) -> type:
+    """Return `original` as a class whose constructor and methods build into the default graph.
+
+    Instances of either pass ``isinstance`` of the other's name.
+    """
+    methods = {
+        name: in_graph(member)
+        for name, member in inspect.getmembers(original, inspect.isfunction)
+        if not name.startswith("_") or name == "__call__"
+    }
+    names = {"__doc__": original.__doc__, "__module__": original.__module__, "_original": original}
+    meta = type("InGraph", (InGraph, type(original)), {}) if type(original) is not type else InGraph
+    return meta(original.__name__, (original,), {**methods, **names})

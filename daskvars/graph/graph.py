@@ -1,0 +1,446 @@
+"""Graph: operations under unique names, with the stacks that shape new ones.
+
+A `FuncGraph` is the body of a function, branch or loop: tensors of enclosing graphs that it uses
+become its captured inputs.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from daskvars import config
+from daskvars.graph import scopes
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.device import merge_device
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation, user_line
+from daskvars.graph.tensor import Tensor
+
+_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+class Graph:
+    """A dataflow graph: what a program computes, without any values.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default() as graph:
+    ...     c = dv.constant(2.0, name="c")
+    >>> graph.get_tensor_by_name("c:0") is c
+    True
+    """
+
+    tensor_class = Tensor
+    is_eager = False  # the recorder of the eager program is a Graph whose ops have graph None
+
+    def __init__(self) -> None:
+        self._ops: list[Operation] = []
+        self._ops_by_name: dict[str, Operation] = {}
+        self._names: dict[str, int] = {}
+        self._name_scope = ""
+        self._devices: list[tuple[Callable[[Any], Any], Any]] = []
+        self._controllers: list[_Controller] = []
+        self._collections: dict[Any, list[Any]] = {}
+        self._finalized = False
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Any] = set()
+        self._ops_when_first_run: int | None = None
+        self.seed: int | None = None
+        self.late_control_inputs = False
+        self.notes: dict[str, Any] = {}  # what layers above keep per graph, by their own key
+
+    @property
+    def graph(self) -> Graph:
+        """The graph itself: what tensors recorded here call their graph."""
+        return self
+
+    # -- building ---------------------------------------------------------------------------
+
+    def create(
+        self,
+        opdef: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        specs: Spec | tuple[Spec, ...],
+        name: str,
+    ) -> Operation:
+        """Add an operation under the full, unique `name` and return it."""
+        self.check_not_finalized()
+        ops = self._ops
+        op = Operation(
+            self, opdef, name, inputs, attrs, specs, id=len(ops),
+            control_inputs=self._control_inputs_for(inputs) if self._controllers else (),
+            tensor_class=self.tensor_class, created_at=user_line(),
+        )  # fmt: skip
+        if self._devices:
+            self._place(op)
+        ops.append(op)
+        self._ops_by_name[name] = op
+        for controller in self._controllers:
+            controller.members.add(op)
+        if self._ops_when_first_run is not None:
+            self._warn_of_growth(op)
+        return op
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""
+        raise ValueError(
+            f"{tensor!r} and the operation being made must be from the same graph "
+            f"({describe(tensor.graph)} is not {describe(self)}). Build both in one graph; to use "
+            "an eager value in a graph, pass its numpy() as a constant or feed it."
+        )
+
+    def _place(self, op: Operation) -> None:
+        for function, _ in reversed(self._devices):
+            op.device = scopes.device_string(function(op))
+
+    def _control_inputs_for(self, inputs: tuple[Tensor, ...]) -> tuple[Operation, ...]:
+        found: dict[Operation, None] = {}
+        input_ops = {t.op for t in inputs}
+        for controller in self._controllers:
+            # Where an input was made in the same block it already waits for these.
+            if input_ops.isdisjoint(controller.members):
+                found.update(dict.fromkeys(controller.ops))
+        return tuple(op for op in found if op not in input_ops)
+
+    def _warn_of_growth(self, op: Operation) -> None:
+        grown = len(self._ops) - self._ops_when_first_run
+        if grown == config.get().graph_growth_warning:
+            warnings.warn(
+                f"{grown} operations were added to a graph after its first run; the last is "
+                f"{op.name!r}, made at {op.where}. A step that builds ops gets slower each time: "
+                "build them once before the loop, and call graph.finalize() to find the line.",
+                stacklevel=2,
+            )
+
+    def note_run(self) -> None:
+        """Remember that the graph was run, to warn when it keeps growing."""
+        if self._ops_when_first_run is None:
+            self._ops_when_first_run = len(self._ops)
+
+    # -- names ------------------------------------------------------------------------------
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """Return `name` under the current scope, with ``_1``, ``_2`` ... when it is taken."""
+        if self._name_scope:
+            name = f"{self._name_scope}/{name}"
+        return self.claim(name, mark_as_used)
+
+    def claim(self, name: str, mark_as_used: bool = True) -> str:
+        """Return the full `name` made unique. Names differ regardless of case, as TensorFlow's."""
+        names = self._names
+        key = name.lower()
+        count = names.get(key, 0)
+        if mark_as_used:
+            names[key] = count + 1
+        if not count:
+            return name
+        unique = key
+        while unique in names:
+            unique = f"{key}_{count}"
+            count += 1
+        if mark_as_used:
+            names[unique] = 1
+            names[key] = count
+        return f"{name}_{count - 1}"
+
+    def op_name(self, name: str | None, default: str) -> str:
+        """Return the full unique name for an op asked to be called `name`.
+
+        A name ending in "/" is taken as it is: the scope of an enclosing `name_scope`.
+        """
+        if not name:
+            return self.unique_name(default)
+        if name[-1] == "/":
+            return name[:-1]
+        if not (_SCOPE_NAME if self._name_scope else _OP_NAME).match(name):
+            raise ValueError(
+                f"'{name}' is not a valid operation name: letters, digits and any of _.-/\\> "
+                "are allowed, beginning with a letter, digit or '.'"
+            )
+        return self.unique_name(name)
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefix the names of ops made in the block; yields the scope, ending in "/"."""
+        old = self._name_scope
+        if not name:
+            new = ""
+        elif name[-1] == "/":
+            new = name[:-1]
+        else:
+            if not (_SCOPE_NAME if old else _OP_NAME).match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+            new = self.unique_name(name)
+        self._name_scope = new
+        try:
+            yield f"{new}/" if new else ""
+        finally:
+            self._name_scope = old
+
+    def get_name_scope(self) -> str:
+        """Return the current name scope, without a trailing "/"."""
+        return self._name_scope
+
+    # -- stacks -----------------------------------------------------------------------------
+
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Place ops made in the block: a string, a DeviceSpec, a function of the op, or None.
+
+        Inner specifications override outer ones field by field; None forgets the outer ones.
+        """
+        saved = self._devices
+        if device_name_or_function is None:
+            self._devices = []
+        else:
+            spec = device_name_or_function
+            function = spec if callable(spec) else merge_device(spec)
+            self._devices = [*saved, (function, spec)]
+        try:
+            yield
+        finally:
+            self._devices = saved
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Make ops of the block run after `control_inputs`; None forgets enclosing blocks."""
+        saved = self._controllers
+        if control_inputs is None:
+            self._controllers = []
+        else:
+            ops = []
+            for item in control_inputs:
+                element = self.as_graph_element(item.values if isinstance(item, IndexedSlices) else item)
+                ops.append(element.op if isinstance(element, Tensor) else element)
+            self._controllers = [*saved, _Controller(tuple(dict.fromkeys(ops)))]
+        try:
+            yield
+        finally:
+            self._controllers = saved
+
+    @property
+    def has_control_dependencies(self) -> bool:
+        """Whether ops made now would get control inputs."""
+        return any(controller.ops for controller in self._controllers)
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Make this the graph that ops are added to."""
+        with scopes.entered(self):
+            yield self
+
+    # -- looking up -------------------------------------------------------------------------
+
+    def get_operations(self) -> list[Operation]:
+        """Return all operations in the order in which they were made."""
+        return list(self._ops)
+
+    @property
+    def version(self) -> int:
+        """The number of operations."""
+        return len(self._ops)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """Return the operation `name`. Raises KeyError when there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings, not {type(name).__name__}")
+        return self.as_graph_element(name, allow_tensor=False)
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """Return the tensor ``<operation>:<index>``. Raises KeyError when there is none."""
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings, not {type(name).__name__}")
+        return self.as_graph_element(name, allow_operation=False)
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """Return the Tensor or Operation that `obj` (an object or a name) stands for.
+
+        Raises:
+          TypeError: `obj` is nothing of a graph.
+          ValueError: it belongs to another graph, or the name is malformed.
+          KeyError: there is nothing of that name.
+        """
+        wanted = " or ".join(
+            ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
+        )
+        if isinstance(obj, str):
+            return self._element_by_name(obj, allow_tensor, allow_operation)
+        if hasattr(obj, "_as_graph_element"):
+            obj = obj._as_graph_element()
+        if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
+            if obj.graph is not self:
+                raise ValueError(f"{wanted} {obj!r} is not an element of this graph.")
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        op_name, colon, index = name.partition(":")
+        if not colon:
+            if not allow_operation:
+                raise ValueError(
+                    f"The name '{name}' looks like an (invalid) Operation name, not a Tensor. "
+                    f'Tensor names must be of the form "<op_name>:<output_index>".'
+                )
+            if name not in self._ops_by_name:
+                raise KeyError(f"The name '{name}' refers to an Operation not in the graph.")
+            return self._ops_by_name[name]
+        if not allow_tensor:
+            raise ValueError(f"The name '{name}' refers to a Tensor, not an Operation.")
+        if not index.isdigit():
+            raise ValueError(
+                f"The name '{name}' looks like a Tensor name, but is not a valid one. Tensor names "
+                'must be of the form "<op_name>:<output_index>".'
+            )
+        op = self._ops_by_name.get(op_name)
+        if op is None:
+            raise KeyError(
+                f"The name '{name}' refers to a Tensor which does not exist. The operation, "
+                f"'{op_name}', does not exist in the graph."
+            )
+        if int(index) >= len(op.outputs):
+            raise KeyError(
+                f"The name '{name}' refers to a Tensor which does not exist. The operation, "
+                f"'{op_name}', exists but only has {len(op.outputs)} outputs."
+            )
+        return op.outputs[int(index)]
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Forbid feeding `tensor`."""
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        """Return whether `tensor` may be fed."""
+        return tensor not in self._unfeedable
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Forbid fetching `op`."""
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Return whether `tensor_or_op` may be fetched."""
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return tensor_or_op not in self._unfetchable and op not in self._unfetchable
+
+    # -- finalizing -------------------------------------------------------------------------
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph is read-only."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Make the graph read-only: building an op in a training loop becomes an error."""
+        self._finalized = True
+
+    def check_not_finalized(self) -> None:
+        """Raise RuntimeError when the graph is finalized, naming the user's line."""
+        if self._finalized:
+            file, line = user_line()
+            raise RuntimeError(
+                f"Graph is finalized and cannot be modified: {file}:{line} adds an operation to "
+                "it. Build all operations before the training loop."
+            )
+
+    # -- collections ------------------------------------------------------------------------
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Append `value` to the collection `name`."""
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Append `value` to each collection named (a string counts as one name)."""
+        names = (names,) if isinstance(names, str) else dict.fromkeys(names)
+        for name in names:
+            self.add_to_collection(name, value)
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """Return a copy of the collection, of items whose name matches `scope` at its start."""
+        items = self._collections.get(name, [])
+        if scope is None:
+            return list(items)
+        match = re.compile(scope).match
+        return [item for item in items if hasattr(item, "name") and match(item.name)]
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """Return the collection itself, made if need be; changes to it are seen by all."""
+        return self._collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[Any]:
+        """Return the names of all collections."""
+        return list(self._collections)
+
+    @property
+    def collections(self) -> list[Any]:
+        """The names of all collections."""
+        return list(self._collections)
+
+    def clear_collection(self, name: Any) -> None:
+        """Empty the collection `name`."""
+        self._collections.pop(name, None)
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables that optimizers train by default."""
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+
+class _Controller:
+    """One `control_dependencies` block: its ops, and those made in it."""
+
+    def __init__(self, ops: tuple[Operation, ...]) -> None:
+        self.ops = ops
+        self.members: set[Operation] = set()
+
+
+class FuncGraph(Graph):
+    """The body of a function, branch or loop.
+
+    Attributes:
+      outer: the graph (or None: eager) that the body was made in.
+      inputs: the body's own input tensors, parameters first, then captures.
+      captures: outer tensor -> the input that stands for it.
+      results: the body's output tensors.
+      effects: operations of the body that run although no result needs them.
+    """
+
+    def __init__(self, name: str, outer: Any, parameter: Callable[[FuncGraph, Tensor], Tensor]):
+        super().__init__()
+        self.name = name
+        self.outer = outer
+        self.inputs: list[Tensor] = []
+        self.captures: dict[Tensor, Tensor] = {}
+        self.results: list[Any] = []
+        self.effects: list[Operation] = []
+        self._parameter = parameter
+        if outer is not None:
+            self.seed = outer.seed
+            self.notes = outer.notes
+            self._collections = outer._collections
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return the input that stands for the outer `tensor`, made on first use."""
+        if tensor.spec.dtype.is_ref:
+            return tensor  # a variable's handle is the same everywhere
+        known = self.captures.get(tensor)
+        if known is None:
+            if tensor.graph is not self.outer and isinstance(self.outer, FuncGraph):
+                self.outer.capture(tensor)
+            elif tensor.graph is not self.outer and tensor.graph is not None:
+                return super().capture(tensor)
+            with self.control_dependencies(None):
+                known = self.captures[tensor] = self._parameter(self, tensor)
+            self.inputs.append(known)
+        return known
+
+
+def describe(graph: Any) -> str:
+    """Return a short text for a graph in an error message."""
+    return "the eager program" if graph is None else f"graph {id(graph):#x}"

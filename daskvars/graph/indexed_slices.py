@@ -1,0 +1,58 @@
+"""IndexedSlices: the rows of a gradient that are not zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.tensor import Tensor
+from daskvars.shapes import TensorShape
+
+
+class IndexedSlices:
+    """Rows `values` for the places `indices` of a larger tensor, whose other rows are zero.
+
+    Args:
+      values: [n, ...] any dtype, the rows.
+      indices: [n] int32 or int64, where they belong; an index may occur twice, rows then add up.
+      dense_shape: [rank] integer, the shape of the tensor that they are slices of.
+    """
+
+    __slots__ = ("dense_shape", "indices", "values")
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    @property
+    def name(self) -> str:
+        """The name of the values."""
+        return self.values.name
+
+    @property
+    def op(self) -> Any:
+        """The operation that makes the values."""
+        return self.values.op
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    @property
+    def device(self) -> str:
+        """The device of the values."""
+        return self.values.device
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the values."""
+        return self.values.graph
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape of the dense tensor: its first dimension is not known here."""
+        return TensorShape([None]).concatenate(self.values.shape[1:])
+
+    def __repr__(self) -> str:
+        return f"IndexedSlices(indices={self.indices!r}, values={self.values!r})"

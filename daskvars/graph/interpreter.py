@@ -1,0 +1,212 @@
+"""The one interception point: "apply this op to these inputs".
+
+`apply` converts the inputs, checks them against the op's signature, infers shapes and dtypes, and
+hands the result to whatever records ops at the moment: the graph that was entered, the graph of
+the inputs, or else the eager program, whose recorder registers itself here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph import scopes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.opdef import OpDef
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Pattern
+from daskvars.graph.static_values import as_attr, constant_value, partial_value
+from daskvars.graph.tensor import Tensor
+
+_eager: list[Any] = []
+
+
+def register_eager(recorder: Any) -> None:
+    """Record ops that belong to no graph with `recorder` (one method, `create`)."""
+    _eager[:] = [recorder]
+
+
+def builder_for(inputs: tuple[Any, ...]) -> Any:
+    """Return what an op with these inputs is recorded into."""
+    builder = scopes.current_builder()
+    if builder is not None:
+        return builder
+    for value in inputs:
+        graph = getattr(value, "graph", None)
+        if graph is not None:
+            return graph
+    return _eager[0]
+
+
+def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Apply an op and return its output tensor, a tuple of them, or its Operation if it has none.
+
+    Args:
+      opdef: the op.
+      *inputs: its inputs, anything that `convert_to_tensor` takes.
+      name: the name wanted for the operation; by default the op's type.
+      **attrs: its attributes. Those in ``opdef.operands`` may be tensors.
+
+    Raises:
+      TypeError: an input has a dtype that the op does not take.
+      ValueError: shapes do not fit, or inputs are from different graphs.
+    """
+    op = apply_op(opdef, *inputs, name=name, **attrs)
+    outputs = op.outputs
+    if op.multiple:
+        return outputs if outputs else op
+    return outputs[0]
+
+
+def apply_op(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Operation:
+    """Apply an op and return its Operation. See `apply`."""
+    builder = builder_for(inputs)
+    full_name = builder.op_name(name, opdef.type)
+    tensors = []
+    for value in inputs:
+        if type(value) is not builder.tensor_class:
+            with scopes.entered(builder):
+                tensors = _converted(opdef, inputs, builder, full_name)
+            break
+        tensors.append(value)
+    if opdef.operands:
+        with scopes.entered(builder):
+            _bind_operands(opdef, tensors, attrs, builder)
+    for i, tensor in enumerate(tensors):
+        if tensor.op.graph is not builder.graph:
+            tensors[i] = builder.capture(tensor)
+    _check_types(opdef, tensors)
+    try:
+        specs = opdef.infer(tuple([t.spec for t in tensors]), **attrs)
+    except ValueError as error:
+        raise ValueError(f"{error} (op {full_name!r}, type {opdef.type})") from None
+    return builder.create(opdef, tuple(tensors), attrs, specs, full_name)
+
+
+def _converted(opdef: OpDef, inputs: tuple[Any, ...], builder: Any, name: str) -> list[Tensor]:
+    """Convert all inputs; one without a dtype of its own takes that of its type variable."""
+    arguments = _arguments_of(opdef, len(inputs))
+    tensors: list[Any] = [None] * len(inputs)
+    dtypes: dict[str | int, Any] = {}
+    for i, (argument, value) in enumerate(zip(arguments, inputs, strict=True)):
+        if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+            tensors[i] = value if isinstance(value, Tensor) else convert_to_tensor(value)
+            dtypes.setdefault(argument.variable or i, tensors[i].spec.dtype.base_dtype)
+    for i, (argument, value) in enumerate(zip(arguments, inputs, strict=True)):
+        if tensors[i] is None:
+            wanted = dtypes.get(argument.variable or i)
+            if wanted is None and argument.allowed is not None and len(argument.allowed) == 1:
+                (wanted,) = argument.allowed
+            try:
+                constant = builder.claim(f"{name}/{argument.name}") + "/"
+                tensors[i] = convert_to_tensor(value, wanted, constant)
+            except (TypeError, ValueError) as error:
+                raise type(error)(
+                    f"{error} (input {argument.name!r} of op {name!r}, type {opdef.type})"
+                ) from None
+            dtypes.setdefault(argument.variable or i, tensors[i].spec.dtype.base_dtype)
+    return tensors
+
+
+def _arguments_of(opdef: OpDef, count: int) -> tuple[Any, ...]:
+    arguments = opdef.arguments
+    if arguments and arguments[-1].many:
+        arguments = arguments[:-1] + arguments[-1:] * (count - len(arguments) + 1)
+    if len(arguments) != count:
+        names = ", ".join(argument.name for argument in opdef.arguments)
+        raise TypeError(f"{opdef.type} takes {len(arguments)} inputs ({names}), got {count}")
+    return arguments
+
+
+def _check_types(opdef: OpDef, tensors: list[Tensor]) -> None:
+    bound: dict[str, Any] = {}
+    declared = opdef.arguments
+    last = len(declared) - 1
+    for i, tensor in enumerate(tensors):
+        if i > last and (last < 0 or not declared[last].many):
+            break  # tensors given for attributes
+        argument = declared[min(i, last)]
+        dtype = tensor.spec.dtype.base_dtype
+        other = bound.setdefault(argument.variable, dtype) if argument.variable else dtype
+        if other is not dtype:
+            first = next(a.name for a in declared if a.variable == argument.variable)
+            raise TypeError(
+                f"Input {argument.name!r} of {opdef.type!r} Op has type {dtype.name} that does "
+                f"not match type {other.name} of argument {first!r}. Use cast()."
+            )
+        if argument.allowed is not None and dtype not in argument.allowed:
+            allowed = ", ".join(sorted(d.name for d in argument.allowed))
+            raise TypeError(
+                f"Value passed to parameter {argument.name!r} of {opdef.type!r} has DataType "
+                f"{dtype.name} not in list of allowed values: {allowed}"
+            )
+
+
+def _bind_operands(
+    opdef: OpDef, tensors: list[Tensor], attrs: dict[str, Any], builder: Any
+) -> None:
+    """Turn attributes given as tensors into plain data, or into trailing inputs if unknown."""
+    dynamic = []
+    for attribute in opdef.operands:
+        value = attrs.get(attribute)
+        if not _is_symbolic(value):
+            continue
+        tensor = convert_to_tensor(value)
+        known = constant_value(tensor)
+        if known is not None:
+            attrs[attribute] = as_attr(known)
+        else:
+            tensors.append(tensor)
+            attrs[attribute] = partial_value(tensor)
+            dynamic.append(attribute)
+    if dynamic:
+        attrs["operands"] = tuple(dynamic)
+
+
+def _is_symbolic(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_is_symbolic, value))
+    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+
+
+def register_op(
+    type: str,
+    signature: str,
+    *,
+    infer: Callable[..., Any],
+    pattern: Pattern,
+    kernel: Any,
+    gradient: Any,
+    **rules: Any,
+) -> Callable[..., Any]:
+    """Define an op of your own and return its function.
+
+    The arguments are those of `OpDef`; every op of the library is defined in the same way, so
+    yours is chunked, fused, differentiated, placed and shown like one of them. On a cluster the
+    kernel must be importable on the workers (or picklable by value, as a function of ``__main__``).
+
+    Returns:
+      ``function(*inputs, name=None, **attrs)``.
+
+    Raises:
+      ValueError: an op of that type exists.
+
+    >>> import numpy as np, daskvars as dv
+    >>> from daskvars.graph.patterns import Elementwise
+    >>> def cube(xp, x):
+    ...     return x * x * x
+    >>> cubed = dv.register_op(
+    ...     "Cube", "x:F", infer=lambda inputs: inputs[0], pattern=Elementwise(), kernel=cube,
+    ...     gradient=lambda op, dy: 3.0 * dv.square(op.inputs[0]) * dy)
+    >>> float(cubed(dv.constant(2.0)))
+    8.0
+    """
+    definition = OpDef(
+        type, signature, infer=infer, pattern=pattern, kernel=kernel, gradient=gradient, **rules
+    )
+
+    def function(*inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+        return apply(definition, *inputs, name=name, **attrs)
+
+    function.__name__ = function.__qualname__ = type
+    return function

@@ -1,0 +1,47 @@
+"""Nested lists, tuples, named tuples and dicts: flattened, and packed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+
+def flatten(structure: Any) -> list[Any]:
+    """Return the leaves in order; a dict's in the order of its sorted keys."""
+    return list(_leaves(structure))
+
+
+def _leaves(structure: Any) -> Iterator[Any]:
+    if isinstance(structure, list | tuple):
+        for item in structure:
+            yield from _leaves(item)
+    elif isinstance(structure, Mapping):
+        for key in sorted(structure):
+            yield from _leaves(structure[key])
+    else:
+        yield structure
+
+
+def pack(structure: Any, leaves: list[Any]) -> Any:
+    """Return `leaves` in the form of `structure`."""
+    rest = iter(leaves)
+    return map_structure(lambda _: next(rest), structure)
+
+
+def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
+    """Return the structure with ``function(leaf)`` for each leaf."""
+    if isinstance(structure, Mapping):
+        mapped = {key: map_structure(function, structure[key]) for key in sorted(structure)}
+        return type(structure)((key, mapped[key]) for key in structure)
+    if isinstance(structure, list | tuple):
+        items = [map_structure(function, item) for item in structure]
+        if hasattr(structure, "_fields"):
+            return type(structure)(*items)
+        return type(structure)(items)
+    return function(structure)
+
+
+def assert_same_structure(first: Any, second: Any, what: str = "structures") -> None:
+    """Raise ValueError unless both nest in the same way."""
+    if map_structure(lambda _: 0, first) != map_structure(lambda _: 0, second):
+        raise ValueError(f"{what} differ in structure: {first!r} and {second!r}")

@@ -1,0 +1,150 @@
+"""What an op is: one expression that carries every rule about it, and the registry of them all.
+
+An `OpDef` *requires* its shape rule, access pattern, kernel and gradient, so that no engine can
+meet an op that lacks one. Engines look rules up here; none of them names an op.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from daskvars import dtypes
+from daskvars.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL, DType, string
+from daskvars.graph.patterns import Pattern
+from daskvars.shapes import Shape
+
+
+class Spec(NamedTuple):
+    """What is known of a tensor before it is computed: dtype and (partly known) shape."""
+
+    dtype: DType
+    shape: Shape
+
+
+class NoGradient:
+    """The gradient of an op that has none (`NO_GRADIENT`): differentiation stops there."""
+
+    def __repr__(self) -> str:
+        return "NO_GRADIENT"
+
+
+NO_GRADIENT = NoGradient()
+
+class PassGradient:
+    """The gradient of an op that gives its first input on: dense or sparse, it goes on as it is."""
+
+    def __call__(self, op: Any, dy: Any) -> Any:
+        return dy
+
+    def __repr__(self) -> str:
+        return "PASS_GRADIENT"
+
+
+PASS_GRADIENT = PassGradient()
+
+# The letters of a signature: the dtypes that a type variable may take.
+TYPE_CLASSES: Mapping[str, frozenset[DType] | None] = {
+    "A": None,
+    "T": None,
+    "N": NUMERIC,
+    "F": FLOATING | COMPLEX,
+    "R": REAL,
+    "Z": INTEGER,
+    "I": INDEX,
+    "B": frozenset({dtypes.bool}),
+    "S": frozenset({string}),
+}
+_ARGUMENT = re.compile(r"(?P<many>\*?)(?P<name>\w+):(?P<type>[ATNFRZIBS])(?P<number>\d*)$")
+
+
+class Argument(NamedTuple):
+    """One declared input: its name, type variable, allowed dtypes, and whether it repeats."""
+
+    name: str
+    variable: str
+    allowed: frozenset[DType] | None
+    many: bool
+
+
+def parse_signature(text: str) -> tuple[Argument, ...]:
+    """Parse ``"x:N, y:N"``: equal variables (letter and digit) must have equal dtypes.
+
+    Letters: A any and unlike (each such input may have its own dtype), T any, N numeric, F floating or complex, R real numeric, Z integer, I int32 or
+    int64, B bool, S string. ``*values:T`` takes any number of inputs and stands last.
+    """
+    arguments = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        match = _ARGUMENT.match(part)
+        if match is None:
+            raise ValueError(f"signature {text!r}: cannot read {part!r}; write name:T")
+        letter = match["type"]
+        variable = "" if letter == "A" else letter + match["number"]
+        arguments.append(Argument(match["name"], variable, TYPE_CLASSES[letter], bool(match["many"])))
+    return tuple(arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class OpDef:
+    """The definition of one op.
+
+    Args:
+      type: TensorFlow's name of the op, "MatMul"; also the default name of its operations.
+      signature: its tensor inputs, "a:N, b:N" (see `parse_signature`).
+      infer: ``infer(inputs: tuple[Spec, ...], **attrs) -> Spec`` (or a tuple of Specs, and then
+        the kernel returns a tuple). Raises ValueError on shapes that do not fit. Dimensions may
+        be None, shapes too.
+      pattern: its access pattern (`daskvars.graph.patterns`).
+      kernel: the name of a function of the array namespace that takes the inputs and the attrs
+        ("exp"), or a pure function ``kernel(xp, *arrays, **attrs)`` of `daskvars.kernels`; None
+        where the result is the first input itself (of an `Effect`: the first after the handle).
+      gradient: ``gradient(op, *dys)`` -> one tensor, IndexedSlices or None per input (or a single
+        one for an op of one input), or `NO_GRADIENT`.
+      operands: attributes that may also come as tensors; these follow the declared inputs, their
+        names are in ``attrs["operands"]``, and the kernel receives them as attributes all the same.
+      block: ``block(attrs, Block) -> attrs`` where attributes depend on which block is computed.
+      static: ``static(partial_values, specs, attrs) -> value | None`` for ops that shapes are made
+        with: the output's value as far as it is known when the graph is built, as nested tuples in
+        which None is unknown. Ops without this rule are known where all their inputs are.
+      in_place: ``in_place(xp, out, *inputs, **attrs)``, a kernel that changes its first input to the
+        result instead of making a new array; only for ops that write a variable.
+      check: ``check(xp, *inputs, **attrs)`` raises where the kernel would: what it accepts, the
+        kernel and `in_place` cannot fail on.
+      seeded: the kernel draws random numbers: its first argument is a key, a tuple of two ints.
+    """
+
+    type: str
+    signature: str
+    infer: Callable[..., Spec | tuple[Spec, ...]]
+    pattern: Pattern
+    kernel: str | Callable[..., Any] | None
+    gradient: Callable[..., Any] | NoGradient
+    operands: tuple[str, ...] = ()
+    block: Callable[..., dict[str, Any]] | None = None
+    static: Callable[..., Any] | None = None
+    in_place: Callable[..., None] | None = None
+    check: Callable[..., None] | None = None
+    seeded: bool = False
+    arguments: tuple[Argument, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", parse_signature(self.signature))
+        if self.type in REGISTRY:
+            raise ValueError(f"op {self.type!r} is already registered; choose another type name")
+        REGISTRY[self.type] = self
+
+    def __repr__(self) -> str:
+        return f"OpDef({self.type!r})"
+
+    def __reduce__(self):
+        return opdef, (self.type,)
+
+
+REGISTRY: dict[str, OpDef] = {}
+
+
+def opdef(type: str) -> OpDef:
+    """Return the registered definition of `type`. Raises KeyError naming it."""
+    return REGISTRY[type]

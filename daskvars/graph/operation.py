@@ -1,0 +1,118 @@
+"""Operation: one node of a graph, immutable once built."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from daskvars.graph import scopes
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.tensor import Tensor
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+
+
+def user_line() -> tuple[str, int]:
+    """Return file and line of the innermost caller outside this package."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        outer = frame.f_back
+        if outer is None:
+            break
+        frame = outer
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+class Operation:
+    """One application of an op: inputs, attributes, name, device, outputs.
+
+    In a graph `name` is unique and full of scope; a recorded eager operation has `graph` None.
+    """
+
+    __slots__ = (
+        "__weakref__", "attrs", "control_inputs", "created_at", "device", "graph", "id", "inputs",
+        "multiple", "name", "opdef", "outputs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        graph: Any,
+        opdef: OpDef,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        specs: Spec | tuple[Spec, ...],
+        *,
+        id: int,
+        control_inputs: tuple[Operation, ...] = (),
+        device: str = "",
+        tensor_class: type[Tensor] = Tensor,
+        created_at: tuple[str, int] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.opdef = opdef
+        self.name = name
+        self.inputs = inputs
+        self.attrs = attrs
+        self.id = id
+        self.control_inputs = control_inputs
+        self.device = device
+        self.created_at = created_at
+        self.multiple = not isinstance(specs, Spec)
+        outputs = (specs,) if isinstance(specs, Spec) else specs
+        self.outputs = tuple([tensor_class(self, i, spec) for i, spec in enumerate(outputs)])
+
+    @property
+    def type(self) -> str:
+        """TensorFlow's name of the op, "MatMul"."""
+        return self.opdef.type
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Return the outputs."""
+        return self.outputs
+
+    def get_attr(self, name: str) -> Any:
+        """Return the attribute `name`. Raises ValueError when there is none of that name."""
+        if name not in self.attrs:
+            raise ValueError(
+                f"operation {self.name!r} ({self.type}) has no attribute {name!r}; "
+                f"it has {sorted(self.attrs)}"
+            )
+        return self.attrs[name]
+
+    def colocation_groups(self) -> list[bytes]:
+        """Return the names of the colocation groups, ``loc:@<operation>``."""
+        return list(self.attrs.get("_class", [b"loc:@" + self.name.encode()]))
+
+    @property
+    def where(self) -> str:
+        """Where the user's code made it, "file:line"."""
+        return f"{self.created_at[0]}:{self.created_at[1]}" if self.created_at else "unknown line"
+
+    def run(self, feed_dict: dict | None = None, session: Any = None) -> None:
+        """Run the operation in `session`, by default the default session.
+
+        Raises:
+          ValueError: there is no default session, or it belongs to another graph.
+        """
+        scopes.session_for(session, self.graph, "execute operation").run(self, feed_dict)
+
+    def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
+        self.graph.check_not_finalized()
+        self.control_inputs = (*self.control_inputs, *ops)
+        self.graph.late_control_inputs = True
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _set_device(self, device: Any) -> None:
+        self.device = scopes.device_string(device)
+
+    def __str__(self) -> str:
+        inputs = "".join(f'\ninput: "{t.name}"' for t in self.inputs)
+        return f'name: "{self.name}"\nop: "{self.type}"{inputs}'
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"

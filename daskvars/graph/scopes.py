@@ -1,0 +1,88 @@
+"""The stacks of a thread: which graph is built, which session runs, and device strings.
+
+The stacks are opaque: they hold whatever was entered, so that `Tensor.eval` needs to import no
+session. They are thread-local; a new thread starts on the process-wide default graph.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from daskvars.graph.device import DeviceSpec
+
+
+class _Stacks(threading.local):
+    def __init__(self) -> None:
+        self.builders: list[Any] = []
+        self.sessions: list[Any] = []
+
+
+_stacks = _Stacks()
+
+
+def current_builder() -> Any:
+    """Return what ops are recorded into: a Graph that was entered, else None (eager)."""
+    builders = _stacks.builders
+    return builders[-1] if builders else None
+
+
+@contextmanager
+def entered(builder: Any) -> Iterator[Any]:
+    """Make `builder` what ops are recorded into."""
+    builders = _stacks.builders
+    builders.append(builder)
+    try:
+        yield builder
+    finally:
+        if not builders or builders[-1] is not builder:
+            raise AssertionError("nesting violated: graphs were left in another order than entered")
+        builders.pop()
+
+
+@contextmanager
+def session_entered(session: Any) -> Iterator[Any]:
+    """Make `session` the default session."""
+    _stacks.sessions.append(session)
+    try:
+        yield session
+    finally:
+        _stacks.sessions.remove(session)
+
+
+def default_session() -> Any:
+    """Return the innermost default session, or None."""
+    return _stacks.sessions[-1] if _stacks.sessions else None
+
+
+def session_for(session: Any, graph: Any, doing: str) -> Any:
+    """Return `session` or the default one, checked against `graph`."""
+    if session is None:
+        session = default_session()
+        if session is None:
+            raise ValueError(
+                f"Cannot {doing} using eval()/run(): No default session is registered. Use "
+                "`with sess.as_default()` or pass an explicit session."
+            )
+        if session.graph is not graph:
+            raise ValueError(
+                f"Cannot use the default session to {doing}: the tensor's graph is different from "
+                "the session's graph. Pass an explicit session."
+            )
+    elif session.graph is not graph:
+        raise ValueError(
+            f"Cannot use the given session to {doing}: the tensor's graph is different from the "
+            "session's graph."
+        )
+    return session
+
+
+def device_string(device: Any) -> str:
+    """Return the canonical string of a device given as string, DeviceSpec or None."""
+    if not device:
+        return ""
+    if isinstance(device, str):
+        return DeviceSpec.from_string(device).to_string()
+    return device.to_string()

@@ -1,0 +1,106 @@
+"""Values that are known before a run: constants, and what shapes are computed with.
+
+A partly known value is a nested tuple in which None stands for an unknown number, as the shape of
+a batch of unknown size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.patterns import Effect, Opaque
+from daskvars.graph.tensor import Tensor
+
+_MAX_ELEMENTS = 1024  # larger values are data, not shapes
+
+
+def compute(opdef: OpDef, inputs: list[Any], attrs: dict[str, Any]) -> Any:
+    """Run the kernel of an op once on NumPy values."""
+    attrs = {k: v for k, v in attrs.items() if k[0] != "_"}
+    names = attrs.pop("operands", ())
+    if names:
+        attrs.update(zip(names, map(as_attr, inputs[-len(names) :]), strict=True))
+        inputs = inputs[: -len(names)]
+    if opdef.kernel is None:
+        return inputs[0]
+    if isinstance(opdef.kernel, str):
+        return getattr(numpy, opdef.kernel)(*inputs, **attrs)
+    return opdef.kernel(numpy, *inputs, **attrs)
+
+
+def as_attr(value: Any) -> Any:
+    """Return an array as the plain data that attributes hold: a number or nested tuples."""
+
+    def frozen(item: Any) -> Any:
+        return tuple(map(frozen, item)) if isinstance(item, list) else item
+
+    return frozen(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def is_pure(opdef: OpDef) -> bool:
+    """Return whether the op is a function of its inputs alone."""
+    pattern = opdef.pattern
+    return not (
+        opdef.seeded
+        or isinstance(pattern, Effect)
+        or (isinstance(pattern, Opaque) and not pattern.pure)
+    )
+
+
+def partial_value(tensor: Tensor) -> Any:
+    """Return what is known of the value: a number, nested tuples with None, or None."""
+    op = tensor.op
+    if op.opdef.static is not None:
+        specs = [t.spec for t in op.inputs]
+        return op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
+    value = constant_value(tensor)
+    return None if value is None else as_attr(value)
+
+
+def constant_value(tensor: Tensor) -> numpy.ndarray | None:
+    """Return the value of `tensor` when the graph alone determines it, else None.
+
+    Only small values are looked into: shapes, axes, sizes and the like.
+    """
+    return _constant(tensor, {})
+
+
+def _constant(tensor: Tensor, seen: dict[Tensor, Any]) -> Any:
+    if tensor in seen:
+        return seen[tensor]
+    op = tensor.op
+    value = None
+    if "value" in op.attrs and not op.inputs:
+        value = op.attrs["value"]
+    elif op.opdef.static is not None:
+        specs = [t.spec for t in op.inputs]
+        known = op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
+        value = full_value(known, tensor.spec)
+    elif op.inputs and is_pure(op.opdef) and _small(tensor.spec):
+        inputs = []
+        for t in op.inputs:
+            inputs.append(_constant(t, seen))
+            if inputs[-1] is None:
+                break
+        else:
+            result = compute(op.opdef, inputs, op.attrs)
+            value = result[tensor.index] if op.multiple else result
+    seen[tensor] = value
+    return value
+
+
+def full_value(known: Any, spec: Spec) -> numpy.ndarray | None:
+    """Return a partly known value as an array when nothing of it is unknown."""
+
+    def complete(item: Any) -> bool:
+        return all(map(complete, item)) if isinstance(item, tuple) else item is not None
+
+    return numpy.asarray(known, dtype=spec.dtype.base_dtype.np) if complete(known) else None
+
+
+def _small(spec: Spec) -> bool:
+    shape = spec.shape
+    return shape is not None and None not in shape and int(numpy.prod(shape)) <= _MAX_ELEMENTS

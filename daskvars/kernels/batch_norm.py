@@ -1,0 +1,187 @@
+"""Batch normalization: each channel normalized over batch, height and width.
+
+Channels are few and rows many, so several rows make one line of about a thousand elements, with the
+per-channel vectors repeated to its length: a broadcast over 32 channels would spend most of its
+time starting inner loops. Sums over rows are kept in float64.
+
+Source: Ioffe and Szegedy, "Batch Normalization", 2015; names and results as TensorFlow's
+``fused_batch_norm``.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from daskvars.kernels.patches import channels_last, in_data_format
+from daskvars.kernels.precision import float_work
+from daskvars.kernels.row_sums import column_sums
+
+LINE_ELEMENTS = 1 << 10
+# Elements of a block, which stays in a core's own cache over several passes.
+BLOCK_ELEMENTS = 1 << 16
+DEVICE_BLOCK_ELEMENTS = 1 << 28
+
+
+def batch_norm(
+    xp: Any, x: Any, scale: Any, offset: Any, *, epsilon: float = 1e-3, data_format: str = "NHWC"
+) -> tuple[Any, Any, Any]:
+    """Normalize each channel by the statistics of this batch.
+
+    Args:
+        x: [batch, height, width, channels] float in ``data_format`` order, or [..., channels].
+        scale: [channels] float.
+        offset: [channels] float.
+        epsilon: added to the variance.
+        data_format: "NHWC" or "NCHW".
+
+    Returns:
+        (y like ``x``, mean [channels], variance [channels]). The variance divides by n - 1, as
+        running averages want it; ``y`` is normalized by the one that divides by n.
+    """
+    rows = channel_rows(xp, x, data_format)
+    work, count = float_work(x.dtype), len(rows)
+    mean = column_sums(xp, rows.astype(work, copy=False)) / max(count, 1)
+    squares = xp.zeros(rows.shape[1], np.float64)
+    for block, line, (centre,) in line_blocks(xp, rows, [mean.astype(work)]):
+        centred = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
+        centred *= centred
+        squares += column_sums(xp, centred.reshape(-1, rows.shape[1]))
+    variance = squares / max(count, 1)
+    unbiased = squares / max(count - 1, 1)
+    y = normalized(xp, rows, scale, offset, mean, variance, epsilon, work)
+    return (
+        unrowed(xp, y, x.shape, data_format), mean.astype(scale.dtype),
+        unbiased.astype(scale.dtype),
+    )
+
+
+def batch_norm_grad(
+    xp: Any, x: Any, scale: Any, mean: Any, variance: Any, dy: Any, *, epsilon: float = 1e-3,
+    data_format: str = "NHWC",
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of ``batch_norm``.
+
+    Args:
+        x: the argument of ``batch_norm``.
+        scale: [channels] float, its scale.
+        mean, variance: [channels], its results.
+        dy: like ``x``, the gradient of its first result.
+        epsilon, data_format: as given to it.
+
+    Returns:
+        (dx like ``x``, dscale [channels], doffset [channels]).
+    """
+    rows, slopes = (channel_rows(xp, array, data_format) for array in (x, dy))
+    work, count = float_work(x.dtype), max(len(rows), 1)
+    rstd = 1.0 / xp.sqrt(variance.astype(np.float64) * (max(count - 1, 1) / count) + epsilon)
+    along, doffset = slope_sums(xp, rows, slopes, mean, work)
+    dscale = along * rstd
+    # dx = scale rstd (dy - mean(dy) - (x - mean) rstd^2 mean(dy (x - mean)))
+    gain = scale * rstd
+    vectors = (gain, -gain * rstd * dscale / count, -gain * doffset / count)
+    dx = xp.empty(rows.shape, dy.dtype)
+    wide = [mean.astype(work), *(vector.astype(work) for vector in vectors)]
+    for block, line, (centre, slope_gain, pull, shift) in line_blocks(xp, rows, wide):
+        centred = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
+        centred *= pull
+        centred += shift
+        centred += slopes[block].reshape(-1, line) * slope_gain
+        dx[block].reshape(-1, line)[...] = centred
+    return (
+        unrowed(xp, dx, x.shape, data_format), dscale.astype(scale.dtype),
+        doffset.astype(scale.dtype),
+    )
+
+
+def batch_norm_inference(
+    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float = 1e-3,
+    data_format: str = "NHWC",
+) -> Any:
+    """Normalize each channel by given statistics.
+
+    Args:
+        x, scale, offset, epsilon, data_format: as for ``batch_norm``.
+        mean, variance: [channels] float, the statistics.
+
+    Returns:
+        Like ``x``.
+    """
+    rows = channel_rows(xp, x, data_format)
+    y = normalized(xp, rows, scale, offset, mean, variance, epsilon, float_work(x.dtype))
+    return unrowed(xp, y, x.shape, data_format)
+
+
+def batch_norm_inference_grad(
+    xp: Any, x: Any, scale: Any, mean: Any, variance: Any, dy: Any, *, epsilon: float = 1e-3,
+    data_format: str = "NHWC",
+) -> tuple[Any, Any, Any]:
+    """Return (dx, dscale, doffset) of ``batch_norm_inference``, statistics held constant."""
+    rows, slopes = (channel_rows(xp, array, data_format) for array in (x, dy))
+    work = float_work(x.dtype)
+    rstd = 1.0 / xp.sqrt(variance.astype(np.float64) + epsilon)
+    along, doffset = slope_sums(xp, rows, slopes, mean, work)
+    dx = xp.empty(rows.shape, dy.dtype)
+    for block, line, (gain,) in line_blocks(xp, rows, [(scale * rstd).astype(work)]):
+        slope, out = slopes[block].reshape(-1, line), dx[block].reshape(-1, line)
+        xp.multiply(slope, gain, out=out, casting="same_kind")
+    return (
+        unrowed(xp, dx, x.shape, data_format), (along * rstd).astype(scale.dtype),
+        doffset.astype(scale.dtype),
+    )
+
+
+def normalized(
+    xp: Any, rows: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float,
+    work: Any,
+) -> Any:
+    """Return the rows less their mean, over their deviation, scaled and shifted."""
+    gain = scale / xp.sqrt(variance.astype(np.float64) + epsilon)
+    y = xp.empty(rows.shape, rows.dtype)
+    wide = [vector.astype(work) for vector in (mean, gain, offset)]
+    for block, line, (centre, factor, shift) in line_blocks(xp, rows, wide):
+        lines = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
+        lines *= factor
+        xp.add(lines, shift, out=y[block].reshape(-1, line), casting="same_kind")
+    return y
+
+
+def slope_sums(xp: Any, rows: Any, slopes: Any, mean: Any, work: Any) -> tuple[Any, Any]:
+    """Return the sums over rows of dy (x - mean) and of dy, float64."""
+    along, alone = (xp.zeros(rows.shape[1], np.float64) for _ in range(2))
+    for block, line, (centre,) in line_blocks(xp, rows, [mean.astype(work)]):
+        slope = slopes[block].astype(work, copy=False)
+        centred = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
+        centred *= slope.reshape(-1, line)
+        along += column_sums(xp, centred.reshape(slope.shape))
+        alone += column_sums(xp, slope)
+    return along, alone
+
+
+def line_blocks(xp: Any, rows: Any, vectors: list) -> Iterator[Any]:
+    """Yield (slice of rows, the extent of a line, the vectors repeated to that extent)."""
+    channels = max(1, rows.shape[1])
+    elements = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
+    together = max(1, LINE_ELEMENTS // channels)
+    step = max(1, elements // channels // together) * together
+    wide = [xp.tile(vector, together) for vector in vectors]
+    whole = len(rows) // together * together
+    for start in range(0, whole, step):
+        yield slice(start, min(start + step, whole)), together * channels, wide
+    if whole < len(rows):
+        yield slice(whole, len(rows)), channels, vectors
+
+
+def channel_rows(xp: Any, x: Any, data_format: str) -> Any:
+    """Return ``x`` as a contiguous [rows, channels] matrix."""
+    x = channels_last(x, data_format)
+    return xp.ascontiguousarray(x).reshape(-1, x.shape[-1])
+
+
+def unrowed(xp: Any, rows: Any, shape: tuple, data_format: str) -> Any:
+    """Return a [rows, channels] matrix in ``shape``, which is in ``data_format`` order."""
+    if data_format == "NHWC":
+        return rows.reshape(shape)
+    batch, channels, height, width = shape
+    return in_data_format(xp, rows.reshape(batch, height, width, channels), data_format)

@@ -1,0 +1,138 @@
+"""Kernels of branches, loops, printing, checking and calling Python.
+
+A branch is a compiled region that takes all inputs of its operation: arguments, then the
+variables that any branch uses, then random keys. It gives its results, then the new values of
+the variables that any branch writes (`written` holds their positions among the inputs).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from daskvars.errors import InvalidArgumentError
+
+
+def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any) -> tuple:
+    """Run ``branches[0]`` where `pred` is true, else ``branches[1]``."""
+    return branches[0 if pred else 1](pred, *args)
+
+
+def while_loop(
+    xp: Any, *args: Any, branches: Sequence[Callable], num_vars: int, maximum: int | None,
+    written: Sequence[int], keyed: Sequence[int], used: Sequence[bool],
+) -> tuple:  # fmt: skip
+    """Run ``branches[1]`` on the first `num_vars` inputs while ``branches[0]`` gives true.
+
+    Returns:
+      The variables, the history (their values before each iteration, where it is used), and the
+      new values of the state written.
+    """
+    test, body = branches
+    values = list(args)
+    keys = [values[k] for k in keyed]
+    history: list[tuple] | None = [] if used[num_vars] else None
+    iteration = 0
+    while (maximum is None or iteration < maximum) and test(*values)[0]:
+        if history is not None:
+            history.append(tuple(values[:num_vars]))
+        results = body(*values)
+        values[:num_vars] = results[:num_vars]
+        for position, new in zip(written, results[num_vars:], strict=True):
+            values[position] = new
+        iteration += 1
+        for position, key in zip(keyed, keys, strict=True):
+            values[position] = _advanced(key, iteration)
+    return (*values[:num_vars], history, *(values[position] for position in written))
+
+
+def _advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
+    """Return the random key of one iteration of a loop."""
+    return key[0], (key[1] + (iteration << 40)) % (1 << 64)
+
+
+def while_gradient(
+    xp: Any, history: list[tuple], *args: Any, branches: Sequence[Callable], num_grads: int,
+    num_sums: int, keyed: Sequence[int], **notes: Any,
+) -> tuple:  # fmt: skip
+    """Run the loop backward: ``branches[0]`` gives gradients of one iteration's inputs.
+
+    `args` are the gradients of the loop's results (`num_grads`), zeros to sum the gradients of
+    captured values into (`num_sums`), the captured values, and random keys.
+    """
+    (body,) = branches
+    grads, sums = list(args[:num_grads]), list(args[num_grads : num_grads + num_sums])
+    rest = list(args[num_grads + num_sums :])
+    first = 1 + num_grads + num_sums
+    keys = [args[k - 1] for k in keyed]
+    for iteration in range(len(history) - 1, -1, -1):
+        for position, key in zip(keyed, keys, strict=True):
+            rest[position - first] = _advanced(key, iteration)
+        results = body(history[iteration], *grads, *sums, *rest)
+        grads = list(results[:num_grads])
+        sums = [xp.add(s, r) for s, r in zip(sums, results[num_grads:], strict=True)]
+    return (*grads, *sums)
+
+
+def history_item(xp: Any, values: tuple, *, index: int) -> Any:
+    """Give one loop variable's value before an iteration."""
+    return values[index]
+
+
+def check(xp: Any, condition: Any, *data: Any, summarize: int | None) -> tuple:
+    """Raise InvalidArgumentError with `data` unless all of `condition` is true."""
+    if not bool(xp.all(condition)):
+        shown = " ".join(f"[{_summary(item, summarize or 3)}]" for item in data)
+        raise InvalidArgumentError(None, None, f"assertion failed: {shown}")
+    return ()
+
+
+def write(xp: Any, x: Any, *data: Any, message: str, summarize: int | None) -> Any:
+    """Print `data` to standard error and give `x`."""
+    text = "".join(f"[{_summary(item, summarize or 3)}]" for item in data)
+    print(f"{message}{text}", file=sys.stderr)
+    return x
+
+
+def _summary(item: Any, count: int) -> str:
+    flat = numpy.asarray(item).reshape(-1)
+    words = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in flat[:count]]
+    return " ".join(words) + ("..." if flat.size > count else "")
+
+
+def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
+    """Call a Python function on arrays; its results are converted to `dtypes`."""
+    results = function(*args)
+    if results is None:
+        results = ()
+    elif not isinstance(results, list | tuple):
+        results = (results,)
+    if len(results) != len(dtypes):
+        raise InvalidArgumentError(
+            None, None,
+            f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout",
+        )  # fmt: skip
+    arrays = []
+    for result, dtype in zip(results, dtypes, strict=True):
+        array = numpy.asarray(result)
+        if array.dtype.kind in "US":
+            array = numpy.array([s.encode() if isinstance(s, str) else s for s in array.flat],
+                                dtype=object).reshape(array.shape)  # fmt: skip
+        if array.dtype != dtype.np and not (dtype.np.kind == "O" and array.dtype.kind == "O"):
+            raise InvalidArgumentError(
+                None, None,
+                f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
+            )  # fmt: skip
+        arrays.append(array)
+    return tuple(arrays)
+
+
+def finite(xp: Any, x: Any, *, message: str) -> Any:
+    """Give `x`. Raises InvalidArgumentError when it holds a NaN or an infinity."""
+    if not bool(xp.isfinite(x).all()):
+        kind = "NaN" if bool(xp.isnan(x).any()) else "Inf"
+        raise InvalidArgumentError(None, None, f"{message} : Tensor had {kind} values")
+    return x

@@ -1,0 +1,190 @@
+"""Random bits whose n-th word depends on (key, n) alone: Philox 4x64-10, counter-based.
+
+Word n of a stream lies in the counter's block n // 4, so any part of any tensor can be drawn
+anywhere, in any order, again and again, and is always the slice of the whole. The bits are those
+of ``numpy.random.Philox``; a GPU computes the same ones.
+
+Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
+"""
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Key = tuple[int, int]
+
+WORD_MASK = (1 << 64) - 1
+# Elements of one tile of work. Its buffers stay near the core, and calls are few enough (m: normal
+# float32 numbers, M/s, for 2^12 ... 2^16 elements: 28, 37, 55, 77, 89).
+TILE = 1 << 15
+DEVICE_TILE = 1 << 24
+# Drawing this many 64-bit words costs about what moving to another counter does (5 us, m).
+SEEK_WORDS = 700
+
+# Setting a generator's whole state takes 2 us, making a generator 13 (m): one per thread is kept,
+# and nothing of it outlives a call.
+generators = threading.local()
+
+DEVICE_ROUNDS = """
+unsigned long long c0 = first + i + 1, c1 = 0, c2 = 0, c3 = 0, k0 = key0, k1 = key1;
+for (int round = 0; round < 10; ++round) {
+    unsigned long long high0 = __umul64hi(0xD2E7470EE14C6C93ULL, c0);
+    unsigned long long low0 = 0xD2E7470EE14C6C93ULL * c0;
+    unsigned long long high1 = __umul64hi(0xCA5A826395121157ULL, c2);
+    unsigned long long low1 = 0xCA5A826395121157ULL * c2;
+    c0 = high1 ^ c1 ^ k0;
+    c1 = low1;
+    c2 = high0 ^ c3 ^ k1;
+    c3 = low0;
+    k0 += 0x9E3779B97F4A7C15ULL;
+    k1 += 0xBB67AE8584CAA73BULL;
+}
+words[4 * i] = c0;
+words[4 * i + 1] = c1;
+words[4 * i + 2] = c2;
+words[4 * i + 3] = c3;
+"""
+
+
+def random_bits(xp: Any, key: Key, start: int, count: int) -> Any:
+    """Return words ``start`` to ``start + count`` of a stream.
+
+    Args:
+        key: two 64-bit ints naming the stream.
+        start: index of the first word.
+        count: number of words.
+
+    Returns:
+        [count] uint64.
+
+    Example:
+        >>> import numpy as np
+        >>> whole = random_bits(np, (1, 2), 0, 10)
+        >>> bool((random_bits(np, (1, 2), 3, 4) == whole[3:7]).all())
+        True
+    """
+    block, skip = divmod(start, 4)
+    if xp is np:
+        return host_words(key, block, skip + count)[skip:]
+    return device_words(xp, key, block, skip + count)[skip:]
+
+
+def host_words(key: Key, block: int, count: int) -> np.ndarray:
+    """Return ``count`` words from counter block ``block`` on."""
+    if not hasattr(generators, "philox"):
+        generators.philox = np.random.Philox(key=0)
+    generator = generators.philox
+    generator.state = {
+        "bit_generator": "Philox",
+        "state": {
+            "counter": np.array([block, 0, 0, 0], np.uint64),
+            "key": np.array([key[0] & WORD_MASK, key[1] & WORD_MASK], np.uint64),
+        },
+        "buffer": np.zeros(4, np.uint64),
+        "buffer_pos": 4,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return generator.random_raw(count)
+
+
+def device_words(xp: Any, key: Key, block: int, count: int) -> Any:
+    """Return ``count`` words from counter block ``block`` on, computed on a GPU."""
+    blocks = -(-count // 4)
+    words = xp.empty(4 * blocks, xp.uint64)
+    if blocks:
+        draw = device_kernel(xp)
+        numbers = (np.uint64(number & WORD_MASK) for number in (*key, block))
+        draw(*numbers, words, size=blocks)
+    return words[:count]
+
+
+@functools.cache
+def device_kernel(xp: Any) -> Any:
+    """Return the GPU function that fills four words per counter block."""
+    return xp.ElementwiseKernel(
+        "uint64 key0, uint64 key1, uint64 first", "raw uint64 words", DEVICE_ROUNDS,
+        "daskvars_philox",
+    )
+
+
+def block_words(
+    xp: Any, key: Key, shape: tuple, offset: tuple | None, full_shape: tuple | None, width: int
+) -> Iterator[tuple[slice, Any]]:
+    """Yield (slice of the flattened block, its words) until the block is full.
+
+    Args:
+        shape: extents of the block.
+        offset: where the block starts in the tensor, None for its origin.
+        full_shape: extents of the tensor, None where the block is the whole of it.
+        width: bits of a word, 32 or 64; an element's word number is its flat index.
+    """
+    full_shape = tuple(shape) if full_shape is None else tuple(full_shape)
+    offset = (0,) * len(shape) if offset is None else tuple(offset)
+    size = math.prod(shape)
+    if not size:
+        return
+    tile = TILE if xp is np else DEVICE_TILE
+    done = 0
+    for start, rows, stride, length in runs(shape, offset, full_shape, tile):
+        words = strided_words(xp, key, start, rows, stride, length, width)
+        yield slice(done, done + rows * length), words
+        done += rows * length
+
+
+def runs(
+    shape: Any, offset: Any, full_shape: Any, tile: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (start, rows, stride, length): runs of flat indices, at most ``tile`` at a time."""
+    strides = [math.prod(full_shape[axis + 1:]) for axis in range(len(shape))]
+    inner = len(shape)
+    while inner and shape[inner - 1:] == full_shape[inner - 1:]:
+        inner -= 1
+    # Axes from ``inner`` on are whole, so one run goes on along axis ``inner - 1``.
+    run_axis = max(inner - 1, 0)
+    origin = sum(first * step for first, step in zip(offset, strides, strict=True))
+    length = math.prod(shape[run_axis:])
+    lines = shape[run_axis - 1] if run_axis else 1
+    stride = strides[run_axis - 1] if run_axis else length
+    for outer in np.ndindex(*shape[: max(run_axis - 1, 0)]):
+        start = origin + sum(index * step for index, step in zip(outer, strides, strict=False))
+        if length >= tile:
+            for line in range(lines):
+                for first in range(0, length, tile):
+                    part = min(tile, length - first)
+                    yield start + line * stride + first, 1, part, part
+        else:
+            group = max(1, tile // length)
+            for line in range(0, lines, group):
+                yield start + line * stride, min(group, lines - line), stride, length
+
+
+def strided_words(
+    xp: Any, key: Key, start: int, rows: int, stride: int, length: int, width: int
+) -> Any:
+    """Return the words of ``rows`` runs, ``stride`` apart, one after the other."""
+    if rows == 1:
+        return words_of(xp, key, start, length, width)
+    tile, seek_words = (TILE, SEEK_WORDS * 64 // width) if xp is np else (DEVICE_TILE, math.inf)
+    step = 1 if stride - length > seek_words else max(1, 4 * tile // stride)
+    out = xp.empty((rows, length), np.dtype(f"u{width // 8}"))
+    for row in range(0, rows, step):
+        part = out[row : row + step]
+        count = length if len(part) == 1 else len(part) * stride
+        words = words_of(xp, key, start + row * stride, count, width)
+        part[...] = words.reshape(len(part), -1)[:, :length]
+    return out.reshape(-1)
+
+
+def words_of(xp: Any, key: Key, start: int, count: int, width: int) -> Any:
+    """Return ``count`` words of 64 bits, or of 32: the lower half of each first."""
+    if width == 64:
+        return random_bits(xp, key, start, count)
+    first, skip = divmod(start, 2)
+    pairs = random_bits(xp, key, first, (skip + count + 1) // 2)
+    return pairs.astype("<u8", copy=False).view("<u4")[skip : skip + count]

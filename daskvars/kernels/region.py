@@ -1,0 +1,315 @@
+"""Region programs: a flat list of kernel calls as data, compiled into one Python function.
+
+A `RegionProgram` is what travels to a worker and what is cached; `compiled` turns it, once per
+process, into straight-line Python: one line per kernel call, locals for slots, dead slots
+released by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting
+loop costs 0.4-0.9 us. Only slot numbers enter the source text, never names from a program.
+
+Ufuncs write into the memory of an argument that dies at that call (`reuse`). A chain of
+elementwise calls on large arrays runs tile by tile (`daskvars.kernels.tiling`).
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy
+
+from daskvars.errors import InvalidArgumentError, OpError
+from daskvars.kernels import tiling
+
+
+class Call(NamedTuple):
+    """One kernel call.
+
+    Attributes:
+      kernel: a name in the array namespace, or a function ``kernel(xp, *arrays, **attrs)``.
+      args: slots of the inputs.
+      outs: slots of the outputs.
+      attrs: keyword arguments.
+      operands: names of attributes whose values are in the last slots of `args`.
+      block: slot of the keyword arguments that differ from block to block, or -1.
+      multiple: the kernel returns a sequence.
+      name: name of the operation, for errors.
+      elementwise: element i of the result needs element i of the (broadcast) inputs only.
+      views: the result may share memory with the first input.
+      in_place: ``in_place(xp, out, *inputs, **attrs)``: the kernel that changes its first input.
+      check: ``check(xp, *inputs, **attrs)``: raises where the kernel would.
+      shapes: static shapes of the outputs, None where not known.
+      dtypes: NumPy dtypes of the outputs.
+    """
+
+    kernel: Any
+    args: tuple[int, ...]
+    outs: tuple[int, ...]
+    attrs: dict[str, Any]
+    operands: tuple[str, ...] = ()
+    block: int = -1
+    multiple: bool = False
+    name: str = ""
+    elementwise: bool = False
+    views: bool = False
+    in_place: Any = None
+    check: Any = None
+    shapes: tuple[Any, ...] = ()
+    dtypes: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RegionProgram:
+    """A region as data.
+
+    Attributes:
+      label: scope of the region.
+      num_inputs: slots 0 ... num_inputs - 1 are the arguments.
+      constants: slot -> array.
+      calls: in order.
+      outputs: slots returned, as a tuple.
+      copied: positions of outputs that would share memory with an input or another output.
+      input_shapes: static shapes of the arguments, None where not known.
+      into: slot of a result -> slot of the input whose memory it is written into.
+    """
+
+    label: str
+    num_inputs: int
+    constants: dict[int, Any]
+    calls: tuple[Call, ...]
+    outputs: tuple[int, ...]
+    copied: tuple[int, ...] = ()
+    input_shapes: tuple[Any, ...] = ()
+    into: dict[int, int] = field(default_factory=dict)
+    cache: dict[str, Callable[..., tuple]] = field(default_factory=dict, repr=False)
+
+    def __reduce__(self):
+        return RegionProgram, (
+            self.label, self.num_inputs, self.constants, self.calls, self.outputs, self.copied,
+            self.input_shapes, self.into,
+        )  # fmt: skip
+
+
+def merge(xp: Any, blocks: Sequence[Any], *, by: str) -> Any:
+    """Merge partial results from left to right, so that the order never depends on timing."""
+    combine = getattr(xp, by)
+    result = combine(blocks[0], blocks[1])
+    out = result if isinstance(result, xp.ndarray) and result.ndim else None
+    for block in blocks[2:]:
+        result = combine(result, block, out=out)
+    return result
+
+
+def operand(value: Any) -> Any:
+    """Return an array computed in the run as the plain data that a kernel's attribute takes."""
+    listed = value.tolist()
+    return tuple(listed) if isinstance(listed, list) else listed
+
+
+def compiled(program: RegionProgram, xp: Any) -> Callable[..., tuple]:
+    """Return the function of a region for one array namespace, compiled on first use."""
+    found = program.cache.get(xp.__name__)
+    if found is None:
+        found = program.cache[xp.__name__] = _compile(program, xp)
+    return found
+
+
+def _compile(program: RegionProgram, xp: Any) -> Callable[..., tuple]:
+    source = _Source(program, xp)
+    text = source.text()
+    filename = f"<region {program.label} {id(program):#x}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    scope = source.scope
+    exec(compile(text, filename, "exec"), scope)  # noqa: S102 - the text holds only slot numbers
+    function = scope["region"]
+    lines, calls = source.lines, program.calls
+
+    def region(*inputs: Any) -> tuple:
+        try:
+            return function(*inputs)
+        except Exception as error:
+            raise explain(error, filename, lines, calls) from error
+
+    return region
+
+
+def explain(error: Exception, filename: str, lines: dict[int, int], calls: Sequence[Call]):
+    """Return the error of a kernel with the name of the operation whose call failed."""
+    trace, index = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            index = lines.get(trace.tb_lineno)
+        trace = trace.tb_next
+    name = calls[index].name if index is not None else "?"
+    if isinstance(error, OpError):
+        if "[op " in error.message:
+            return error
+        return type(error)(error.node_def, error.op, f"{error.message} [op {name!r}]")
+    return InvalidArgumentError(None, None, f"{type(error).__name__}: {error} [op {name!r}]")
+
+
+class _Source:
+    """Writes the Python text of a region."""
+
+    def __init__(self, program: RegionProgram, xp: Any) -> None:
+        self.program = program
+        self.xp = xp
+        self.scope: dict[str, Any] = {"operand": operand, "xp": xp}
+        self.lines: dict[int, int] = {}  # line of the text -> index of the call
+        self.body: list[str] = []
+        self.last_use = self._last_uses()
+        self.memory = _Memory(program)
+        self.shapes = dict(enumerate(program.input_shapes))
+        self.shapes.update((slot, value.shape) for slot, value in program.constants.items())
+        for call in program.calls:
+            self.shapes.update(zip(call.outs, call.shapes, strict=False))
+
+    def _last_uses(self) -> dict[int, int]:
+        last = {slot: -1 for slot in range(self.program.num_inputs)}
+        for i, call in enumerate(self.program.calls):
+            for slot in (*call.args, call.block):
+                last[slot] = i
+        for slot in self.program.outputs:
+            last[slot] = len(self.program.calls)
+        return last
+
+    def text(self) -> str:
+        program = self.program
+        for slot, value in program.constants.items():
+            self.scope[f"s{slot}"] = value
+        chains = tiling.chains(program.calls, self.xp)
+        i = 0
+        while i < len(program.calls):
+            end = chains.get(i)
+            if end is None:
+                self._call(i)
+                i += 1
+            else:
+                self._chain(i, end)
+                i = end
+        results = []
+        for position, slot in enumerate(program.outputs):
+            results.append(f"xp.array(s{slot})" if position in program.copied else f"s{slot}")
+        arguments = ", ".join(f"s{i}" for i in range(program.num_inputs))
+        tail = ", ".join(results) + ("," if results else "")
+        lines = [f"def region({arguments}):", *self.body, f"    return ({tail})"]
+        return "\n".join(lines) + "\n"
+
+    def _emit(self, text: str, index: int) -> None:
+        self.body.append(f"    {text}")
+        self.lines[len(self.body) + 1] = index
+
+    def _call(self, i: int) -> None:
+        call = self.program.calls[i]
+        arguments = [f"s{slot}" for slot in call.args]
+        if call.operands:
+            count = len(call.operands)
+            named = [
+                f"{name}=operand({slot})"
+                for name, slot in zip(call.operands, arguments[-count:], strict=True)
+            ]
+            arguments = arguments[:-count] + named
+        if call.block >= 0:
+            arguments.append(f"**s{call.block}")
+        function = self._function(i, call)
+        if call.outs and call.outs[0] in self.program.into:
+            self._call_in_place(i, call, arguments)
+            return
+        reused = self._reused(i, call)
+        if reused is not None:
+            arguments.append(f"s{reused}")
+        targets = ", ".join(f"s{slot}" for slot in call.outs) or "_"
+        comma = "," if call.multiple and len(call.outs) == 1 else ""
+        self._emit(f"{targets}{comma} = {function}({', '.join(arguments)})", i)
+        dead = self._dead_after(i, call)
+        if dead:
+            self._emit("del " + ", ".join(f"s{slot}" for slot in dead), i)
+
+    def _call_in_place(self, i: int, call: Call, arguments: list[str]) -> None:
+        """Write the result into the memory of an input; the result is that input from then on."""
+        out, target = call.outs[0], self.program.into[call.outs[0]]
+        if call.in_place is not None:
+            self.scope[f"k{i}"] = partial(call.in_place, self.xp, **call.attrs)
+            self._emit(f"k{i}({', '.join(arguments)})", i)
+        else:
+            self._emit(f"{self._function(i, call)}({', '.join(arguments)}, s{target})", i)
+        self._emit(f"s{out} = s{target}", i)
+
+    def _dead_after(self, i: int, call: Call) -> list[int]:
+        constants = self.program.constants
+        slots = dict.fromkeys((*call.args, *call.outs))
+        return [s for s in slots if self.last_use.get(s, -1) <= i and s not in constants]
+
+    def _function(self, i: int, call: Call) -> str:
+        """Bind the kernel under a name of its own and return that name."""
+        if isinstance(call.kernel, str):
+            function = getattr(self.xp, call.kernel)
+            attrs = call.attrs
+            bound = partial(function, **attrs) if attrs else function
+        else:
+            attrs = {
+                k: tuple(compiled(b, self.xp) for b in v) if k == "branches" else v
+                for k, v in call.attrs.items()
+            }
+            bound = partial(call.kernel, self.xp, **attrs)
+        self.scope[f"k{i}"] = bound
+        return f"k{i}"
+
+    def _reused(self, i: int, call: Call) -> int | None:
+        """Return the slot whose memory a ufunc may write its result into, if any."""
+        if not is_ufunc(call, self.xp) or call.block >= 0:
+            return None
+        return self.memory.reusable(i, call, self.last_use)
+
+    def _chain(self, start: int, end: int) -> None:
+        calls = self.program.calls[start:end]
+        outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
+        chain = tiling.Chain(calls, self.shapes, outputs, self.program.into)
+        self.scope[f"c{start}"] = chain.function
+        outs = ", ".join(f"s{slot}" for slot in chain.outputs)
+        arguments = ", ".join(f"s{slot}" for slot in chain.inputs)
+        comma = "," if len(chain.outputs) == 1 else ""
+        self._emit(f"{outs}{comma} = c{start}({arguments})", start)
+        constants = self.program.constants
+        dead = [s for s in chain.inputs if self.last_use[s] < end and s not in constants]
+        if dead:
+            self._emit("del " + ", ".join(f"s{slot}" for slot in dead), start)
+
+
+def is_ufunc(call: Call, xp: Any) -> bool:
+    """Return whether a call is one ufunc without attributes: it takes ``out`` and can be tiled."""
+    return (
+        call.elementwise
+        and isinstance(call.kernel, str)
+        and not call.attrs
+        and isinstance(getattr(xp, call.kernel, None), (numpy.ufunc, getattr(xp, "ufunc", numpy.ufunc)))
+    )
+
+
+class _Memory:
+    """Which slots own memory that nothing else looks at, by a static analysis of aliases."""
+
+    def __init__(self, program: RegionProgram) -> None:
+        self.root: dict[int, int] = {}
+        self.owned: dict[int, tuple[Any, Any]] = {}  # slot -> shape, dtype; freshly made here
+        self.sharing: dict[int, list[int]] = {}
+        for call in program.calls:
+            view = call.views and call.args
+            for slot, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False):
+                root = self.root.get(call.args[0], call.args[0]) if view else slot
+                self.root[slot] = root
+                self.sharing.setdefault(root, [root]).append(slot)
+                if call.elementwise and not view and shape and None not in shape:
+                    self.owned[slot] = (shape, dtype)
+
+    def reusable(self, i: int, call: Call, last_use: dict[int, int]) -> int | None:
+        shape, dtype = call.shapes[0], call.dtypes[0]
+        if not shape or None in shape:
+            return None
+        for slot in call.args:
+            if self.owned.get(slot) != (shape, dtype):
+                continue
+            if all(last_use.get(other, -1) <= i for other in self.sharing.get(slot, (slot,))):
+                return slot
+        return None

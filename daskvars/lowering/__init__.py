@@ -1,0 +1,53 @@
+"""Graph and fetches to a plan, by a short list of passes.
+
+Vocabulary: a *program* is operations made functional (no variables, only values); a *region* is
+the nodes that become one task per block; a *plan* is the frozen result. Each pass is one function
+`Program -> Program` in the file of its name, and none names an op: they look at access patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from daskvars.graph.opdef import Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.lowering.emit import emit
+from daskvars.lowering.functionalize import functionalize
+from daskvars.lowering.fuse import fuse
+from daskvars.lowering.place import place
+from daskvars.lowering.plan import Plan
+from daskvars.lowering.propagate import propagate
+from daskvars.lowering.prune import prune
+from daskvars.lowering.specialize import specialize
+from daskvars.chunk_grid import Chunks
+
+num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
+
+
+def lower(
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Mapping[Tensor, tuple[Spec, Chunks | None]],
+    state_of: Callable[[Tensor], tuple[Spec, Chunks | None, bool]],
+    sequential: bool = False,
+    identify: Callable[[Operation], Any] = lambda op: op,
+) -> Plan:
+    """Return the plan that computes `fetches` and runs `targets`.
+
+    Args:
+      fetches: tensors; a variable's handle means its value at the end of the run.
+      targets: operations to run for their effects.
+      feeds: fed tensors with dtype, concrete shape and chunks of what they are fed with.
+      state_of: for a variable's handle: its spec, its chunks, and whether it has a value.
+      sequential: a read sees every assignment made before it, as in eager code.
+      identify: gives what stands in the plan for an operation that draws random numbers.
+    """
+    global num_lowerings
+    num_lowerings += 1
+    operations = prune(fetches, targets, feeds)
+    program = functionalize(operations, fetches, feeds, state_of, sequential, identify)
+    program = specialize(program)
+    program = propagate(program)
+    program = place(program)
+    return emit(program, fuse(program))

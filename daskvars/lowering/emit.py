@@ -1,0 +1,325 @@
+"""Pass 7: regions to a plan: programs as data, and where each input comes from."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars import chunk_grid, config
+from daskvars.graph.patterns import Block, Contraction, Effect, Elementwise, Movement
+from daskvars.kernels.region import Call, RegionProgram, merge
+from daskvars.kernels.tiling import is_tiled
+from daskvars.lowering.fuse import Group, label, lines_up
+from daskvars.lowering.plan import LeafInfo, Origin, Plan, Region, Source, Value
+from daskvars.lowering.program import CONSTANT, PARAMETER, Leaf, Node, Program, Ref
+
+
+def emit(program: Program, groups: Sequence[Group]) -> Plan:
+    """Return the plan of `program`, one region per group."""
+    return _Emission(program, groups).plan()
+
+
+class _Emission:
+    def __init__(self, program: Program, groups: Sequence[Group]) -> None:
+        self.program = program
+        self.groups = groups
+        self.region_of = {id(n): i for i, group in enumerate(groups) for n in group.nodes}
+        self.leaves: dict[int, int] = {}
+        self.infos: list[LeafInfo] = []
+        self.positions: dict[Ref, int] = {}  # value -> position among its region's outputs
+        self.exported = self._exported()
+
+    def _exported(self) -> list[list[Ref]]:
+        """Return for each region the values that others, or the caller, need of it."""
+        needed: list[dict[Ref, None]] = [{} for _ in self.groups]
+        for i, group in enumerate(self.groups):
+            for node in group.nodes:
+                for position, ref in enumerate(node.inputs):
+                    producer = self.region_of.get(id(ref.node))
+                    if producer is not None and (producer != i or not lines_up(node, position)):
+                        needed[producer][ref] = None
+        for ref in self.program.results():
+            producer = self.region_of.get(id(ref.node))
+            if producer is not None:
+                needed[producer][ref] = None
+        exported = [list(refs) for refs in needed]
+        for refs in exported:
+            self.positions.update((ref, i) for i, ref in enumerate(refs))
+        return exported
+
+    def plan(self) -> Plan:
+        regions = tuple(self._region(i, group) for i, group in enumerate(self.groups))
+        outputs = tuple(self._value(ref) for ref in self.program.outputs)
+        updates = {key: self._value(ref) for key, ref in self.program.updates.items()}
+        return Plan(
+            regions, tuple(self.infos), outputs, updates, dict(self.program.required),
+            dict(self.program.presence), sum(map(_flops, self.program.nodes)),
+            any(_contracts(node) for node in self.program.nodes),
+        )  # fmt: skip
+
+    def _value(self, ref: Ref) -> Value:
+        node = ref.node
+        if isinstance(node, Leaf):
+            if id(node) not in self.leaves:
+                self.leaves[id(node)] = len(self.infos)
+                self.infos.append(LeafInfo(node.kind, node.what, node.specs[0], node.layouts[0]))
+            return Value(Origin(-1, self.leaves[id(node)]), ref.spec, ref.layout, (), 0)
+        origin = Origin(self.region_of[id(node)], self.positions[ref])
+        return Value(
+            origin, ref.spec, ref.layout, node.out_maps[ref.index], len(node.grid)
+        )
+
+    def _region(self, number: int, group: Group) -> Region:
+        builder = _RegionBuilder(self, group)
+        for node in _ordered(group.nodes):
+            builder.add(node)
+        name = label(group)
+        program = builder.program(name, self.exported[number])
+        names = tuple(dict.fromkeys(node.name for node in group.nodes))
+        return Region(name, program, group.grid, tuple(builder.sources), group.device, names)
+
+    def source(self, node: Node, position: int) -> Source:
+        """Return how input `position` of `node` is had from outside its region."""
+        ref = node.inputs[position]
+        value = self._value(ref)
+        if node.merges is not None:
+            return Source(value, "merge", merged=node.merges, grid=ref.node.grid)
+        kind = "block" if ref.layout == node.wanted[position] else "cut"
+        axes = node.in_maps[position] or (-1,) * len(ref.spec.shape or ())
+        return Source(value, kind, node.wanted[position], axes)
+
+
+class _RegionBuilder:
+    """Collects the calls of one region and numbers its slots."""
+
+    def __init__(self, emission: _Emission | None, group: Group) -> None:
+        self.emission = emission
+        self.group = group
+        self.sources: list[Source] = []
+        self.shapes: list[Any] = []
+        self.inputs: dict[Any, int] = {}
+        self.slots: dict[Ref, int] = {}
+        self.calls: list[Call] = []
+        self.constants: dict[int, Any] = {}
+        self.members = set(map(id, group.nodes))
+        self.next_slot = 1 << 20  # renumbered once the number of inputs is known
+
+    def _new_slot(self) -> int:
+        self.next_slot += 1
+        return self.next_slot
+
+    def _input(self, identity: Any, source: Any, shape: Any) -> int:
+        if identity not in self.inputs:
+            self.inputs[identity] = len(self.sources)
+            self.sources.append(source)
+            self.shapes.append(shape)
+        return self.inputs[identity]
+
+    def slot(self, node: Node, position: int) -> int:
+        """Return the slot of input `position` of `node`."""
+        ref = node.inputs[position]
+        if id(ref.node) in self.members and lines_up(node, position):
+            return self.slots[ref]
+        if isinstance(ref.node, Leaf) and ref.node.kind == CONSTANT and node.wanted[position] is None:
+            if ref.layout is None and ref.node.what.nbytes <= config.get().inline_constant_bytes:
+                if ref not in self.slots:
+                    self.slots[ref] = self._new_slot()
+                    self.constants[self.slots[ref]] = ref.node.what
+                return self.slots[ref]
+        source = self.emission.source(node, position)
+        identity = (source.value.origin, source.kind, source.layout, source.axes, source.merged)
+        shape = ref.spec.shape if source.kind == "block" else None
+        if self.group.grid and shape is not None:
+            shape = _nominal(shape, node.wanted[position])
+        return self._input(identity, source, shape)
+
+    def add(self, node: Node) -> None:
+        """Add the call of `node`."""
+        arguments = tuple(self.slot(node, i) for i in range(len(node.inputs)))
+        outs = []
+        for i in range(len(node.specs)):
+            self.slots[Ref(node, i)] = self._new_slot()
+            outs.append(self.slots[Ref(node, i)])
+        if node.opdef is None:
+            self.calls.append(_plain_call(node, arguments, tuple(outs)))
+            return
+        attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
+        if node.bodies:
+            attrs["branches"] = tuple(
+                _body_program(node.name, body, len(node.inputs)) for body in node.bodies
+            )
+        block = -1
+        if node.opdef.block is not None and node.grid:
+            block = self._input((id(node), "attrs"), _block_attrs(node, attrs), None)
+            attrs = {}
+        pattern = node.opdef.pattern
+        inner = pattern.inner if isinstance(pattern, Effect) else pattern
+        self.calls.append(Call(
+            node.kernel, arguments, tuple(outs), attrs, node.operands, block, node.multiple,
+            node.name, isinstance(inner, Elementwise),
+            isinstance(inner, Movement) and inner.view, node.opdef.in_place, node.opdef.check,
+            tuple(_nominal(s.shape, n) for s, n in zip(node.specs, node.layouts, strict=True)),
+            tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
+        ))  # fmt: skip
+
+    def program(self, name: str, exported: Sequence[Ref]) -> RegionProgram:
+        """Return the region as data, slots numbered from 0: inputs, constants, results."""
+        numbers = {i: i for i in range(len(self.sources))}
+        for slot in [*self.constants, *(s for call in self.calls for s in call.outs)]:
+            numbers[slot] = len(numbers)
+        calls = tuple(
+            call._replace(
+                args=tuple(numbers[s] for s in call.args),
+                outs=tuple(numbers[s] for s in call.outs),
+                block=numbers.get(call.block, -1),
+            )
+            for call in self.calls
+        )
+        constants = {numbers[s]: value for s, value in self.constants.items()}
+        outputs = tuple(numbers[self.slots[ref]] for ref in exported)
+        count = len(self.sources)
+        return RegionProgram(
+            name, count, constants, calls, outputs, _copied(calls, outputs, count, constants),
+            tuple(self.shapes),
+        )  # fmt: skip
+
+
+def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> Call:
+    spec = node.specs[0]
+    shapes_ = (_nominal(spec.shape, node.layouts[0]),)
+    if node.merges is not None:
+        return Call(merge, arguments, outs, {"by": node.kernel}, name=node.name, shapes=shapes_,
+                    dtypes=(spec.dtype.np,))  # fmt: skip
+    return Call(node.kernel, arguments, outs, {}, name=node.name, shapes=shapes_,
+                dtypes=(spec.dtype.np,))  # fmt: skip
+
+
+def _nominal(shape: Any, layout: Any) -> Any:
+    """Return the shape of the first block, which stands for all of them, or None if unknown."""
+    if shape is None or None in shape:
+        return None
+    return tuple(sizes[0] for sizes in layout) if layout is not None else tuple(shape)
+
+
+def _copied(calls: Sequence[Call], outputs: Sequence[int], num_inputs: int, constants: Any):
+    """Return positions of outputs whose memory an input, a constant or another output shares."""
+    root = {}
+    for call in calls:
+        for slot in call.outs:
+            root[slot] = root.get(call.args[0], call.args[0]) if call.views and call.args else slot
+    taken: set[int] = set()
+    copied = []
+    for position, slot in enumerate(outputs):
+        origin = root.get(slot, slot)
+        if origin < num_inputs or origin in constants or origin in taken:
+            copied.append(position)
+        taken.add(origin)
+    return tuple(copied)
+
+
+def _block_attrs(node: Node, attrs: dict[str, Any]) -> Source:
+    """Return a source of the keyword arguments of `node` for each block."""
+    seeded = node.opdef.seeded
+    ins = list(zip(node.inputs, node.wanted, node.in_maps, strict=True))[1 if seeded else 0 :]
+    outs = list(zip(node.specs, node.layouts, node.out_maps, strict=True))
+    table = {}
+    for index in Region("", None, node.grid, (), "", ()).blocks():
+        in_shapes, in_offsets = _located([(r.spec, w, m) for r, w, m in ins], index)
+        out_shapes, out_offsets = _located(outs, index)
+        block = Block(
+            in_shapes, in_offsets, out_shapes, out_offsets,
+            tuple(r.spec.shape for r, _, _ in ins), tuple(s.shape for s in node.specs),
+        )  # fmt: skip
+        table[index] = node.opdef.block(attrs, block)
+    return Source(None, "attrs", attrs=table)
+
+
+def _located(values: list[tuple[Any, Any, Any]], index: tuple[int, ...]) -> tuple[tuple, tuple]:
+    block_shapes, offsets = [], []
+    for spec, layout, axes in values:
+        chunks = layout or chunk_grid.whole(spec.shape)
+        at = tuple(index[axis] if axis >= 0 else 0 for axis in axes or (-1,) * len(chunks))
+        block_shapes.append(chunk_grid.block_shape(chunks, at))
+        offsets.append(chunk_grid.block_offset(chunks, at))
+    return tuple(block_shapes), tuple(offsets)
+
+
+def _body_program(name: str, body: Program, num_inputs: int) -> RegionProgram:
+    """Return the program of a branch as one region whose inputs are those of its operation."""
+    for node in body.nodes:
+        node.layouts, node.out_maps = [None] * len(node.specs), [()] * len(node.specs)
+        node.wanted, node.in_maps = [None] * len(node.inputs), [()] * len(node.inputs)
+    builder = _RegionBuilder(None, Group(0, (), "", body.nodes))
+    builder.sources = [None] * num_inputs
+    builder.shapes = [None] * num_inputs
+    for (kind, _), leaf in body.leaves.items():
+        ref = Ref(leaf)
+        if kind == CONSTANT:
+            builder.slots[ref] = builder._new_slot()
+            builder.constants[builder.slots[ref]] = leaf.what
+        else:
+            builder.slots[ref] = leaf.what
+            builder.shapes[leaf.what] = leaf.specs[0].shape
+        builder.members.add(id(leaf))
+    for node in body.nodes:
+        builder.add(node)
+    assert all(leaf.kind in (CONSTANT, PARAMETER) for leaf in body.leaves.values())
+    return builder.program(name, body.outputs)
+
+
+def _ordered(nodes: Sequence[Node]) -> list[Node]:
+    """Order a region's nodes so that large elementwise calls of one shape come in runs."""
+    number = {id(node): i for i, node in enumerate(nodes)}
+    waiting, users = {}, defaultdict(list)
+    for i, node in enumerate(nodes):
+        before = {number[id(ref.node)] for ref in node.inputs if id(ref.node) in number}
+        waiting[i] = len(before)
+        for j in before:
+            users[j].append(i)
+    ready = [i for i in range(len(nodes)) if not waiting[i]]
+    heapq.heapify(ready)
+    tiled: dict[Any, list[int]] = defaultdict(list)  # shape -> ready elementwise nodes of it
+    done, shape, taken = [], None, set()
+    while len(done) < len(nodes):
+        pool = tiled[shape] if shape is not None and tiled[shape] else ready
+        i = heapq.heappop(pool)
+        if i in taken:
+            continue
+        taken.add(i)
+        done.append(nodes[i])
+        shape = _tile_shape(nodes[i])
+        for j in users[i]:
+            waiting[j] -= 1
+            if not waiting[j]:
+                heapq.heappush(ready, j)
+                if (other := _tile_shape(nodes[j])) is not None:
+                    heapq.heappush(tiled[other], j)
+    return done
+
+
+def _tile_shape(node: Node) -> Any:
+    """Return the block shape of a node that would be run tile by tile, else None."""
+    if node.opdef is None or len(node.specs) != 1 or node.operands or node.specs[0].dtype is None:
+        return None
+    pattern = node.opdef.pattern
+    inner = pattern.inner if isinstance(pattern, Effect) else pattern
+    shape = _nominal(node.specs[0].shape, node.layouts[0])
+    call = Call(node.kernel, (), (0,), {}, elementwise=isinstance(inner, Elementwise), shapes=(shape,))
+    return shape if is_tiled(call) else None
+
+
+def _contracts(node: Node) -> bool:
+    bodies = any(_contracts(inner) for body in node.bodies for inner in body.nodes)
+    return bodies or (node.opdef is not None and isinstance(node.opdef.pattern, Contraction))
+
+
+def _flops(node: Node) -> float:
+    known = [n for n in (ref.spec.shape for ref in node.inputs) if n is not None and None not in n]
+    out = [s.shape for s in node.specs if s.shape is not None and None not in s.shape]
+    if node.opdef is None or len(known) != len(node.inputs) or not out:
+        return 0.0
+    pattern = node.opdef.pattern
+    inner = pattern.inner if isinstance(pattern, Effect) else pattern
+    return inner.flops(known, out) if known else 0.0

@@ -1,0 +1,279 @@
+"""Pass 2: operations to a functional program; variables become plain values.
+
+Every read is resolved to one value: what the variable had when the run began, or the result of
+the last assignment that data or control dependencies put before the read. Assignments to one
+variable form a chain in the order of the operations. In a sequential program (eager code) a read
+sees every assignment before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from daskvars import dtypes
+from daskvars.graph.graph import FuncGraph
+from daskvars.graph.opdef import Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Effect, Opaque
+from daskvars.graph.tensor import Tensor
+from daskvars.lowering.program import CONSTANT, FEED, KEY, PARAMETER, STATE, Node, Program, Ref
+from daskvars.lowering.prune import prune
+from daskvars.chunk_grid import Chunks
+
+UNKNOWN = Spec(None, None)  # of a random key, or of a variable that a branch only passes on
+
+
+def functionalize(
+    ops: Sequence[Operation],
+    fetches: Sequence[Tensor],
+    feeds: Mapping[Tensor, tuple[Spec, Chunks | None]],
+    state_of: Callable[[Tensor], tuple[Spec, Chunks | None, bool]],
+    sequential: bool = False,
+    identify: Callable[[Operation], Any] = lambda op: op,
+) -> Program:
+    """Return the program of `ops` with `fetches` as outputs.
+
+    Args:
+      ops: what `prune` returned.
+      fetches: tensors; a variable's handle means its value at the end.
+      feeds: fed tensors with what they are fed with.
+      state_of: for a variable's handle: spec, chunks, and whether it has a value.
+      sequential: reads see every assignment before them, as in eager code.
+      identify: gives what stands for an operation that draws random numbers.
+    """
+    program = Program()
+    walk = _Walk(program, state_of, sequential, identify)
+    for position, (tensor, (spec, layout)) in enumerate(feeds.items()):
+        walk.values[tensor] = program.leaf(FEED, position, spec, layout)
+    walk.run(ops)
+    program.outputs = [walk.final(t) for t in fetches]
+    program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
+    return program
+
+
+class _Walk:
+    """The state of one pass over operations."""
+
+    def __init__(
+        self, program: Program, state_of: Any, sequential: bool, identify: Any
+    ) -> None:
+        self.program = program
+        self.identify = identify
+        self.state_of = state_of
+        self.sequential = sequential
+        self.values: dict[Tensor, Ref] = {}
+        self.writes: dict[str, list[Ref]] = {}
+        # For each operation with assignments before it: how many of each variable's it sees.
+        self.seen: dict[Operation, dict[str, int]] = {}
+
+    def run(self, ops: Sequence[Operation]) -> None:
+        for op in ops:
+            if op.outputs and op.outputs[0] in self.values:
+                continue  # fed
+            seen = self._seen_before(op) if self.writes else None
+            pattern = op.opdef.pattern
+            if isinstance(pattern, Effect):
+                seen = self._effect(op, pattern, seen or {})
+            elif isinstance(pattern, Opaque) and pattern.branches:
+                seen = self._branches(op, seen or {})
+            elif not _is_handle(op):
+                self._node(op, [self._read(t, seen) for t in op.inputs])
+            if seen:
+                self.seen[op] = seen
+
+    def _seen_before(self, op: Operation) -> dict[str, int]:
+        before = [d for t in op.inputs if (d := self.seen.get(t.op))]
+        before += [d for c in op.control_inputs if (d := self.seen.get(c))]
+        if not before or all(d is before[0] for d in before):
+            return before[0] if before else {}
+        merged = dict(before[0])
+        for counts in before[1:]:
+            for key, count in counts.items():
+                merged[key] = max(count, merged.get(key, 0))
+        return merged
+
+    def _read(self, tensor: Tensor, seen: dict[str, int] | None) -> Ref:
+        found = self.values.get(tensor)
+        if found is None:  # a variable's handle used as a value
+            found = self._version(tensor, None if self.sequential else (seen or {}))
+        return found
+
+    def _version(self, handle: Tensor, seen: dict[str, int] | None) -> Ref:
+        """Return the variable's value after the writes `seen` (None: after all so far)."""
+        key = handle.op.attrs["key"]
+        chain = self.writes.get(key, ())
+        count = len(chain) if seen is None else seen.get(key, 0)
+        if count:
+            return chain[count - 1]
+        spec, layout, present = self.state_of(handle)
+        if not present:
+            self.program.required.setdefault(key, handle.op.name)
+        return self.program.leaf(STATE, key, spec, layout)
+
+    def final(self, tensor: Tensor) -> Ref:
+        """Return the value that a fetch of `tensor` means."""
+        found = self.values.get(tensor)
+        return self._version(tensor, None) if found is None else found
+
+    def _effect(self, op: Operation, pattern: Effect, seen: dict[str, int]) -> dict[str, int]:
+        handle = op.inputs[0]
+        if not _is_handle(handle.op):
+            raise ValueError(
+                f"operation {op.name!r} ({op.type}) changes a variable, but its first input "
+                f"{handle.name!r} is not a variable"
+            )
+        key = handle.op.attrs["key"]
+        rest = [self._read(t, seen) for t in op.inputs[1:]]
+        if pattern.presence:
+            present = bool(self.writes.get(key)) or self.state_of(handle)[2]
+            if key not in self.writes:
+                self.program.presence[key] = present
+            value = numpy.array(present)
+            self.values[op.outputs[0]] = self.program.leaf(CONSTANT, value, Spec(dtypes.bool, ()))
+            return seen
+        if not pattern.writes:
+            self.values[op.outputs[0]] = self._version(handle, None if self.sequential else seen)
+            return seen
+        first = [self._version(handle, None)] if pattern.reads else []
+        self.program.stored[key] = self.state_of(handle)[1]
+        node = self._node(op, [*first, *rest])
+        if not pattern.reads:
+            node.assigned = handle.spec
+        self.writes.setdefault(key, []).append(Ref(node))
+        return {**seen, key: len(self.writes[key])}
+
+    def _node(self, op: Operation, inputs: list[Ref]) -> Node:
+        opdef = op.opdef
+        if opdef.seeded:
+            drawn = self.identify(op.attrs.get("_key_of", op))
+            inputs = [self.program.leaf(KEY, drawn, UNKNOWN), *inputs]
+        attrs = {k: v for k, v in op.attrs.items() if k != "operands"}
+        specs = tuple([t.spec for t in op.outputs])
+        node = Node(
+            op.name, opdef, opdef.kernel, inputs, attrs, specs, op.multiple,
+            op.attrs.get("operands", ()), op=op,
+        )  # fmt: skip
+        if not op.inputs and "value" in attrs and specs[0].dtype is not None:
+            self.values[op.outputs[0]] = self.program.leaf(
+                CONSTANT, attrs["value"], specs[0], attrs.get("chunks")
+            )
+            return node
+        node.device = op.device
+        self.program.nodes.append(node)
+        for i, tensor in enumerate(op.outputs):
+            self.values[tensor] = Ref(node, i)
+        return node
+
+    # -- branches and loops ------------------------------------------------------------------
+
+    def _branches(self, op: Operation, seen: dict[str, int]) -> dict[str, int]:
+        inputs = [self._read(t, seen) for t in op.inputs]
+        branches: tuple[FuncGraph, ...] = op.attrs["branches"]
+        choose = op.attrs.get("choose")  # position of the branch by the first input, if it selects
+        if choose is not None and getattr(inputs[0].node, "kind", "") == CONSTANT:
+            chosen = choose(inputs[0].node.what)
+            return self._inline(op, branches[chosen], op.attrs["positions"][chosen], inputs, seen)
+        bodies = [
+            self._body(branch, positions, seen)
+            for branch, positions in zip(branches, op.attrs["positions"], strict=True)
+        ]
+        for body in bodies:
+            self.program.stored.update(body.program.stored)
+        states = list(dict.fromkeys(k for body in bodies for k in _states(body)))
+        written = [k for k in states if any(k in body.updates for body in bodies)]
+        keys = list(dict.fromkeys(
+            leaf.what for body in bodies for leaf in body.leaves.values() if leaf.kind == KEY
+        ))  # fmt: skip
+        handles = {k: h for body in bodies for k, h in body.handles.items()}
+        first_state, first_key = len(inputs), len(inputs) + len(states)
+        for key in states:
+            inputs.append(self._version(handles[key], None if self.sequential else seen))
+        inputs += [self.program.leaf(KEY, k, UNKNOWN) for k in keys]
+        for body in bodies:
+            body.bind(states, written, keys, first_state, first_key)
+        node = self._node(op, inputs)
+        node.multiple = True
+        node.specs += tuple(self.state_of(handles[k])[0] for k in written)
+        node.attrs = {
+            k: v for k, v in op.attrs.items() if k not in ("branches", "positions", "choose")
+        }
+        node.attrs["written"] = tuple(first_state + states.index(k) for k in written)
+        node.attrs["keyed"] = tuple(range(first_key, first_key + len(keys)))
+        node.bodies = tuple(body.program for body in bodies)
+        for i, key in enumerate(written):
+            self.writes.setdefault(key, []).append(Ref(node, len(op.outputs) + i))
+        return {**seen, **{k: len(self.writes[k]) for k in written}} if written else seen
+
+    def _body(self, branch: FuncGraph, positions: Sequence[int], seen: Any) -> _Body:
+        handles: dict[str, Tensor] = {}
+
+        def state_of(handle: Tensor):
+            handles[handle.op.attrs["key"]] = handle
+            spec, _, present = self.state_of(handle)
+            return spec, None, present or handle.op.attrs["key"] in self.writes
+
+        program = Program()
+        walk = _Walk(program, state_of, self.sequential, self.identify)
+        for tensor, position in zip(branch.inputs, positions, strict=True):
+            walk.values[tensor] = program.leaf(PARAMETER, position, tensor.spec)
+        results = [t for t in branch.results if isinstance(t, Tensor)]
+        walk.run(prune(results, branch.effects, set(branch.inputs)))
+        program.outputs = [walk.final(t) for t in results]
+        program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
+        for key, name in program.required.items():
+            self.program.required.setdefault(key, name)
+        return _Body(program, handles)
+
+    def _inline(
+        self, op: Operation, branch: FuncGraph, positions: Sequence[int], inputs: list[Ref],
+        seen: dict[str, int],
+    ) -> dict[str, int]:  # fmt: skip
+        """Put a branch that is known to be taken in the place of the operation."""
+        for tensor, position in zip(branch.inputs, positions, strict=True):
+            self.values[tensor] = inputs[position]
+        self.run(prune(branch.results, branch.effects, set(branch.inputs)))
+        for tensor, result in zip(op.outputs, branch.results, strict=True):
+            self.values[tensor] = self.final(result)
+        return seen
+
+
+class _Body:
+    """The program of one branch, and the variables it uses."""
+
+    def __init__(self, program: Program, handles: dict[str, Tensor]) -> None:
+        self.program = program
+        self.handles = handles
+
+    @property
+    def leaves(self) -> dict[Any, Any]:
+        return self.program.leaves
+
+    @property
+    def updates(self) -> dict[str, Ref]:
+        return self.program.updates
+
+    def bind(self, states: list, written: list, keys: list, first_state: int, first_key: int):
+        """Turn variables and random keys into parameters, in the order the operation passes them."""
+        for (kind, what), leaf in list(self.leaves.items()):
+            if kind == STATE:
+                leaf.kind, leaf.what = PARAMETER, first_state + states.index(what)
+            elif kind == KEY:
+                leaf.kind, leaf.what = PARAMETER, first_key + keys.index(what)
+        for key in written:
+            new = self.updates.get(key)
+            if new is None:
+                new = self.program.leaf(PARAMETER, first_state + states.index(key), UNKNOWN)
+            self.program.outputs.append(new)
+        self.program.updates = {}
+
+
+def _states(body: _Body) -> list[str]:
+    read = [leaf.what for leaf in body.leaves.values() if leaf.kind == STATE]
+    return [*read, *(k for k in body.updates if k not in read)]
+
+
+def _is_handle(op: Operation) -> bool:
+    return bool(op.outputs) and op.outputs[0].spec.dtype.is_ref

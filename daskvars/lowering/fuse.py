@@ -1,0 +1,115 @@
+"""Pass 6: group nodes into regions, each of which becomes one task per block.
+
+Nodes get a stage: crossing an edge where blocks do not line up adds one. Nodes of equal stage,
+grid and device form a region. Within a stage data only flows from coarser to finer grids, so
+regions cannot form a cycle, and values used both forward and backward stay inside one region.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from daskvars.lowering.program import Leaf, Node, Program
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """The nodes of one region, in program order."""
+
+    stage: int
+    grid: tuple[int, ...]
+    device: str
+    nodes: list[Node]
+
+
+def lines_up(node: Node, position: int) -> bool:
+    """Return whether block b of an input is what block b of `node` needs."""
+    ref = node.inputs[position]
+    producer = ref.node
+    return (
+        node.merges is None
+        and producer.grid == node.grid
+        and producer.layouts[ref.index] == node.wanted[position]
+        and producer.out_maps[ref.index] == node.in_maps[position]
+    )
+
+
+def _crossing(node: Node, position: int) -> int:
+    """Return 1 where an edge goes between blocks that do not line up, else 0."""
+    ref = node.inputs[position]
+    producer = ref.node
+    if lines_up(node, position):
+        return 0
+    same = node.merges is None and producer.layouts[ref.index] == node.wanted[position]
+    return 0 if same and len(producer.grid) < len(node.grid) else 1
+
+
+def fuse(program: Program) -> list[Group]:
+    """Return the regions of `program` in an order in which they can run."""
+    _assign_stages(program)
+    groups: dict[tuple, Group] = {}
+    for node in program.nodes:
+        where = (node.stage, len(node.grid), node.grid, node.device)
+        if where not in groups:
+            groups[where] = Group(node.stage, node.grid, node.device, [])
+        groups[where].nodes.append(node)
+    return [groups[where] for where in sorted(groups)]
+
+
+def _assign_stages(program: Program) -> None:
+    consumers: dict[int, list[tuple[Node, int]]] = defaultdict(list)
+    for node in program.nodes:
+        stage = 0
+        for position, ref in enumerate(node.inputs):
+            if not isinstance(ref.node, Leaf):
+                stage = max(stage, ref.node.stage + _crossing(node, position))
+                consumers[id(ref.node)].append((node, position))
+        node.stage = stage
+    _sink(program, consumers)
+
+
+def _sink(program: Program, consumers: dict[int, list[tuple[Node, int]]]) -> None:
+    """Move whole (uncut) nodes to the stage that needs them, so that they need no task there.
+
+    A learning rate computed from the step, or the increment of the step itself, depends on
+    nothing and would otherwise be a task of its own in stage 0.
+    """
+    whole = [node for node in program.nodes if not node.grid]
+    last = max((node.stage for node in whole), default=0)
+    if last == 0:
+        return
+    for node in reversed(whole):
+        users = consumers[id(node)]
+        latest = min(
+            (user.stage - _crossing(user, position) for user, position in users), default=last
+        )
+        node.stage = max(node.stage, latest)
+
+
+def label(group: Group) -> str:
+    """Return the scope that most of a region's work belongs to: its name on the dashboard."""
+    work: dict[str, float] = defaultdict(float)
+    for node in group.nodes:
+        parts = node.name.split("/")
+        weight = _work(node)
+        for i in range(1, len(parts) + 1):
+            work["/".join(parts[:i])] += weight
+    total = max((w for scope, w in work.items() if "/" not in scope), default=0.0)
+    best = max(
+        (scope for scope, w in work.items() if w >= 0.5 * total),
+        key=lambda scope: (scope.count("/"), work[scope], scope),
+        default="run",
+    )
+    return best.replace("-", "_") or "run"
+
+
+def _work(node: Node) -> float:
+    shapes = [[n or 1 for n in ref.spec.shape or ()] for ref in node.inputs]
+    out = [[n or 1 for n in spec.shape or ()] for spec in node.specs]
+    if node.opdef is None or not out:
+        return 1.0
+    pattern = getattr(node.opdef.pattern, "inner", node.opdef.pattern)
+    return 1.0 + pattern.flops(shapes or out, out)
+
+

@@ -1,0 +1,249 @@
+"""Plan: the frozen result of lowering, which answers questions and is run many times.
+
+A plan names no key, worker or version. Executors bind its leaves to values and its tasks to keys.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from daskvars import chunk_grid
+from daskvars.graph.opdef import Spec
+from daskvars.kernels.region import RegionProgram
+from daskvars.kernels.tasks import Cut
+from daskvars.chunk_grid import Chunks
+
+Index = tuple[int, ...]
+
+
+class Origin(NamedTuple):
+    """Where a value comes from: output `position` of region `region`, or leaf `position` (-1)."""
+
+    region: int
+    position: int
+
+
+class Piece(NamedTuple):
+    """One block of a value: which task or leaf block holds it."""
+
+    origin: Origin
+    block: Index
+
+
+@dataclass(frozen=True, slots=True)
+class LeafInfo:
+    """A value from outside: its kind and identity (see `program.Leaf`), spec and chunks."""
+
+    kind: str
+    what: Any
+    spec: Spec
+    layout: Chunks | None
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of the plan as blocks: where block `index` of `layout` is to be had.
+
+    Attributes:
+      origin: the region's output or the leaf.
+      spec: dtype and shape of the whole.
+      layout: its chunks, None is one block.
+      axes: for each dimension the axis of the producer's grid, or -1.
+      num_axes: how many axes that grid has.
+    """
+
+    origin: Origin
+    spec: Spec
+    layout: Chunks | None
+    axes: tuple[int, ...]
+    num_axes: int
+
+    def piece(self, index: Index) -> Piece:
+        """Return the piece that holds block `index`."""
+        if self.origin.region < 0 or not self.num_axes:
+            return Piece(self.origin, index if self.origin.region < 0 else ())
+        block = [0] * self.num_axes
+        for number, axis in zip(index, self.axes, strict=True):
+            if axis >= 0:
+                block[axis] = number
+        return Piece(self.origin, tuple(block))
+
+    def indices(self) -> list[Index]:
+        """Return the indices of all blocks, in C order."""
+        if self.layout is None:
+            return [(0,) * len(self.spec.shape or ())]
+        return list(itertools.product(*(range(len(sizes)) for sizes in self.layout)))
+
+    def nbytes(self) -> int:
+        """Return the size of the whole in bytes; unknown dimensions count as 1."""
+        itemsize = self.spec.dtype.np.itemsize if self.spec.dtype is not None else 16
+        return itemsize * math.prod(n or 1 for n in self.spec.shape or ())
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How a region's input is had from a value.
+
+    Attributes:
+      value: the value.
+      kind: "block" (one block as it is), "merge" (the list of its partial results), "cut" (put
+        together from slices, because the region wants other chunks) or "attrs" (what differs
+        from block to block in one kernel's attributes).
+      layout: the chunks wanted ("cut").
+      axes: for each dimension wanted, the axis of the region's grid or -1.
+      merged: axes of the producer's grid to merge over ("merge").
+      attrs: block index -> keyword arguments ("attrs").
+    """
+
+    value: Value | None
+    kind: str
+    layout: Chunks | None = None
+    axes: tuple[int, ...] = ()
+    merged: tuple[int, ...] = ()
+    grid: tuple[int, ...] = ()
+    attrs: dict[Index, dict[str, Any]] | None = None
+
+    def take(self, block: Index) -> Any:
+        """Return a Piece, a list of Pieces, a Cut or a dict: what block `block` gets."""
+        if self.kind == "attrs":
+            return self.attrs[block]
+        if self.kind == "merge":
+            return self._partials(block)
+        index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
+        return self.value.piece(index) if self.kind == "block" else self._cut(index)
+
+    def _partials(self, block: Index) -> list[Piece]:
+        counts = [range(self.grid[axis]) for axis in self.merged]
+        pieces = []
+        for numbers in itertools.product(*counts):
+            full, rest = [], iter(block)
+            for axis in range(len(self.grid)):
+                full.append(numbers[self.merged.index(axis)] if axis in self.merged else next(rest))
+            pieces.append(Piece(self.value.origin, tuple(full)))
+        return pieces
+
+    def _cut(self, index: Index) -> Cut:
+        shape = self.value.spec.shape
+        wanted = self.layout or chunk_grid.whole(shape)
+        have = self.value.layout or chunk_grid.whole(shape)
+        per_axis = [
+            _overlaps(sizes, sum(w[:i]), w[i]) for sizes, w, i in zip(have, wanted, index, strict=True)
+        ]
+        parts = []
+        for combination in itertools.product(*per_axis):
+            piece = self.value.piece(tuple(c[0] for c in combination))
+            parts.append((piece, tuple(c[1] for c in combination), tuple(c[2] for c in combination)))
+        return Cut(chunk_grid.block_shape(wanted, index), tuple(parts))
+
+
+def _overlaps(sizes: tuple[int, ...], start: int, length: int) -> list[tuple[int, slice, slice]]:
+    """Return (block, slice of the block, slice of the target) for a range of one axis."""
+    found, offset = [], 0
+    for number, size in enumerate(sizes):
+        low, high = max(offset, start), min(offset + size, start + length)
+        if low < high or (length == 0 and number == 0):
+            found.append((number, slice(low - offset, high - offset), slice(low - start, high - start)))
+        offset += size
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One task per block of its grid.
+
+    Attributes:
+      label: the scope that its tasks are named after.
+      program: its kernel calls.
+      grid: number of blocks along each axis.
+      sources: what its inputs are.
+      device: where it must run, "" anywhere.
+      names: the operations in it.
+    """
+
+    label: str
+    program: RegionProgram
+    grid: tuple[int, ...]
+    sources: tuple[Source, ...]
+    device: str
+    names: tuple[str, ...]
+
+    def blocks(self) -> Iterator[Index]:
+        """Yield the index of each of its tasks."""
+        return itertools.product(*map(range, self.grid))
+
+    @property
+    def num_tasks(self) -> int:
+        """How many tasks it has."""
+        return math.prod(self.grid)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run of one signature does.
+
+    Attributes:
+      regions: in an order in which they can run.
+      leaves: the values that come from outside.
+      outputs: the values fetched, in the order of the fetches.
+      updates: the new values of the variables written, by key.
+      required: variables that must have a value: key -> operation that reads it first.
+      presence: variables whose having a value was looked at while lowering.
+      flops: rough floating-point operations of a run.
+      uses_blas: whether it has contractions, whose bits depend on the number of BLAS threads.
+    """
+
+    regions: tuple[Region, ...]
+    leaves: tuple[LeafInfo, ...]
+    outputs: tuple[Value, ...]
+    updates: dict[str, Value]
+    required: dict[str, str]
+    presence: dict[str, bool]
+    flops: float
+    uses_blas: bool
+
+    @property
+    def num_tasks(self) -> int:
+        """How many Dask tasks a run has."""
+        return sum(region.num_tasks for region in self.regions)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether a run is one task, so that it can be called inline."""
+        return self.num_tasks <= 1
+
+    @property
+    def peak_bytes(self) -> int:
+        """A bound on the memory of a run: its leaves and all results that cross regions."""
+        crossing = {
+            (s.value.origin, s.kind): s.value for r in self.regions for s in r.sources if s.value
+        }
+        values = [*crossing.values(), *self.outputs, *self.updates.values()]
+        return sum({v.origin: v.nbytes() for v in values}.values())
+
+    @property
+    def transfer_bytes(self) -> int:
+        """Bytes that cross between tasks of a run, if no two share a worker."""
+        total = 0
+        for region in self.regions:
+            for source in region.sources:
+                if source.value is None or source.value.origin.region < 0:
+                    continue
+                copies = math.prod(source.grid) if source.kind == "merge" else 1
+                spread = region.num_tasks if source.kind == "block" and not source.axes else 1
+                total += source.value.nbytes() * copies * spread
+        return total
+
+    def explain(self) -> str:
+        """Return a table of the regions: label, tasks, device, operations."""
+        lines = [f"{self.num_tasks} tasks, {len(self.regions)} regions, "
+                 f"{self.transfer_bytes:,} bytes between tasks, {self.flops:.3g} flops"]  # fmt: skip
+        for number, region in enumerate(self.regions):
+            grid = "x".join(map(str, region.grid)) or "1"
+            device = region.device or "anywhere (nothing asks for a device)"
+            lines.append(f"region {number} {region.label!r}: {grid} tasks on {device}")
+            lines += [f"    {name}" for name in region.names]
+        return "\n".join(lines)

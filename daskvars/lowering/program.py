@@ -1,0 +1,163 @@
+"""The program that lowering works on: values, their producers, and annotations of each pass.
+
+A program is purely functional: variables enter as leaves and leave as `updates`. A node is one
+kernel call (on one block, once layouts are known); a leaf is a value that comes from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Access
+from daskvars.chunk_grid import Chunks
+
+FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
+
+
+class Ref(NamedTuple):
+    """One output of a node, or a leaf."""
+
+    node: Any
+    index: int = 0
+
+    @property
+    def spec(self) -> Spec:
+        """Dtype and shape of the value."""
+        return self.node.specs[self.index]
+
+    @property
+    def layout(self) -> Chunks | None:
+        """The chunks of the value; None is one whole block."""
+        return self.node.layouts[self.index]
+
+
+@dataclass(eq=False, slots=True)
+class Leaf:
+    """A value from outside.
+
+    Attributes:
+      kind: "feed" (`what` is its position among the feeds), "state" (the variable's key),
+        "constant" (the array), "key" (what stands for the operation that draws random numbers) or
+        "parameter" (a position).
+      layouts: its chunks, one entry; None is one block.
+    """
+
+    kind: str
+    what: Any
+    specs: tuple[Spec, ...]
+    layouts: list[Chunks | None]
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One kernel call.
+
+    Attributes:
+      name: name of the operation that it comes from, for labels and errors.
+      opdef: its rules; None for the merging of partial results, which belongs to no op.
+      kernel: what is called: a name in the array namespace or a function.
+      inputs: the values it takes.
+      attrs: attributes, with everything known by now filled in.
+      specs: dtype and shape of each output, whole tensors (not blocks).
+      multiple: the kernel returns a tuple.
+      operands: attributes that come as trailing inputs because they are known only in the run.
+      assigned: what is known of a variable that the op writes without reading it.
+      bodies: functional programs of an op with branches.
+      layouts: chunks of each output (`propagate`).
+      access: its labels (`propagate`).
+      grid: blocks along each parallel axis of the op (`propagate`).
+      in_maps, out_maps: for each dimension of each input and output, the axis of `grid` that
+        numbers its blocks, or -1 for a whole dimension (`propagate`).
+      merges: axes of the producer's grid over which partial results are merged (`propagate`).
+      device: where it must run (`place`).
+      stage: how many times data crossed between grids before it (`fuse`).
+    """
+
+    name: str
+    opdef: OpDef | None
+    kernel: Any
+    inputs: list[Ref]
+    attrs: dict[str, Any]
+    specs: tuple[Spec, ...]
+    multiple: bool = False
+    operands: tuple[str, ...] = ()
+    assigned: Spec | None = None
+    bodies: tuple[Program, ...] = ()
+    op: Operation | None = None
+    access: Access | None = None
+    layouts: list[Chunks | None] = field(default_factory=list)
+    wanted: list[Chunks | None] = field(default_factory=list)
+    grid: tuple[int, ...] = ()
+    in_maps: list[tuple[int, ...]] = field(default_factory=list)
+    out_maps: list[tuple[int, ...]] = field(default_factory=list)
+    merges: tuple[int, ...] | None = None
+    device: str = ""
+    stage: int = 0
+
+    @property
+    def scope(self) -> str:
+        """The scope part of the name."""
+        return self.name.rpartition("/")[0]
+
+
+@dataclass(eq=False, slots=True)
+class Program:
+    """Nodes in an order in which they can run, and what is wanted of them.
+
+    Attributes:
+      nodes: topologically ordered.
+      outputs: the values fetched.
+      updates: the new value of each variable written, by key.
+      leaves: every leaf, by kind and identity.
+      required: keys of variables that must have a value, with the name of the first reader.
+      stored: layout in which each variable written is kept, by key.
+      presence: keys whose having a value was looked at, and what was found.
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    outputs: list[Ref] = field(default_factory=list)
+    updates: dict[str, Ref] = field(default_factory=dict)
+    leaves: dict[tuple[str, Any], Leaf] = field(default_factory=dict)
+    required: dict[str, str] = field(default_factory=dict)
+    stored: dict[str, Chunks | None] = field(default_factory=dict)
+    presence: dict[str, bool] = field(default_factory=dict)
+
+    def leaf(self, kind: str, what: Any, spec: Spec, layout: Chunks | None = None) -> Ref:
+        """Return the leaf of that identity, made if need be."""
+        identity = (kind, id(what) if kind == CONSTANT else what)
+        found = self.leaves.get(identity)
+        if found is None:
+            found = self.leaves[identity] = Leaf(kind, what, (spec,), [layout])
+        return Ref(found)
+
+    def results(self) -> Iterator[Ref]:
+        """Yield everything that the program is run for."""
+        yield from self.outputs
+        yield from self.updates.values()
+
+    def map_refs(self, change: Callable[[Ref], Ref]) -> None:
+        """Replace every use of a value by ``change(value)``."""
+        for node in self.nodes:
+            node.inputs = [change(ref) for ref in node.inputs]
+        self.outputs = [change(ref) for ref in self.outputs]
+        self.updates = {key: change(ref) for key, ref in self.updates.items()}
+
+    def drop_dead(self) -> None:
+        """Drop nodes that no result needs, and leaves that no node uses."""
+        alive: set[int] = {id(ref.node) for ref in self.results()}
+        kept = []
+        for node in reversed(self.nodes):
+            if id(node) in alive or is_visible(node):
+                kept.append(node)
+                alive.update(id(ref.node) for ref in node.inputs)
+        self.nodes = kept[::-1]
+        self.leaves = {k: leaf for k, leaf in self.leaves.items() if id(leaf) in alive}
+
+
+def is_visible(node: Node) -> bool:
+    """Return whether running the node can be seen from outside, so that it may not be dropped."""
+    return node.opdef is not None and getattr(node.opdef.pattern, "pure", True) is False

@@ -1,0 +1,188 @@
+"""Pass 4: layouts, from where data enters to everything after it.
+
+Each node's access pattern labels its dimensions. The chunks of a label are those of the inputs
+that carry it; inputs that disagree, or are cut where they must be whole, are cut anew on the
+way in. A label that an output lacks leaves partial results, merged by a node of their own.
+A source (a fill, random numbers) takes the layout of its first cut consumer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.patterns import Access, Dims, Elementwise, Source
+from daskvars.lowering.program import Node, Program, Ref
+from daskvars.chunk_grid import Chunks
+
+
+def propagate(program: Program) -> Program:
+    """Return `program` with layouts, grids and block maps on every node."""
+    if not _is_cut(program):
+        for node in program.nodes:
+            node.layouts = [None] * len(node.specs)
+            node.wanted = [None] * len(node.inputs)
+            node.in_maps = [()] * len(node.inputs)
+            node.out_maps = [()] * len(node.specs)
+        return program
+    _Propagation(program).run()
+    return program
+
+
+def _is_cut(program: Program) -> bool:
+    layouts = [leaf.layouts[0] for leaf in program.leaves.values()]
+    return any(map(is_cut, [*layouts, *program.stored.values()]))
+
+
+def is_cut(layout: Chunks | None) -> bool:
+    """Return whether a layout has more than one block."""
+    return layout is not None and any(len(sizes) > 1 for sizes in layout)
+
+
+class _Propagation:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.nodes: list[Node] = []
+        self.merged: dict[Ref, Ref] = {}  # partial result -> merged result
+        self.free: set[int] = set()  # sources whose layout nobody has asked for yet
+
+    def run(self) -> None:
+        for node in self.program.nodes:
+            node.inputs = [self.merged.get(ref, ref) for ref in node.inputs]
+            self._lay_out(node)
+        self.program.nodes = self.nodes
+        program = self.program
+        program.outputs = [self.merged.get(ref, ref) for ref in program.outputs]
+        program.updates = {k: self.merged.get(ref, ref) for k, ref in program.updates.items()}
+        for key, layout in self.program.stored.items():
+            if key in self.program.updates:
+                self.program.updates[key] = self._recut(self.program.updates[key], layout)
+
+    def _lay_out(self, node: Node) -> None:
+        in_shapes = [ref.spec.shape for ref in node.inputs]
+        seeded = node.opdef.seeded
+        out_shapes = [spec.shape for spec in node.specs]
+        access = node.opdef.pattern.access(
+            in_shapes[1:] if seeded else in_shapes, out_shapes, node.attrs
+        )
+        if seeded:
+            access = Access(((), *access.inputs), access.outputs, access.combine)
+        node.access = access
+        wanted = self.program.stored.get(_written_key(node))
+        labels = self._label_chunks(node, access, wanted)
+        self._finish(node, access, labels)
+        self.nodes.append(node)
+        for i, axes in enumerate(node.out_maps):
+            missing = tuple(axis for axis in range(len(node.grid)) if axis not in axes)
+            if missing:
+                self._merge(node, i, missing)
+
+    def _label_chunks(self, node: Node, access: Access, wanted: Chunks | None) -> dict[int, Any]:
+        """Return the chunks (in units of one) of each label that is cut."""
+        labels: dict[int, tuple[int, ...]] = {}
+        given = list(zip(access.inputs, (ref.layout for ref in node.inputs), strict=True))
+        if wanted is not None:
+            given.insert(0, (access.outputs[0], wanted))
+        for dims, layout in given:
+            for dim, sizes in zip(dims, layout or (), strict=False):
+                if dim is None or len(sizes) == 1 or dim.label in labels:
+                    continue
+                if any(size % dim.factor for size in sizes):
+                    continue
+                labels[dim.label] = tuple(size // dim.factor for size in sizes)
+        if access.combine is None:
+            kept = [{d.label for d in dims if d} for dims in access.outputs]
+            for label in list(labels):
+                if not all(label in names for names in kept):
+                    del labels[label]
+        if not labels and self._is_free(node):
+            self.free.add(id(node))
+        return labels
+
+    def _is_free(self, node: Node) -> bool:
+        """Return whether the node only computes with sources, so that any layout will do."""
+        if isinstance(node.opdef.pattern, Source):
+            return True
+        return isinstance(node.opdef.pattern, Elementwise) and any(
+            id(ref.node) in self.free for ref in node.inputs
+        )
+
+    def _finish(self, node: Node, access: Access, labels: dict[int, Any]) -> None:
+        ordered = sorted(labels)
+        axis = {label: i for i, label in enumerate(ordered)}
+        node.grid = tuple(len(labels[label]) for label in ordered)
+        node.wanted = []
+        for ref, dims in zip(node.inputs, access.inputs, strict=True):
+            layout = _layout(dims, ref.spec.shape, labels)
+            self._retarget(ref, layout)
+            node.wanted.append(layout if is_cut(layout) else None)
+        node.in_maps = [_map(dims, axis) for dims in access.inputs]
+        node.out_maps = [_map(dims, axis) for dims in access.outputs]
+        node.layouts = [
+            layout if is_cut(layout := _layout(dims, spec.shape, labels)) else None
+            for dims, spec in zip(access.outputs, node.specs, strict=True)
+        ]
+
+    def _retarget(self, ref: Ref, layout: Chunks | None) -> None:
+        """Let a source that nobody has cut yet make its values in the blocks wanted."""
+        node = ref.node
+        if not is_cut(layout) or id(node) not in self.free:
+            return
+        self.free.discard(id(node))
+        dims = node.access.outputs[ref.index]
+        labels = {
+            dim.label: sizes for dim, sizes in zip(dims, layout, strict=True)
+            if dim is not None and len(sizes) > 1
+        }  # fmt: skip
+        self._finish(node, node.access, labels)
+
+    def _merge(self, node: Node, index: int, missing: tuple[int, ...]) -> None:
+        rest = [axis for axis in range(len(node.grid)) if axis not in missing]
+        merge = Node(
+            node.name, None, node.access.combine, [Ref(node, index)], {}, (node.specs[index],),
+            device=node.device, op=node.op,
+        )  # fmt: skip
+        merge.merges = missing
+        merge.grid = tuple(node.grid[axis] for axis in rest)
+        renumbered = {axis: i for i, axis in enumerate(rest)}
+        merge.layouts = [node.layouts[index]]
+        merge.wanted = [node.layouts[index]]
+        merge.out_maps = [tuple(renumbered.get(a, -1) for a in node.out_maps[index])]
+        merge.in_maps = [merge.out_maps[0]]
+        self.nodes.append(merge)
+        self.merged[Ref(node, index)] = Ref(merge)
+
+    def _recut(self, ref: Ref, layout: Chunks | None) -> Ref:
+        """Return the value in `layout`, through a node that gives it on if it has another."""
+        if ref.layout == (layout if is_cut(layout) else None):
+            return ref
+        dims = tuple(range(len(ref.spec.shape)))
+        node = Node("relayout", None, "positive", [ref], {}, (ref.spec,))
+        cut = layout if is_cut(layout) else None
+        node.layouts, node.wanted = [cut], [cut]
+        sizes = layout or ((),) * len(dims)
+        axes = [d for d in dims if len(sizes[d]) > 1]
+        node.grid = tuple(len(sizes[d]) for d in axes)
+        node.in_maps = node.out_maps = [tuple(axes.index(d) if d in axes else -1 for d in dims)]
+        self.program.nodes.append(node)
+        return Ref(node)
+
+
+def _written_key(node: Node) -> str | None:
+    pattern = node.opdef.pattern
+    if getattr(pattern, "writes", False) and node.op is not None:
+        return node.op.inputs[0].op.attrs["key"]
+    return None
+
+
+def _layout(dims: Dims, shape: Any, labels: dict[int, tuple[int, ...]]) -> Chunks | None:
+    if shape is None or any(n is None for n in shape):
+        return None
+    return tuple(
+        tuple(size * dim.factor for size in labels[dim.label])
+        if dim is not None and dim.label in labels else (n,)
+        for dim, n in zip(dims, shape, strict=True)
+    )  # fmt: skip
+
+
+def _map(dims: Dims, axis: dict[int, int]) -> tuple[int, ...]:
+    return tuple(-1 if dim is None else axis.get(dim.label, -1) for dim in dims)

@@ -1,0 +1,53 @@
+"""Pass 1: the operations that the fetches need, in the order in which they take effect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+
+
+def prune(
+    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
+) -> list[Operation]:
+    """Return the operations that `fetches` and `targets` depend on, stopping at fed tensors.
+
+    The order is that of creation, which is a topological one (inputs exist before their users),
+    unless control inputs were added afterwards; it is also the order in which assignments to one
+    variable take effect where nothing else orders them.
+    """
+    needed: set[Operation] = set()
+    stack = [*targets, *(t.op for t in fetches if t not in feeds)]
+    late = False
+    while stack:
+        op = stack.pop()
+        if op in needed:
+            continue
+        needed.add(op)
+        late = late or (op.graph is not None and op.graph.late_control_inputs)
+        stack.extend(op.control_inputs)
+        stack.extend(t.op for t in op.inputs if t not in feeds)
+    ordered = sorted(needed, key=lambda op: op.id)
+    return _topological(ordered, feeds) if late else ordered
+
+
+def _topological(ops: list[Operation], feeds: Collection[Tensor]) -> list[Operation]:
+    """Order by dependency, by creation where that leaves a choice. Raises ValueError on a cycle."""
+    done: dict[Operation, bool] = {}
+    ordered: list[Operation] = []
+    for root in ops:
+        stack = [(root, False)]
+        while stack:
+            op, expanded = stack.pop()
+            if expanded:
+                done[op] = True
+                ordered.append(op)
+            elif op not in done:
+                done[op] = False
+                stack.append((op, True))
+                before = [*op.control_inputs, *(t.op for t in op.inputs if t not in feeds)]
+                stack.extend((d, False) for d in sorted(before, key=lambda d: -d.id))
+            elif done[op] is False and any(entry == (op, True) for entry in stack):
+                raise ValueError(f"operation {op.name!r} depends on itself through control inputs")
+    return ordered

@@ -1,0 +1,52 @@
+"""Neural-network ops, the names of ``tf.nn``."""
+
+from daskvars.ops.clip import global_norm
+from daskvars.ops.moments import moments, weighted_moments
+from daskvars.ops.nn_activation import (
+    crelu,
+    elu,
+    gelu,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    silu,
+    swish,
+)
+from daskvars.ops.nn_batch_norm import fused_batch_norm
+from daskvars.ops.nn_bias import bias_add, xw_plus_b
+from daskvars.ops.nn_convolution import (
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    depthwise_conv2d_native,
+)
+from daskvars.ops.nn_convolution_forms import (
+    atrous_conv2d,
+    conv1d,
+    convolution,
+    depthwise_conv2d,
+    separable_conv2d,
+)
+from daskvars.ops.nn_dropout import dropout
+from daskvars.ops.nn_layer_norm import layer_norm
+from daskvars.ops.nn_loss import (
+    l2_loss,
+    log_poisson_loss,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
+)
+from daskvars.ops.nn_normalization import (
+    batch_normalization,
+    l2_normalize,
+    local_response_normalization,
+    lrn,
+)
+from daskvars.ops.nn_pooling import avg_pool, max_pool, max_pool_with_argmax, pool
+from daskvars.ops.nn_ranking import in_top_k, top_k
+from daskvars.ops.nn_softmax import log_softmax, softmax
+from daskvars.ops.transcendental import log_sigmoid, sigmoid, softplus, softsign, tanh

@@ -1,0 +1,216 @@
+"""Ops on variables: the handle, reading, assigning, scattering.
+
+A variable's handle is a tensor of a ``_ref`` dtype that stands for the key under which the state
+holds the value. Ops with an `Effect` pattern take it as their first input; lowering puts the
+value of that moment in its place, so that a program has no hidden state.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import dtypes, shapes
+from daskvars.dtypes import as_dtype
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels import effect_kernels, segment
+from daskvars.shapes import Shape
+
+
+def _handle(inputs, *, dtype, shape, key, chunks):
+    return Spec(dtype._as_ref, shape)
+
+
+VARIABLE = OpDef(
+    "VariableV2", "", infer=_handle, pattern=Source(), kernel=None,
+    gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def variable_handle(
+    key: str, dtype: Any, shape: Shape, chunks: Any = None, name: str | None = None
+) -> Tensor:
+    """Return the handle of the variable stored under `key`.
+
+    Args:
+      key: scope-qualified name in the state.
+      dtype: dtype of the value.
+      shape: its shape, None where not known before it is assigned.
+      chunks: layout in Dask's notation, None for one chunk.
+      name: name of the operation; a trailing "/" takes it as it is.
+    """
+    return apply(VARIABLE, name=name, key=key, dtype=as_dtype(dtype).base_dtype, shape=shape,
+                 chunks=chunks)  # fmt: skip
+
+
+def _of_handle(inputs, **attrs):
+    handle = inputs[0]
+    return Spec(handle.dtype.base_dtype, handle.shape)
+
+
+READ = OpDef(
+    "ReadVariable", "ref:T", infer=_of_handle, pattern=Effect(Elementwise(), reads=True),
+    kernel=None, gradient=PASS_GRADIENT,
+)  # fmt: skip
+
+
+def read_variable(handle: Tensor, name: str | None = None) -> Tensor:
+    """Return the variable's value of this place in the program."""
+    return apply(READ, handle, name=name)
+
+
+IS_INITIALIZED = OpDef(
+    "IsVariableInitialized", "ref:T", infer=lambda inputs: Spec(dtypes.bool, ()),
+    pattern=Effect(Opaque(), presence=True), kernel=None, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def _assigned(inputs, *, validate_shape=True, **attrs):
+    handle, value = inputs[0], inputs[1]
+    if validate_shape and not shapes.compatible(handle.shape, value.shape):
+        raise ValueError(
+            f"Dimensions must be equal: a value of shape {shapes.TensorShape(value.shape)} cannot be "
+            f"assigned to a variable of shape {shapes.TensorShape(handle.shape)}"
+        )
+    return Spec(handle.dtype.base_dtype, value.shape if value.shape else handle.shape)
+
+
+ASSIGN = OpDef(
+    "Assign", "ref:T, value:T", infer=_assigned, pattern=Effect(Elementwise(), writes=True),
+    kernel=None, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+ASSIGN_ADD = OpDef(
+    "AssignAdd", "ref:N, value:N", infer=_assigned, kernel="add", gradient=NO_GRADIENT,
+    pattern=Effect(Elementwise(), reads=True, writes=True),
+)  # fmt: skip
+
+ASSIGN_SUB = OpDef(
+    "AssignSub", "ref:N, value:N", infer=_assigned, kernel="subtract", gradient=NO_GRADIENT,
+    pattern=Effect(Elementwise(), reads=True, writes=True),
+)  # fmt: skip
+
+
+def _handle_of(ref: Any) -> Any:
+    return ref.handle if hasattr(ref, "handle") else ref
+
+
+def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
+    """Return a scalar bool tensor: whether the variable has a value."""
+    return apply(IS_INITIALIZED, _handle_of(ref), name=name)
+
+
+def assign(
+    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Set a variable.
+
+    Args:
+      ref: the Variable.
+      value: its new value, of the same dtype and shape.
+      validate_shape: False lets the value have another shape.
+      use_locking: accepted; every run is a transaction, there are no races to lock out.
+      name: name of the operation.
+
+    Returns:
+      The new value, as a tensor.
+
+    Raises:
+      ValueError: the shapes differ.
+      TypeError: the dtypes differ.
+    """
+    return apply(ASSIGN, _handle_of(ref), value, name=name, validate_shape=validate_shape is not False)
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
+    """Add `value` to a variable and return the new value. See `assign`."""
+    return apply(ASSIGN_ADD, _handle_of(ref), value, name=name)
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
+    """Subtract `value` from a variable and return the new value. See `assign`."""
+    return apply(ASSIGN_SUB, _handle_of(ref), value, name=name)
+
+
+def _scattered(inputs, **attrs):
+    handle, ids, updates = inputs
+    if handle.shape is not None and ids.shape is not None:
+        wanted = (*ids.shape, *handle.shape[1:])
+        if not shapes.compatible(wanted, updates.shape) and updates.shape != ():
+            raise ValueError(
+                f"updates of shape {shapes.TensorShape(updates.shape)} do not fit indices of shape "
+                f"{shapes.TensorShape(ids.shape)} into a variable of shape "
+                f"{shapes.TensorShape(handle.shape)}: wanted {shapes.TensorShape(wanted)}"
+            )
+    return Spec(handle.dtype.base_dtype, handle.shape)
+
+
+def _scatter_block(attrs, block):
+    return {**attrs, "offset": block.out_offsets[0][0], "size": block.full_out_shapes[0][0]}
+
+
+def _scatter(type: str, mode: str, default: str):
+    definition = OpDef(
+        type, "ref:T, indices:I, updates:T", infer=_scattered, gradient=NO_GRADIENT,
+        pattern=Effect(ScatterInto(), reads=True, writes=True), kernel=segment.scatter_rows,
+        block=_scatter_block, in_place=segment.scatter_rows_into, check=segment.check_rows,
+    )  # fmt: skip
+
+    def scatter(ref, indices, updates, use_locking=None, name=None):
+        return apply(definition, _handle_of(ref), indices, updates, name=name, mode=mode)
+
+    scatter.__name__ = scatter.__qualname__ = default
+    return scatter
+
+
+scatter_update = _scatter("ScatterUpdate", "update", "scatter_update")
+scatter_update.__doc__ = """Set rows of a variable: ``ref[indices] = updates``.
+
+Args:
+  ref: the Variable, of rank 1 or more.
+  indices: [...] int32 or int64, rows; where one occurs twice, the last update counts.
+  updates: [..., *ref.shape[1:]], the new rows.
+  use_locking: accepted, see `assign`.
+  name: name of the operation.
+
+Returns:
+  The variable's new value.
+
+Raises:
+  InvalidArgumentError: (when run) an index is outside the variable's rows.
+"""
+scatter_add = _scatter("ScatterAdd", "add", "scatter_add")
+scatter_add.__doc__ = "Add to rows of a variable; repeated indices add up. See `scatter_update`."
+scatter_sub = _scatter("ScatterSub", "sub", "scatter_sub")
+scatter_sub.__doc__ = "Subtract from rows of a variable. See `scatter_add`."
+scatter_mul = _scatter("ScatterMul", "mul", "scatter_mul")
+scatter_mul.__doc__ = "Multiply rows of a variable. See `scatter_add`."
+scatter_div = _scatter("ScatterDiv", "div", "scatter_div")
+scatter_div.__doc__ = "Divide rows of a variable. See `scatter_add`."
+scatter_min = _scatter("ScatterMin", "min", "scatter_min")
+scatter_min.__doc__ = "Take the minimum with rows of a variable. See `scatter_add`."
+scatter_max = _scatter("ScatterMax", "max", "scatter_max")
+scatter_max.__doc__ = "Take the maximum with rows of a variable. See `scatter_add`."
+
+
+def _counted(inputs, *, limit):
+    spec = Spec(inputs[0].dtype.base_dtype, ())
+    return spec, spec
+
+
+COUNT_UP_TO = OpDef(
+    "CountUpTo", "ref:I", infer=_counted, kernel=effect_kernels.count_up_to, gradient=NO_GRADIENT,
+    pattern=Effect(Opaque(), reads=True, writes=True),
+)  # fmt: skip
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """Add one to a scalar integer variable and return the value from before.
+
+    Raises:
+      OutOfRangeError: (when run) the variable has reached `limit`.
+    """
+    return apply(COUNT_UP_TO, _handle_of(ref), name=name, limit=limit)[1]

@@ -1,0 +1,185 @@
+"""Axes, sizes and other shape-like arguments as plain data, and which dimensions may stay cut.
+
+Every op that moves elements answers two questions: what its shape arguments are when they are
+known only in part, and which dimensions of its input reach the output as they are. A dimension
+that does keeps its label, so that a batch that came in chunks stays in chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy
+
+from daskvars import shapes
+from daskvars.graph.opdef import Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Access, Dim
+from daskvars.graph.tensor import Tensor
+from daskvars.shapes import Dimension, Shape, TensorShape
+
+_MAX_ELEMENTS = 1024  # larger values are data, not shapes
+
+
+# -- arguments that may be tensors -------------------------------------------------------------
+
+
+def is_symbolic(value: Any) -> bool:
+    """Return whether `value` is a tensor or variable, or a list with one in it."""
+    if isinstance(value, list | tuple):
+        return any(map(is_symbolic, value))
+    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+
+
+def as_operand(value: Any) -> Any:
+    """Return an argument that may be a tensor as an attribute: tensors as they are, data plain.
+
+    Args:
+      value: a number, nested sequence, array, TensorShape or Dimension, or something symbolic.
+
+    Returns:
+      A number, nested tuples of numbers, or `value` where it is symbolic.
+
+    Raises:
+      ValueError: a size in it is not known.
+
+    >>> as_operand(numpy.array([[1, 2]])), as_operand(TensorShape([3])), as_operand(-1)
+    (((1, 2),), (3,), -1)
+    """
+    return value if is_symbolic(value) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, numpy.ndarray | numpy.generic):
+        value = value.tolist()
+    if isinstance(value, Dimension):
+        value = value.value
+    if isinstance(value, list | tuple | TensorShape):
+        return tuple(map(_plain, value))
+    if value is None:
+        raise ValueError("None values not supported. Take the sizes of shape(x) instead.")
+    return value
+
+
+def as_sizes(value: Any) -> Any:
+    """Return a shape that may be a tensor as an attribute. Raises ValueError on negative sizes."""
+    sizes = as_operand(value)
+    if is_symbolic(sizes):
+        return sizes
+    return shapes.as_tuple(sizes)
+
+
+def operand_of(op: Operation, name: str) -> Any:
+    """Return what the attribute `name` of an operation was given as: a tensor or plain data."""
+    dynamic = op.attrs.get("operands", ())
+    if name in dynamic:
+        return op.inputs[len(op.inputs) - len(dynamic) + dynamic.index(name)]
+    return op.attrs[name]
+
+
+def is_complete(value: Any) -> bool:
+    """Return whether nothing in nested tuples is unknown (None)."""
+    return all(map(is_complete, value)) if isinstance(value, tuple) else value is not None
+
+
+def sizes_of(value: Any, operands: Sequence[Spec]) -> tuple[int | None, ...] | None:
+    """Return a partly known vector: what its attribute says, else as many unknowns as it has.
+
+    Args:
+      value: the attribute, a number, a tuple with None in it, or None.
+      operands: specs of the trailing inputs; the first one is of the tensor that was given.
+    """
+    if value is not None:
+        return value if isinstance(value, tuple) else (value,)
+    shape = operands[0].shape if operands else None
+    if shape is None or len(shape) != 1 or shape[0] is None:
+        return None
+    return (None,) * shape[0]
+
+
+def either(new: Any, old: Any, new_name: str, old_name: str) -> Any:
+    """Return the argument given under its new or its deprecated name.
+
+    Raises:
+      ValueError: both are given.
+    """
+    if new is not None and old is not None:
+        raise ValueError(f"Cannot specify both '{new_name}' and '{old_name}'")
+    return old if new is None else new
+
+
+# -- values known in part ----------------------------------------------------------------------
+
+
+def known_arrays(values: Sequence[Any], specs: Sequence[Spec]) -> list[Any] | None:
+    """Return partly known values as object arrays, None where nothing is known of them.
+
+    Static rules compute with these: an unknown number is a None in the array.
+    """
+    if all(value is None for value in values):
+        return None
+    arrays = []
+    for value, spec in zip(values, specs, strict=True):
+        size = shapes.size(spec.shape)
+        if size is None or size > _MAX_ELEMENTS:
+            return None
+        array = numpy.full(spec.shape, None, dtype=object)
+        if value is not None:
+            array[...] = numpy.array(value, dtype=object).reshape(spec.shape)
+        arrays.append(array)
+    return arrays
+
+
+def as_value(array: Any) -> Any:
+    """Return an object array as a number or nested tuples."""
+
+    def frozen(item: Any) -> Any:
+        return tuple(map(frozen, item)) if isinstance(item, list) else item
+
+    return frozen(array.tolist())
+
+
+def first_value(values: Sequence[Any], specs: Sequence[Spec], attrs: dict[str, Any]) -> Any:
+    """The static rule of an op that gives its first input on."""
+    return values[0]
+
+
+# -- dimensions that stay as they are ----------------------------------------------------------
+
+
+def aligned(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], pairs: Iterable[tuple[int, int]]
+) -> Access:
+    """Return the access of an op that leaves some dimensions of its first input alone.
+
+    Args:
+      inputs: shapes; all inputs but the first must be whole.
+      outputs: shapes; all outputs are labelled alike.
+      pairs: (dimension of the first input, dimension of the outputs) that correspond.
+    """
+    source, target = inputs[0], outputs[0]
+    ins: list[Dim | None] = [None] * len(source)
+    outs: list[Dim | None] = [None] * len(target)
+    for i, j in pairs:
+        if source[i] is not None and source[i] == target[j]:
+            ins[i] = outs[j] = Dim(i)
+    others = tuple((None,) * len(shape) for shape in inputs[1:])
+    return Access((tuple(ins), *others), (tuple(outs),) * len(outputs))
+
+
+def aligned_except(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], changed: Iterable[int]
+) -> Access:
+    """Return the access of an op that leaves all dimensions but `changed` alone."""
+    rank = len(inputs[0])
+    skipped = {axis % rank for axis in changed} if rank else set()
+    return aligned(inputs, outputs, [(i, i) for i in range(rank) if i not in skipped])
+
+
+def whole(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> Access:
+    """Return the access of an op that needs everything in one block."""
+    return Access(
+        tuple((None,) * len(shape or ()) for shape in inputs),
+        tuple((None,) * len(shape or ()) for shape in outputs),
+    )

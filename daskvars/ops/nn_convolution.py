@@ -1,0 +1,361 @@
+"""Convolution in two dimensions, its gradients and its transpose.
+
+A convolution is linear in image and filter, so its two gradients are each other's and its own:
+one family of three ops is closed under differentiation. The batch may be cut; so may the channels
+of `conv2d`, as those of a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from daskvars import shapes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Contraction
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels import convolution, depthwise
+from daskvars.kernels.windows import channels, conv2d_shape, depthwise_conv2d_shape
+from daskvars.ops.axes import as_operand, either
+from daskvars.ops.constant import shape as shape_of
+from daskvars.ops.nn_windows import (
+    check_equal,
+    four,
+    image_format,
+    image_shape,
+    image_sizes,
+    window_padding,
+)
+
+ONES = (1, 1, 1, 1)
+
+
+class Family(NamedTuple):
+    """A convolution and its gradients with respect to images and filter."""
+
+    forward: OpDef
+    backward_images: OpDef
+    backward_filter: OpDef
+
+
+def _options(op: Operation) -> dict[str, Any]:
+    return {key: op.attrs[key] for key in ("strides", "padding", "dilations", "data_format")}
+
+
+def _filter_sizes(w: Tensor) -> Any:
+    return w.spec.shape if shapes.is_known(w.spec.shape) else shape_of(w)
+
+
+def _family(
+    type: str, shape_rule: Callable[..., tuple], kernels: tuple[Callable[..., Any], ...],
+    letters: tuple[str, str, str],
+) -> Family:  # fmt: skip
+    """Define a convolution and its gradients.
+
+    Args:
+      type: type of the convolution.
+      shape_rule: shape of the result from those of images and filter.
+      kernels: of the convolution, and of its gradients.
+      letters: labels of images, filter and result, channels last.
+    """
+
+    def access(left: int, right: int, out: int) -> Contraction:
+        def subscripts(inputs, attrs):
+            terms = list(letters)
+            if attrs["data_format"] == "NCHW":
+                for i in (0, 2):
+                    terms[i] = terms[i][0] + terms[i][3] + terms[i][1:3]
+            return f"{terms[left]},{terms[right]}->{terms[out]}"
+
+        return Contraction(subscripts)
+
+    def result(image: tuple, w: tuple, **options) -> tuple:
+        check_equal(
+            channels(image, options["data_format"]), w[2],
+            f"channels of the input {shapes.show(image)} and of the filter {shapes.show(w)}",
+        )
+        return shape_rule(image, w, **options)
+
+    def forward_spec(inputs, **options):
+        image, w = image_shape(inputs[0]), image_shape(inputs[1], "filter")
+        return Spec(inputs[0].dtype, result(image, w, **options))
+
+    def images_spec(inputs, *, input_shape, operands=(), **options):
+        w, dy = image_shape(inputs[0], "filter"), image_shape(inputs[1], "out_backprop")
+        wanted = image_shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
+        found = result(wanted, w, **options)
+        if not shapes.compatible(found, dy):
+            raise ValueError(
+                "Size of out_backprop doesn't match computed: actual = "
+                f"{shapes.show(dy)}, computed = {shapes.show(found)} from an input of shape "
+                f"{shapes.show(wanted)} and a filter of shape {shapes.show(w)}"
+            )
+        return Spec(inputs[1].dtype, (dy[0] if wanted[0] is None else wanted[0], *wanted[1:]))
+
+    def filter_spec(inputs, *, filter_shape, operands=(), **options):
+        image, dy = image_shape(inputs[0]), image_shape(inputs[1], "out_backprop")
+        wanted = image_shape(Spec(inputs[0].dtype, filter_shape), "filter_sizes")
+        if not shapes.compatible(result(image, wanted, **options), dy):
+            raise ValueError(
+                f"Size of out_backprop {shapes.show(dy)} doesn't match an input of shape "
+                f"{shapes.show(image)} and a filter of shape {shapes.show(wanted)}"
+            )
+        return Spec(inputs[0].dtype, wanted)
+
+    def forward_gradient(op, dy):
+        x, w = op.inputs
+        return for_images(op, w, dy, x), for_filter(op, x, dy, w)
+
+    def images_gradient(op, g):
+        w, dy = op.inputs[:2]
+        return for_filter(op, g, dy, w), apply(forward, g, w, **_options(op))
+
+    def filter_gradient(op, g):
+        x, dy = op.inputs[:2]
+        return for_images(op, g, dy, x), apply(forward, x, g, **_options(op))
+
+    def for_images(op, w, dy, x):
+        return apply(backward_images, w, dy, input_shape=image_sizes(x), **_options(op))
+
+    def for_filter(op, x, dy, w):
+        return apply(backward_filter, x, dy, filter_shape=_filter_sizes(w), **_options(op))
+
+    forward = OpDef(
+        type, "input:F, filter:F", infer=forward_spec, pattern=access(0, 1, 2),
+        kernel=kernels[0], gradient=forward_gradient,
+    )  # fmt: skip
+    backward_images = OpDef(
+        f"{type}BackpropInput", "filter:F, out_backprop:F", infer=images_spec,
+        pattern=access(1, 2, 0), kernel=kernels[1], gradient=images_gradient,
+        operands=("input_shape",),
+        block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
+    )  # fmt: skip
+    backward_filter = OpDef(
+        f"{type}BackpropFilter", "input:F, out_backprop:F", infer=filter_spec,
+        pattern=access(0, 2, 1), kernel=kernels[2], gradient=filter_gradient,
+        operands=("filter_shape",),
+        block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},
+    )  # fmt: skip
+    return Family(forward, backward_images, backward_filter)
+
+
+CONV2D = _family(
+    "Conv2D", conv2d_shape,
+    (convolution.conv2d, convolution.conv2d_backprop_input, convolution.conv2d_backprop_filter),
+    ("n__i", "__io", "n__o"),
+)  # fmt: skip
+DEPTHWISE = _family(
+    "DepthwiseConv2dNative", depthwise_conv2d_shape,
+    (
+        depthwise.depthwise_conv2d, depthwise.depthwise_conv2d_backprop_input,
+        depthwise.depthwise_conv2d_backprop_filter,
+    ),
+    ("n___", "____", "n___"),
+)  # fmt: skip
+
+
+def window_options(
+    strides: Any, padding: Any, dilations: Any, data_format: str | None
+) -> dict[str, Any]:
+    """Return the attributes of a convolution from what a user gives for them."""
+    data_format = image_format(data_format)
+    return {
+        "strides": four(strides, data_format, "strides"),
+        "padding": window_padding(padding),
+        "dilations": four(dilations, data_format, "dilations"),
+        "data_format": data_format,
+    }
+
+
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = ONES,
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """Convolve images with a filter (cross-correlation).
+
+    Args:
+      input: [batch, height, width, inputs] floating, or in the order of `data_format`.
+      filter: [height, width, inputs, outputs] of the dtype of `input`.
+      strides: distance between windows: an int, two ints, or four in the order of `data_format`.
+      padding: "SAME", "VALID", or four (before, after) pairs.
+      use_cudnn_on_gpu: accepted, without effect.
+      data_format: "NHWC" or "NCHW".
+      dilations: distance between the taps of a window, as `strides`.
+      name: name of the operation, by default "Conv2D".
+      filters: the new name of `filter`.
+
+    Returns:
+      [batch, rows, columns, outputs] of the dtype of `input`.
+
+    Raises:
+      ValueError: the channels of input and filter differ, a rank is not 4, or the window is larger
+        than the image.
+
+    >>> import daskvars as dv
+    >>> image, filter = dv.ones([1, 3, 3, 1]), dv.ones([2, 2, 1, 1])
+    >>> conv2d(image, filter, strides=1, padding="VALID").numpy().ravel().tolist()
+    [4.0, 4.0, 4.0, 4.0]
+    """
+    filter = either(filters, filter, "filters", "filter")
+    options = window_options(strides, padding, dilations, data_format)
+    return apply(CONV2D.forward, input, filter, name=name, **options)
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = ONES,
+    name: str | None = None,
+    filters: Any = None,
+) -> Tensor:
+    """Return the gradient of `conv2d` with respect to its images.
+
+    Args:
+      input_sizes: [4] int32, the shape of the images.
+      filter: [height, width, inputs, outputs] floating.
+      out_backprop: [batch, rows, columns, outputs], the gradient of the result.
+      strides: see `conv2d`, also for the arguments after it.
+
+    Returns:
+      [batch, height, width, inputs] of the dtype of `out_backprop`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+    """
+    filter = either(filters, filter, "filters", "filter")
+    return apply(
+        CONV2D.backward_images, filter, out_backprop, name=name, input_shape=as_sizes(input_sizes),
+        **window_options(strides, padding, dilations, data_format),
+    )  # fmt: skip
+
+
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = ONES,
+    name: str | None = None,
+) -> Tensor:
+    """Return the gradient of `conv2d` with respect to its filter.
+
+    Args:
+      input: [batch, height, width, inputs] floating, the images.
+      filter_sizes: [4] int32, the shape of the filter.
+      out_backprop: [batch, rows, columns, outputs], the gradient of the result.
+      strides: see `conv2d`, also for the arguments after it.
+
+    Returns:
+      [height, width, inputs, outputs] of the dtype of `input`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+    """
+    return apply(
+        CONV2D.backward_filter, input, out_backprop, name=name,
+        filter_shape=as_operand(filter_sizes),
+        **window_options(strides, padding, dilations, data_format),
+    )  # fmt: skip
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Apply the transpose of `conv2d`, often called deconvolution.
+
+    Args:
+      value: [batch, rows, columns, inputs] floating, or in the order of `data_format`.
+      filter: [height, width, outputs, inputs] of the dtype of `value`.
+      output_shape: [4] int32, shape of the result; it may be a tensor.
+      strides: see `conv2d`, also for padding, data_format and dilations.
+      name: name of the operation, by default "conv2d_transpose".
+      input: the new name of `value`.
+      filters: the new name of `filter`.
+
+    Returns:
+      [*output_shape] of the dtype of `value`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+
+    Source: Zeiler et al., "Deconvolutional Networks", 2010.
+
+    >>> import daskvars as dv
+    >>> conv2d_transpose(dv.ones([1, 1, 1, 1]), dv.ones([2, 2, 1, 1]), [1, 2, 2, 1],
+    ...                  strides=2).numpy().ravel().tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    value = either(input, value, "input", "value")
+    filter = either(filters, filter, "filters", "filter")
+    options = window_options(strides, padding, dilations, data_format)
+    with name_scope(name, "conv2d_transpose", [value, filter]) as scope:
+        value = convert_to_tensor(value, name="value")
+        filter = convert_to_tensor(filter, name="filter")
+        return apply(
+            CONV2D.backward_images, filter, value, name=scope, input_shape=as_sizes(output_shape),
+            **options,
+        )  # fmt: skip
+
+
+def as_sizes(value: Any) -> Any:
+    """Return the shape of images as an attribute; None stands for a size that is not known yet."""
+    if isinstance(value, shapes.TensorShape):
+        return value._tuple
+    if isinstance(value, list | tuple) and None in value:
+        return tuple(value)
+    return as_operand(value)
+
+
+def depthwise_conv2d_native(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = ONES,
+    name: str | None = None,
+) -> Tensor:
+    """Convolve each channel with its own filters.
+
+    Args:
+      input: [batch, height, width, inputs] floating, or in the order of `data_format`.
+      filter: [height, width, inputs, multiplier] of the dtype of `input`.
+      strides: see `conv2d`, also for the arguments after it.
+      name: name of the operation, by default "DepthwiseConv2dNative".
+
+    Returns:
+      [batch, rows, columns, inputs * multiplier] of the dtype of `input`.
+
+    Raises:
+      ValueError: the channels of input and filter differ, or a rank is not 4.
+    """
+    options = window_options(strides, padding, dilations, data_format)
+    return apply(DEPTHWISE.forward, input, filter, name=name, **options)

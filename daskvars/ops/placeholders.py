@@ -1,0 +1,90 @@
+"""Placeholders: tensors whose values are fed to a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import shapes
+from daskvars.dtypes import as_dtype
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply, builder_for
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Elementwise, Source
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels import movement_kernels as kernels
+
+PLACEHOLDER = OpDef(
+    "Placeholder", "", infer=lambda inputs, *, dtype, shape, tensor: Spec(dtype, shape),
+    pattern=Source(), kernel=kernels.missing_feed, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+    """Return a tensor whose value is given with ``feed_dict`` when something is run.
+
+    Args:
+      dtype: its dtype.
+      shape: its shape, None for sizes (or all of it) that are not known before.
+      name: name of the operation, by default "Placeholder".
+
+    Returns:
+      [*shape] `dtype`.
+
+    Raises:
+      RuntimeError: outside a graph, where there is nothing to be run later.
+      InvalidArgumentError: (when run) it is needed and was not fed.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     placeholder(dv.float32, [None, 784], name="x")
+    <tf.Tensor 'x:0' shape=(?, 784) dtype=float32>
+    """
+    _check_graph("placeholder")
+    with name_scope(name, "Placeholder", []) as scope:
+        return apply(
+            PLACEHOLDER, name=scope, dtype=as_dtype(dtype).base_dtype,
+            shape=shapes.as_tuple(shape), tensor=scope.rstrip("/"),
+        )  # fmt: skip
+
+
+def _check_graph(function: str) -> None:
+    if builder_for(()).is_eager:
+        raise RuntimeError(
+            f"{function}() is not compatible with eager execution: pass the value itself, or build "
+            "a graph inside `with Graph().as_default():`"
+        )
+
+
+def _defaulted(inputs, *, shape):
+    if not shapes.compatible(inputs[0].shape, shape):
+        raise ValueError(
+            f"a default of shape {shapes.show(inputs[0].shape)} does not fit a placeholder of "
+            f"shape {shapes.show(shape)}"
+        )
+    return Spec(inputs[0].dtype, shape)
+
+
+PLACEHOLDER_WITH_DEFAULT = OpDef(
+    "PlaceholderWithDefault", "input:T", infer=_defaulted, pattern=Elementwise(), kernel=None,
+    gradient=PASS_GRADIENT,
+    static=lambda values, specs, attrs: None,  # a feed may take the place of a known default
+)  # fmt: skip
+
+
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return a tensor that passes `input` on unless it is fed.
+
+    Args:
+      input: [...] any dtype, the default.
+      shape: the shape that may be fed, None for unknown sizes; that of `input` must fit.
+      name: name of the operation, by default "PlaceholderWithDefault".
+
+    Returns:
+      [*shape], of the dtype of `input`.
+
+    Raises:
+      ValueError: the shape of `input` does not fit `shape`.
+    """
+    shape = shapes.as_tuple(shape)
+    return apply(PLACEHOLDER_WITH_DEFAULT, convert_to_tensor(input), name=name, shape=shape)

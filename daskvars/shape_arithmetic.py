@@ -1,0 +1,123 @@
+"""Broadcasting and merging of static shapes: pure functions on plain tuples.
+
+A `Shape` is a tuple of ints, with None for a dimension known only at run time, or None when even
+the rank is unknown. Everybody imports these names from `shapes`.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, TypeGuard
+
+import numpy as np
+
+Shape = tuple[int | None, ...] | None
+
+
+def show(shape: Shape) -> str:
+    """A shape as TensorFlow prints it: '(?, 784)', '<unknown>'."""
+    if shape is None:
+        return "<unknown>"
+    return str(tuple("?" if d is None else d for d in shape)).replace("'", "")
+
+
+def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
+    """Whether the rank and every size are known."""
+    return shape is not None and None not in shape
+
+
+def size(shape: Shape) -> int | None:
+    """The number of elements, or None when a size is unknown."""
+    return math.prod(shape) if is_known(shape) else None
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Whether two shapes may be the same one."""
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(
+        x is None or y is None or x == y for x, y in zip(a, b, strict=True)
+    )
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """What is known from two shapes together.
+
+    >>> merge((None, 3), (2, None))
+    (2, 3)
+    """
+    if not compatible(a, b):
+        raise ValueError(f"Shapes {show(a)} and {show(b)} are not compatible")
+    if a is None or b is None:
+        return b if a is None else a
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The shape that an elementwise operation of these gives.
+
+    Args:
+        shapes: any number of shapes, known or not.
+
+    Returns:
+        The broadcast shape; None for a dimension, or for all, that cannot be told yet.
+
+    Raises:
+        ValueError: two sizes differ and neither is 1.
+
+    >>> broadcast((2, 1), (3,)), broadcast((None, 1), (None, 5)), broadcast((2,), None)
+    ((2, 3), (None, 5), None)
+    """
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes):
+        return None
+    result = known[0] if known else ()
+    for shape in known[1:]:
+        if shape == result:
+            continue
+        rank = max(len(result), len(shape))
+        left = (1,) * (rank - len(result)) + result
+        right = (1,) * (rank - len(shape)) + shape
+        result = tuple(_wider(a, b, shapes) for a, b in zip(left, right, strict=True))
+    return result
+
+
+def _wider(a: int | None, b: int | None, shapes: tuple[Shape, ...]) -> int | None:
+    if a == b or b == 1:
+        return a
+    if a == 1 or a is None:
+        return b
+    if b is None:
+        return a
+    found = " and ".join(map(show, shapes))
+    raise ValueError(f"Dimensions must be equal, but are {a} and {b}. "
+                     f"Incompatible shapes for broadcasting: {found}")
+
+
+def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """An axis counted from the front; ValueError when there is none such.
+
+    >>> normalize_axis(-1, 3)
+    2
+    """
+    index = operator.index(axis)
+    if not -rank <= index < rank:
+        raise ValueError(f"{what} {index} is out of range for rank {rank}: "
+                         f"expected a value in [{-rank}, {rank})")
+    return index % rank
+
+
+def normalize_axes(axes: Any, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front in the order given, None meaning all; ValueError on repeats.
+
+    >>> normalize_axes([-1, 0], 3), normalize_axes(None, 2), normalize_axes(1, 2)
+    ((2, 0), (0, 1), (1,))
+    """
+    if axes is None:
+        return tuple(range(rank))
+    listed = np.ravel(axes).tolist() if np.size(axes) else []
+    result = tuple(normalize_axis(axis, rank) for axis in listed)
+    if len(set(result)) != len(result):
+        raise ValueError(f"axes {tuple(listed)} name a dimension twice for rank {rank}")
+    return result

@@ -1,0 +1,92 @@
+"""State: values by (key, version, chunk), in memory and in Zarr; knows no graph.
+
+Words. A *key* is a variable's scope-qualified name. A *record* says what is known of a variable
+without its value: dtype, shape, layout, flags. A *layout* is Dask's ``chunks``; the *stored
+layout* is the regular grid in which Zarr keeps it, the same wherever the layout is regular. A
+*version* is the whole state after a commit, and numbered. A *snapshot* is a version in a Zarr
+group; a *checkpoint* is a snapshot under a name of its own.
+
+Two halves:
+
+- `Values`: what variables are now, in this process. Reads are of one version, commits are
+  compare-and-swap, and what changed since the last snapshot is known. A few microseconds a run.
+- Snapshots: what survives. One Zarr v3 array per variable at its key, one object per chunk with
+  its crc32c behind it, and a manifest in the group's attributes that is written last: that one
+  write is the commit, so a reader finds the version before or the version after, wherever a
+  writer was killed. `Store` is the contract of a series of versions (`ZarrStore`, `MemoryStore`),
+  `save` and `restore` write and read a single one.
+
+Rules, and why:
+
+- A missing chunk is an error, never zeros: Zarr reads a hole as its fill value without a word, so
+  every chunk's checksum is in the manifest, and all are compared on reading. All-zero chunks are
+  written like others.
+- A stored chunk has one writer, which needs the store, the snapshot's path and the record, so
+  any process can be it.
+- Nothing that is read is trusted: manifests are checked field by field, nothing is unpickled, and
+  nothing is allocated for a size that no object has.
+- Any Zarr tool reads what is written: ``zarr.open_group(path)["conv1/weights"][:]``.
+
+Files, each using only those before it: ``failures``, ``keypath`` (key to node path and back),
+``grids`` (chunk arithmetic), ``encoding`` (array to chunk bytes), ``objects`` (bytes in any Zarr
+store), ``manifest``, ``documents`` (Zarr metadata), ``assembly`` (blocks to chunks and back),
+``chunks`` (verified reads and writes), ``store`` (the contract), ``snapshot``, ``zarr_store``,
+``memory_store``, ``foreign`` (other people's Zarr groups), ``checkpoint``, ``values``.
+"""
+
+from __future__ import annotations
+
+from daskvars.state.assembly import stored_chunk
+from daskvars.state.checkpoint import list_variables, load_variable, restore, save
+from daskvars.state.chunks import read_chunk, read_region, read_values, write_chunk
+from daskvars.state.failures import ConflictError
+from daskvars.state.foreign import records_from_group
+from daskvars.state.grids import Blocks, Index, Region, stored_chunks
+from daskvars.state.keypath import check_key, decode_path, encode_keys
+from daskvars.state.manifest import Manifest, VariableRecord
+from daskvars.state.memory_store import MemoryStore
+from daskvars.state.objects import open_zarr_store
+from daskvars.state.snapshot import (
+    SnapshotWriter,
+    delete_snapshot,
+    list_snapshots,
+    read_manifest,
+)
+from daskvars.state.store import Store, Writer
+from daskvars.state.values import Values, forget_values, named_values
+from daskvars.state.zarr_store import ZarrStore
+
+__all__ = [
+    "Blocks",
+    "ConflictError",
+    "Index",
+    "Manifest",
+    "MemoryStore",
+    "Region",
+    "SnapshotWriter",
+    "Store",
+    "Values",
+    "VariableRecord",
+    "Writer",
+    "ZarrStore",
+    "check_key",
+    "decode_path",
+    "delete_snapshot",
+    "encode_keys",
+    "forget_values",
+    "list_snapshots",
+    "list_variables",
+    "load_variable",
+    "named_values",
+    "open_zarr_store",
+    "read_chunk",
+    "read_manifest",
+    "read_region",
+    "read_values",
+    "records_from_group",
+    "restore",
+    "save",
+    "stored_chunk",
+    "stored_chunks",
+    "write_chunk",
+]

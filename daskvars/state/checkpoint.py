@@ -1,0 +1,203 @@
+"""Checkpoints: one snapshot under its own name, saved from values and restored into any layout.
+
+Restoring is strict and says everything at once: what is wanted is compared with what is there,
+and unless all names, shapes and dtypes agree one error lists every difference and nothing is
+returned. Reading an overwritten checkpoint is safe: if its objects vanish because a new one was
+committed meanwhile, the new one is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from zarr.abc.store import Store as ZarrStorage
+
+from daskvars.dtypes import DType, as_dtype
+from daskvars.errors import CorruptChunkError, OpError, restore_error
+from daskvars.shapes import Chunks
+from daskvars.state.assembly import Load, assemble_region, assemble_values
+from daskvars.state.chunks import read_chunk
+from daskvars.state.foreign import foreign_loader, records_from_group
+from daskvars.state.grids import Blocks, Index
+from daskvars.state.manifest import Manifest, VariableRecord
+from daskvars.state.objects import in_parallel, open_zarr_store
+from daskvars.state.snapshot import SnapshotWriter, check_complete, find_manifest, location
+
+NUM_ATTEMPTS = 5
+"""How often a reader starts again because the checkpoint was overwritten under it."""
+
+Wanted = Mapping[str, tuple[DType | str, tuple[int, ...], Chunks]]
+"""key -> dtype, shape and layout that a value is wanted in."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something to restore from.
+
+    Attributes:
+        records: its variables, by key.
+        load: gives a stored chunk of one.
+        token: changes when it is overwritten; empty for a foreign group.
+        place: how errors name it.
+    """
+
+    records: Mapping[str, VariableRecord]
+    load: Load
+    token: str
+    place: str
+
+
+def save(
+    values: Mapping[str, tuple[VariableRecord, Blocks]],
+    where: Any,
+    *,
+    global_step: int | None = None,
+    overwrite: bool = True,
+    extra: Mapping[str, Any] | None = None,
+) -> Manifest:
+    """Save values as a checkpoint.
+
+    Args:
+        values: key -> record and blocks, as `Values.capture` gives them.
+        where: the checkpoint's own path, URL, Zarr store or ``StorePath``.
+        global_step: the step at which the values were taken.
+        overwrite: whether a checkpoint that is there may be replaced; until the new one is
+            complete, the old one is what a restore finds.
+        extra: further JSON data to keep.
+
+    Returns:
+        The checkpoint's manifest.
+
+    Raises:
+        AlreadyExistsError: something is there that must not be replaced.
+        InvalidArgumentError: a key that is not canonical, or blocks that do not fit their record.
+        StoreError: the store refuses to be written; what was there before still stands.
+
+    >>> from zarr.storage import MemoryStore
+    >>> store, record = MemoryStore(), VariableRecord("b", "float32", (2,), ((2,),))
+    >>> _ = save({"b": (record, {(0,): np.float32([1, 2])})}, store, global_step=5)
+    >>> load_variable(store, "b")
+    array([1., 2.], dtype=float32)
+    """
+    store, path = open_zarr_store(where, "a")
+    writer = SnapshotWriter(store, path, global_step or 0, overwrite)
+    writer.declare(record for record, _ in values.values())
+    try:
+        writer.write_values({key: blocks for key, (_, blocks) in values.items()})
+        return writer.commit(global_step=global_step, extra=extra)
+    except BaseException:
+        with contextlib.suppress(OpError):  # the first error is the one to tell
+            writer.abort()
+        raise
+
+
+def restore(
+    where: Any,
+    wanted: Wanted,
+    name_map: Mapping[str, str] | None = None,
+    *,
+    allow_unexpected: bool = False,
+) -> dict[str, dict[Index, np.ndarray]]:
+    """Read the values of a set of variables from a checkpoint or any Zarr group.
+
+    Args:
+        where: the checkpoint's path, URL, Zarr store or ``StorePath``.
+        wanted: key -> dtype, shape and layout; the layout need not be the stored one.
+        name_map: key -> the name of its value in the checkpoint, where that is another.
+        allow_unexpected: whether the checkpoint may hold variables that are not wanted.
+
+    Returns:
+        key -> block index -> new array, in the layout wanted.
+
+    Raises:
+        NotFoundError: nothing is there.
+        RestoreError: listing every missing, unexpected, wrong-shape and wrong-dtype name.
+        StoreError: the checkpoint was never completed, or its manifest is damaged.
+        CorruptChunkError: naming a variable and a chunk that is missing or damaged.
+    """
+    store, path = open_zarr_store(where, "r")
+    names = {key: (name_map or {}).get(key, key) for key in wanted}
+    for attempt in range(NUM_ATTEMPTS):
+        source = open_source(store, path)
+        check_wanted(source, wanted, names, allow_unexpected)
+        pairs = {key: (source.records[names[key]], wanted[key][2]) for key in wanted}
+        try:
+            return assemble_values(pairs, source.load, partial(in_parallel, store))
+        except CorruptChunkError:
+            if attempt == NUM_ATTEMPTS - 1 or open_source(store, path).token == source.token:
+                raise
+    raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def open_source(store: ZarrStorage, path: str) -> Source:
+    """Open a checkpoint, or else a Zarr group without a manifest."""
+    place = location(store, path)
+    manifest = find_manifest(store, path)
+    if manifest is None:
+        return Source(records_from_group(store, path), foreign_loader(store, path), "", place)
+    check_complete(manifest, place)
+    return Source(manifest.records, partial(read_chunk, store, path), manifest.token, place)
+
+
+def check_wanted(
+    source: Source, wanted: Wanted, names: Mapping[str, str], allow_unexpected: bool
+) -> None:
+    """Raise one error for all differences between what is wanted and what is there."""
+    there = source.records
+    missing = [key for key in wanted if names[key] not in there]
+    unexpected = [] if allow_unexpected else sorted(there.keys() - names.values())
+    shapes, dtypes = [], []
+    for key in wanted:
+        record = there.get(names[key])
+        if record is None:
+            continue
+        dtype, shape, _ = wanted[key]
+        dtype = as_dtype(dtype).base_dtype.name
+        if tuple(shape) != record.shape:
+            shapes.append((key, tuple(shape), record.shape))
+        if dtype != record.dtype:
+            dtypes.append((key, dtype, record.dtype))
+    if missing or unexpected or shapes or dtypes:
+        raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.place)
+
+
+def list_variables(where: Any) -> list[tuple[str, tuple[int, ...]]]:
+    """List the variables of a checkpoint or of any Zarr group, by name, with their shapes.
+
+    Source: `tf.train.list_variables`.
+
+    Raises:
+        NotFoundError: nothing is there.
+    """
+    source = open_source(*open_zarr_store(where, "r"))
+    return sorted((key, record.shape) for key, record in source.records.items())
+
+
+def load_variable(where: Any, key: str) -> np.ndarray:
+    """Read one variable of a checkpoint or of any Zarr group, whole.
+
+    Args:
+        where: the checkpoint's path, URL, Zarr store or ``StorePath``.
+        key: the variable's name in it.
+
+    Returns:
+        The value, a new array of the variable's dtype and shape.
+
+    Raises:
+        NotFoundError: nothing is there, or no such variable.
+        CorruptChunkError: a chunk is missing or damaged.
+
+    Source: `tf.train.load_variable`.
+    """
+    store, path = open_zarr_store(where, "r")
+    source = open_source(store, path)
+    if key not in source.records:
+        raise restore_error([key], [], [], [], list(source.records), source.place)
+    record = source.records[key]
+    region = tuple(slice(None) for _ in record.shape)
+    return assemble_region(record, region, source.load, partial(in_parallel, store))

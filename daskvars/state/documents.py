@@ -1,0 +1,97 @@
+"""Zarr v3 metadata documents and object names of a snapshot: what any Zarr tool reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from zarr.abc.store import Store
+
+from daskvars.state.encoding import zarr_codecs, zarr_data_type, zarr_fill_value
+from daskvars.state.failures import store_failure
+from daskvars.state.grids import Index, stored_chunk_shape
+from daskvars.state.manifest import NAMINGS, VariableRecord
+from daskvars.state.objects import get, join, put
+
+DOCUMENT = "zarr.json"
+
+
+def array_document(record: VariableRecord) -> dict[str, Any]:
+    """Give the metadata of a variable's array."""
+    return {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": list(record.shape),
+        "data_type": zarr_data_type(record.dtype),
+        "chunk_grid": {
+            "name": "regular",
+            "configuration": {"chunk_shape": list(stored_chunk_shape(record.chunks))},
+        },
+        "chunk_key_encoding": {"name": record.naming, "configuration": {"separator": "."}},
+        "fill_value": zarr_fill_value(record.dtype),
+        "codecs": zarr_codecs(record.dtype),
+        "attributes": {"daskvars": {"key": record.key, "dtype": record.dtype}},
+        "storage_transformers": [],
+    }
+
+
+def group_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the metadata of a group."""
+    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
+
+
+def chunk_name(record: VariableRecord, index: Index) -> str:
+    """Name a chunk's object below its array.
+
+    >>> record = VariableRecord("w", "int8", (4, 2), ((2, 2), (2,)))
+    >>> chunk_name(record, (1, 0))
+    'c.1.0'
+    """
+    numbers = [str(i) for i in index]
+    if record.naming == NAMINGS[0]:
+        return ".".join(["c", *numbers])
+    return ".".join(numbers) or "0"
+
+
+def chunk_object(path: str, record: VariableRecord, index: Index) -> str:
+    """Name a chunk's object in its store, given the path of the snapshot."""
+    return join(path, f"{record.path}/{chunk_name(record, index)}")
+
+
+def group_paths(array_paths: Iterable[str]) -> set[str]:
+    """Give the paths of the groups between a snapshot and its arrays."""
+    groups = set()
+    for path in array_paths:
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            groups.add(path)
+    return groups
+
+
+def put_document(store: Store, path: str, document: Mapping[str, Any]) -> None:
+    """Write the metadata document of the node at a path."""
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    put(store, join(path, DOCUMENT), [text.encode()])
+
+
+def get_document(store: Store, path: str) -> dict[str, Any] | None:
+    """Read the metadata document of the node at a path; None where there is no node.
+
+    Raises:
+        StoreError: it is no JSON object.
+    """
+    data = get(store, join(path, DOCUMENT))
+    return None if data is None else parse_document(data, f"{store}/{join(path, DOCUMENT)}")
+
+
+def parse_document(data: np.ndarray, where: str) -> dict[str, Any]:
+    """Parse a metadata document."""
+    try:
+        document = json.loads(data.tobytes())
+    except (ValueError, RecursionError) as error:
+        raise store_failure(f"{where} is no JSON: {error}") from None
+    if type(document) is not dict or type(document.get("attributes", {})) is not dict:
+        raise store_failure(f"{where} is no Zarr metadata")
+    return document

@@ -1,0 +1,41 @@
+"""The errors of this package, made from a message alone: no operation takes part in reading or
+writing state."""
+
+from __future__ import annotations
+
+from daskvars.errors import (
+    AbortedError,
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NotFoundError,
+    StoreError,
+)
+
+
+class ConflictError(AbortedError):
+    """Somebody else committed first: read the new head and do the work again."""
+
+
+def invalid(message: str) -> InvalidArgumentError:
+    """Make the error of an argument that cannot be."""
+    return InvalidArgumentError(None, None, message)
+
+
+def not_found(message: str) -> NotFoundError:
+    """Make the error of something that is not there."""
+    return NotFoundError(None, None, message)
+
+
+def already_exists(message: str) -> AlreadyExistsError:
+    """Make the error of something that is there already."""
+    return AlreadyExistsError(None, None, message)
+
+
+def conflict(message: str) -> ConflictError:
+    """Make the error of a lost race."""
+    return ConflictError(None, None, message)
+
+
+def store_failure(message: str) -> StoreError:
+    """Make the error of a store that does not do or hold what it should."""
+    return StoreError(None, None, message)

@@ -1,0 +1,272 @@
+"""What a snapshot holds: its variables and the checksum of every chunk.
+
+The manifest is JSON in the attributes of the snapshot's Zarr group. It is data: reading it makes
+numbers, strings, tuples and the two dataclasses below, each field checked first, so a damaged or
+hostile one is a `StoreError` that names what is wrong before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from daskvars.errors import InvalidArgumentError
+from daskvars.shapes import Chunks
+from daskvars.state.encoding import is_storable, item_bytes
+from daskvars.state.failures import invalid, not_found, store_failure
+from daskvars.state.grids import layout_shape, num_stored_chunks
+from daskvars.state.keypath import check_key, decode_path
+
+T = TypeVar("T")
+
+FORMAT = 1
+"""Number of the format that this code writes, and the only one that it reads."""
+
+NAMINGS = ("default", "v2")
+"""Zarr's chunk key encodings, used with separator ``.``; an overwritten checkpoint alternates."""
+
+MAX_BYTES = 1 << 62
+"""A variable of more bytes than this is a damaged manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRecord:
+    """What is known of one variable without its value.
+
+    Attributes:
+        key: scope-qualified name.
+        dtype: dtype by name: ``"float32"``, ``"bfloat16"``, ``"qint8"``, ``"string"``.
+        shape: size of each axis.
+        chunks: the layout: per axis the sizes of its chunks.
+        trainable: whether optimizers update it.
+        collections: names of the collections it is in.
+        device: the device it was placed on, as a TensorFlow device string.
+        path: node path in its snapshot; set when a snapshot declares it.
+        naming: how its chunk objects are named; set when a snapshot declares it.
+        digests: crc32c of the bytes of each stored chunk, in C order; set when it is committed.
+
+    Raises:
+        InvalidArgumentError: a field that contradicts another, or a dtype that cannot be stored.
+
+    >>> VariableRecord("w", "float32", (4, 2), ((2, 2), (2,))).nbytes
+    32
+    """
+
+    key: str
+    dtype: str
+    shape: tuple[int, ...]
+    chunks: Chunks
+    trainable: bool = True
+    collections: tuple[str, ...] = ()
+    device: str = ""
+    path: str = ""
+    naming: str = NAMINGS[0]
+    digests: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_key(self.key)
+        problem = next(self.problems(), None)
+        if problem:
+            raise invalid(f"variable {self.key!r}: {problem}")
+
+    def problems(self) -> Iterator[str]:
+        """Say what contradicts itself in this record."""
+        if not is_storable(self.dtype):
+            yield f"dtype {self.dtype!r} cannot be stored"
+            return
+        if min((*self.shape, *(size for sizes in self.chunks for size in sizes)), default=0) < 0:
+            yield f"negative size in shape {self.shape} or chunks {shorten(self.chunks)}"
+        if layout_shape(self.chunks) != self.shape:
+            yield f"chunks {shorten(self.chunks)} do not add up to shape {self.shape}"
+        if self.nbytes > MAX_BYTES:
+            yield f"shape {self.shape} of {self.dtype} is {self.nbytes} bytes"
+        if self.path and decode_path(self.path) != self.key:
+            yield f"path {self.path!r} belongs to another key"
+        if self.naming not in NAMINGS:
+            yield f"chunk naming {self.naming!r} is none of {NAMINGS}"
+        if self.digests and len(self.digests) != num_stored_chunks(self.chunks):
+            yield f"{len(self.digests)} checksums for {num_stored_chunks(self.chunks)} chunks"
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the value in bytes; of strings, as NumPy counts it, that of the references."""
+        return math.prod(self.shape) * item_bytes(self.dtype)
+
+
+def shorten(value: object) -> str:
+    """Print a value that may be long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One complete snapshot, or the announcement of one.
+
+    Attributes:
+        version: version of the store's state that the snapshot holds.
+        records: the variables, by key.
+        global_step: the step at which it was taken.
+        extra: further JSON data that the writer wished to keep.
+        complete: whether the snapshot was committed; an announcement is not.
+        token: a different text for every commit, by which a reader notices an overwriting.
+        pending: node paths at which a writer that has announced itself may leave objects.
+        writer: token of that writer.
+    """
+
+    version: int
+    records: Mapping[str, VariableRecord]
+    global_step: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    complete: bool = True
+    token: str = ""
+    pending: tuple[str, ...] = ()
+    writer: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the manifest as JSON data."""
+        return {
+            "format": FORMAT,
+            "version": self.version,
+            "complete": self.complete,
+            "token": self.token,
+            "global_step": self.global_step,
+            "extra": dict(self.extra),
+            "pending": list(self.pending),
+            "writer": self.writer,
+            "variables": {key: record_json(record) for key, record in self.records.items()},
+        }
+
+    def record(self, key: str) -> VariableRecord:
+        """Give a variable's record.
+
+        Raises:
+            NotFoundError: the snapshot has no such variable; names the nearest ones.
+        """
+        if key not in self.records:
+            near = get_close_matches(key, self.records, 3)
+            hint = f"; near it: {', '.join(near)}" if near else ""
+            raise not_found(f"no variable {key!r} in version {self.version}{hint}")
+        return self.records[key]
+
+    @classmethod
+    def from_json(cls, data: object, where: str = "manifest") -> Manifest:
+        """Check JSON data and make a manifest of it.
+
+        Args:
+            data: what `to_json` gave, after any journey.
+            where: how errors name the snapshot.
+
+        Raises:
+            StoreError: naming the field that is missing, of a wrong type or contradictory.
+
+        >>> Manifest.from_json({"format": 7})
+        Traceback (most recent call last):
+        daskvars.errors.StoreError: manifest: format 7, where this version of daskvars reads 1
+        """
+        fields = Fields(data, where)
+        if fields.take("format", int) != FORMAT:
+            raise store_failure(
+                f"{where}: format {fields.take('format', int)},"
+                f" where this version of daskvars reads {FORMAT}"
+            )
+        variables = fields.take("variables", dict)
+        return cls(
+            version=fields.take("version", int),
+            records={key: read_record(key, variables[key], where) for key in variables},
+            global_step=fields.take_optional("global_step", int),
+            extra=fields.take("extra", dict),
+            complete=fields.take("complete", bool),
+            token=fields.take("token", str),
+            writer=fields.take("writer", str),
+            pending=tuple(checked_path(path, where) for path in fields.take_list("pending", str)),
+        )
+
+
+class Fields:
+    """The fields of a JSON object, taken with their types checked."""
+
+    def __init__(self, data: object, where: str) -> None:
+        if type(data) is not dict:
+            raise store_failure(f"{where}: {shorten(data)} where an object belongs")
+        self.data, self.where = data, where
+
+    def take(self, name: str, kind: type[T]) -> T:
+        """Take one field."""
+        value = self.data.get(name)
+        if type(value) is not kind:
+            found = shorten(value) if name in self.data else "missing"
+            raise store_failure(f"{self.where}: {name!r} is {found}; wanted {kind.__name__}")
+        return value
+
+    def take_optional(self, name: str, kind: type[T]) -> T | None:
+        """Take one field that may be null."""
+        return None if self.data.get(name, self) is None else self.take(name, kind)
+
+    def take_list(self, name: str, kind: type[T]) -> tuple[T, ...]:
+        """Take a field that lists values of one type."""
+        values = self.take(name, list)
+        if not {kind}.issuperset(map(type, values)):
+            raise store_failure(
+                f"{self.where}: {name!r} is {shorten(values)}; wanted {kind.__name__} elements"
+            )
+        return tuple(values)
+
+
+def record_json(record: VariableRecord) -> dict[str, Any]:
+    """Give a record as JSON data; its key is where the manifest puts it."""
+    return {
+        "path": record.path,
+        "naming": record.naming,
+        "dtype": record.dtype,
+        "shape": [int(size) for size in record.shape],
+        "chunks": [[int(size) for size in sizes] for sizes in record.chunks],
+        "trainable": record.trainable,
+        "collections": list(record.collections),
+        "device": record.device,
+        "digests": list(record.digests),
+    }
+
+
+def read_record(key: str, data: object, where: str) -> VariableRecord:
+    """Check JSON data and make a record of it."""
+    where = f"{where}: variable {shorten(key)}"
+    fields = Fields(data, where)
+    sizes = fields.take_list("chunks", list)
+    if any(type(size) is not int for axis in sizes for size in axis):
+        raise store_failure(f"{where}: 'chunks' is {shorten(sizes)}; wanted lists of int")
+    try:
+        record = VariableRecord(
+            key=key,
+            dtype=fields.take("dtype", str),
+            shape=fields.take_list("shape", int),
+            chunks=tuple(tuple(axis) for axis in sizes),
+            trainable=fields.take("trainable", bool),
+            collections=fields.take_list("collections", str),
+            device=fields.take("device", str),
+            path=fields.take("path", str),
+            naming=fields.take("naming", str),
+            digests=fields.take_list("digests", int),
+        )
+    except InvalidArgumentError as error:
+        raise store_failure(f"{where}: {error}") from None
+    if not record.path:
+        raise store_failure(f"{where}: 'path' is empty")
+    if len(record.digests) != num_stored_chunks(record.chunks):
+        raise store_failure(
+            f"{where}: {len(record.digests)} checksums"
+            f" for {num_stored_chunks(record.chunks)} chunks"
+        )
+    return record
+
+
+def checked_path(path: str, where: str) -> str:
+    """Refuse a node path that leads out of the snapshot."""
+    try:
+        check_key(decode_path(path))
+    except InvalidArgumentError as error:
+        raise store_failure(f"{where}: 'pending': {error}") from None
+    return path

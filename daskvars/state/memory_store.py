@@ -1,0 +1,138 @@
+"""A state store in this process's memory: the contract in its plainest form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from daskvars.state.chunks import check_index, chunk_bytes
+from daskvars.state.encoding import checksum
+from daskvars.state.failures import conflict, invalid, not_found
+from daskvars.state.grids import Index
+from daskvars.state.keypath import encode_keys
+from daskvars.state.manifest import Manifest, VariableRecord
+from daskvars.state.store import Digests, Store, Writer, by_key
+
+
+class MemoryStore(Store):
+    """Keeps versions as arrays in memory.
+
+    Args:
+        keep: how many versions a commit leaves, counting itself.
+
+    >>> store, record = MemoryStore(), VariableRecord("b", "float32", (2,), ((2,),))
+    >>> writer = store.begin([record], version=1)
+    >>> _ = writer.write_chunk("b", (0,), np.float32([1, 2]))
+    >>> _ = writer.commit()
+    >>> store.read_chunk("b", 1, (0,))
+    array([1., 2.], dtype=float32)
+    """
+
+    def __init__(self, keep: int = 2) -> None:
+        if keep < 1:
+            raise invalid(f"keep={keep}: a store keeps at least the head")
+        self.keep = keep
+        self.last = -1
+        self.writer: Writer | None = None
+        self.versions: dict[int, tuple[Manifest, dict[tuple[str, Index], np.ndarray]]] = {}
+
+    def head(self) -> Manifest | None:
+        """Give the newest committed version; see `Store.head`."""
+        return self.versions[max(self.versions)][0] if self.versions else None
+
+    def snapshots(self) -> tuple[int, ...]:
+        """List the committed versions; see `Store.snapshots`."""
+        return tuple(sorted(self.versions))
+
+    def manifest(self, version: int) -> Manifest:
+        """Give a version's manifest; see `Store.manifest`."""
+        return self.version(version)[0]
+
+    def version(self, version: int) -> tuple[Manifest, dict[tuple[str, Index], np.ndarray]]:
+        """Give a version's manifest and chunks."""
+        if version not in self.versions:
+            raise not_found(f"no version {version} in memory; there are {self.snapshots()}")
+        return self.versions[version]
+
+    def begin(self, records: Iterable[VariableRecord], version: int) -> Writer:
+        """Begin to write a version; see `Store.begin`."""
+        if version <= self.last:
+            raise conflict(f"version {version} is not above {self.last}")
+        self.writer = MemoryWriter(self, by_key(records), version)
+        return self.writer
+
+    def read_chunk(self, key: str, version: int, index: Index) -> np.ndarray:
+        """Read one stored chunk; see `Store.read_chunk`."""
+        manifest, chunks = self.version(version)
+        check_index(manifest.record(key), index)
+        return chunks[key, index].copy()
+
+    def drop(self, version: int) -> None:
+        """Remove a version; see `Store.drop`."""
+        self.version(version)
+        del self.versions[version]
+
+    def publish(self, manifest: Manifest, chunks: dict[tuple[str, Index], np.ndarray]) -> None:
+        """Take a committed version up and drop those that are not kept."""
+        self.versions[manifest.version] = (manifest, chunks)
+        self.last = manifest.version
+        for version in self.snapshots()[: -self.keep]:
+            self.drop(version)
+
+
+class MemoryWriter(Writer):
+    """Writes one version of a `MemoryStore`."""
+
+    def __init__(
+        self, owner: MemoryStore, records: Mapping[str, VariableRecord], version: int
+    ) -> None:
+        super().__init__(version)
+        paths = encode_keys(records)
+        self.owner = owner
+        self.records = {k: replace(record, path=paths[k]) for k, record in records.items()}
+        self.chunks: dict[tuple[str, Index], np.ndarray] = {}
+
+    def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:
+        """Write one stored chunk; see `Writer.write_chunk`."""
+        digest = checksum(chunk_bytes(self.record(key), index, array))
+        self.chunks[key, index] = np.array(array)
+        self.digests[key, index] = digest
+        return digest
+
+    def carry(self, key: str) -> bool:
+        """Share a variable's arrays with the head; see `Writer.carry`."""
+        head = self.owner.head()
+        old = self.same_in(head, key)
+        if head is None or old is None:
+            return False
+        kept = self.owner.version(head.version)[1]
+        for chunk, digest in zip(self.chunks_of([key]), old.digests, strict=True):
+            self.chunks[chunk], self.digests[chunk] = kept[chunk], digest
+        return True
+
+    def commit(
+        self,
+        digests: Digests | None = None,
+        *,
+        global_step: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Manifest:
+        """Make the version the head; see `Writer.commit`."""
+        manifest = self.finish(digests, global_step, extra)
+        self.check_current()
+        self.owner.writer = None
+        self.owner.publish(manifest, self.chunks)
+        return manifest
+
+    def abort(self) -> None:
+        """Give the version up; see `Writer.abort`."""
+        self.check_current()
+        self.owner.writer = None
+
+    def check_current(self) -> None:
+        """Refuse to end a version after another was begun."""
+        if self.owner.writer is not self:
+            raise conflict(f"version {self.version}: another writer took over")

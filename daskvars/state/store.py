@@ -1,0 +1,276 @@
+"""The contract of a state store: whole versions, written once, read by (key, version, chunk).
+
+A store holds numbered versions. A version is written through a `Writer`; it is there once
+committed, never before, and does not change afterwards. Numbers only go up and are not used
+twice. Chunk indices count in the *stored* layout of a variable, ``stored_chunks(record.chunks)``,
+which is its own layout wherever that is regular. All verbs are synchronous; reads and
+`Writer.write_chunk` may be called from several threads. A store has one writer at a
+time: beginning a version ends the one that was under way. ``tests/state/store_contract.py`` is
+    this contract as tests.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from daskvars.shapes import Chunks, block_indices
+from daskvars.state.assembly import Load, assemble_region, assemble_values, stored_chunk
+from daskvars.state.failures import invalid
+from daskvars.state.grids import Blocks, Index, Region, stored_chunks
+from daskvars.state.manifest import Manifest, VariableRecord
+
+Digests = Mapping[str, Mapping[Index, int]]
+"""key -> stored chunk index -> crc32c of the chunk's bytes."""
+
+
+class Writer(ABC):
+    """Writes one version: an implementer provides `write_chunk`, `commit` and `abort`.
+
+    Attributes:
+        version: the number of the version.
+        token: a text that no other writer has.
+        records: the variables to be written, by key, as declared and with their paths filled in.
+        digests: checksums of the chunks written so far.
+    """
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.token = uuid.uuid4().hex
+        self.records: dict[str, VariableRecord] = {}
+        self.digests: dict[tuple[str, Index], int] = {}
+
+    @abstractmethod
+    def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:
+        """Write one stored chunk.
+
+        Args:
+            key: the variable's key.
+            index: the chunk's index in the stored layout.
+            array: the chunk's elements, in the variable's NumPy dtype.
+
+        Returns:
+            The crc32c of the chunk's bytes, which the writer remembers too.
+
+        Raises:
+            InvalidArgumentError: no such variable or chunk, or another shape or dtype than
+                declared.
+        """
+
+    @abstractmethod
+    def commit(
+        self,
+        digests: Digests | None = None,
+        *,
+        global_step: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Manifest:
+        """Make the version the head.
+
+        Args:
+            digests: checksums of the chunks that other processes wrote.
+            global_step: the step at which the values were taken.
+            extra: further JSON data to keep.
+
+        Returns:
+            The manifest of the version.
+
+        Raises:
+            InvalidArgumentError: naming chunks that nobody wrote; write them and commit again.
+            ConflictError: another writer took over, or another version became the head meanwhile.
+        """
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Give the version up and remove what was written of it."""
+
+    def carry(self, key: str) -> bool:
+        """Take a variable's chunks over from the head version.
+
+        Args:
+            key: the variable's key.
+
+        Returns:
+            Whether it was done; False where the head lacks it, has it in another form, or there
+            is no head.
+        """
+        self.record(key)
+        return False
+
+    def write_values(self, values: Mapping[str, Blocks]) -> None:
+        """Write all chunks of several variables.
+
+        Args:
+            values: key -> block index -> block, in the variable's layout ``record.chunks``.
+
+        Raises:
+            InvalidArgumentError: a block is missing, or as for `write_chunk`.
+        """
+        for key, index in self.chunks_of(values):
+            self.write_chunk(key, index, stored_chunk(self.records[key], values[key], index))
+
+    def chunks_of(self, keys: Iterable[str]) -> list[tuple[str, Index]]:
+        """List the stored chunks of some declared variables."""
+        return [
+            (key, index)
+            for key in keys
+            for index in block_indices(stored_chunks(self.record(key).chunks))
+        ]
+
+    def record(self, key: str) -> VariableRecord:
+        """Give a declared variable's record."""
+        if key not in self.records:
+            raise invalid(f"variable {key!r} was not declared for this version")
+        return self.records[key]
+
+    def finish(
+        self, digests: Digests | None, global_step: int | None, extra: Mapping[str, Any] | None
+    ) -> Manifest:
+        """Make the manifest of what was written, or refuse because chunks are missing."""
+        for key, found in (digests or {}).items():
+            self.digests.update({(key, index): digest for index, digest in found.items()})
+        missing = [chunk for chunk in self.chunks_of(self.records) if chunk not in self.digests]
+        if missing:
+            named = ", ".join(f"{key!r} {index}" for key, index in missing[:10])
+            raise invalid(
+                f"{len(missing)} chunks were not written: {named}; write them, then commit"
+            )
+        records = {
+            key: replace(record, digests=self.digests_of(key))
+            for key, record in self.records.items()
+        }
+        step = None if global_step is None else int(global_step)
+        return Manifest(self.version, records, step, checked_extra(extra), token=self.token)
+
+    def digests_of(self, key: str) -> tuple[int, ...]:
+        """Give the checksums of a variable's stored chunks in C order."""
+        return tuple(self.digests[chunk] for chunk in self.chunks_of([key]))
+
+    def same_in(self, manifest: Manifest | None, key: str) -> VariableRecord | None:
+        """Give a variable's record in another version if its chunks there have the same form."""
+        old = manifest.records.get(key) if manifest else None
+        return old if old and form(old) == form(self.record(key)) else None
+
+
+def form(record: VariableRecord) -> tuple[Any, ...]:
+    """Give what must be equal for two variables to have interchangeable chunks."""
+    return record.dtype, record.shape, stored_chunks(record.chunks)
+
+
+def checked_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Refuse extra data that JSON cannot hold."""
+    try:
+        return json.loads(json.dumps(dict(extra or {}), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise invalid(f"extra data {extra!r} is no JSON: {error}") from None
+
+
+class Store(ABC):
+    """Holds versions of the state."""
+
+    @abstractmethod
+    def head(self) -> Manifest | None:
+        """Give the newest committed version; None in an empty store."""
+
+    @abstractmethod
+    def snapshots(self) -> tuple[int, ...]:
+        """List the committed versions, oldest first."""
+
+    @abstractmethod
+    def manifest(self, version: int) -> Manifest:
+        """Give the manifest of a version.
+
+        Raises:
+            NotFoundError: it was never committed, or was dropped.
+        """
+
+    @abstractmethod
+    def begin(self, records: Iterable[VariableRecord], version: int) -> Writer:
+        """Begin to write a version.
+
+        Args:
+            records: all variables of the version.
+            version: its number, above every number used before.
+
+        Raises:
+            ConflictError: the number is not above all others.
+            InvalidArgumentError: two variables of one key.
+        """
+
+    @abstractmethod
+    def read_chunk(self, key: str, version: int, index: Index) -> np.ndarray:
+        """Read one stored chunk into a new array.
+
+        Raises:
+            NotFoundError: no such version or variable.
+            InvalidArgumentError: no such chunk.
+            CorruptChunkError: the chunk is missing or damaged.
+        """
+
+    def read_region(self, key: str, version: int, region: Region) -> np.ndarray:
+        """Read a region, one slice with step 1 per axis, into a new array.
+
+        Raises:
+            InvalidArgumentError: no such region; otherwise as for `read_chunk`.
+        """
+        record = self.manifest(version).record(key)
+        return assemble_region(record, region, self.loader(version), self.run)
+
+    def read_values(
+        self, version: int, layouts: Mapping[str, Chunks] | None = None
+    ) -> dict[str, dict[Index, np.ndarray]]:
+        """Read several variables, each chunk once.
+
+        Args:
+            version: the version to read.
+            layouts: key -> layout wanted; None for every variable in its own layout.
+
+        Returns:
+            key -> block index -> new array.
+
+        Raises:
+            InvalidArgumentError: a layout of another shape; otherwise as for `read_chunk`.
+        """
+        manifest = self.manifest(version)
+        if layouts is None:
+            layouts = {key: record.chunks for key, record in manifest.records.items()}
+        wanted = {key: (manifest.record(key), layout) for key, layout in layouts.items()}
+        return assemble_values(wanted, self.loader(version), self.run)
+
+    def loader(self, version: int) -> Load:
+        """Give the function that reads a chunk of a version."""
+        return lambda record, index: self.read_chunk(record.key, version, index)
+
+    def run(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Call a function that reads with each of many arguments; a store may do so at once."""
+        for item in items:
+            function(item)
+
+    @abstractmethod
+    def drop(self, version: int) -> None:
+        """Remove a version.
+
+        Raises:
+            NotFoundError: no such version.
+        """
+
+
+def by_key(records: Iterable[VariableRecord]) -> dict[str, VariableRecord]:
+    """Arrange records by key.
+
+    Raises:
+        InvalidArgumentError: naming the keys that occur twice.
+    """
+    listed = list(records)
+    arranged = {record.key: record for record in listed}
+    if len(arranged) < len(listed):
+        keys = [record.key for record in listed]
+        twice = sorted(key for key in arranged if keys.count(key) > 1)
+        raise invalid(f"variables declared twice: {', '.join(twice)}")
+    return arranged

@@ -1,0 +1,224 @@
+"""The values that variables have now, in this process.
+
+A `Values` maps keys to blocks and counts commits. Blocks are never written into: a commit
+replaces whole entries under one lock, so what a reader got stays what it was. A commit says which
+version it was computed from and is refused when that is no longer the newest; its caller runs
+again on the new one. What changed since the last snapshot is kept by version, so a snapshot may
+be written while commits go on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterable, Mapping
+
+from daskvars.errors import FailedPreconditionError
+from daskvars.state.failures import conflict, not_found
+from daskvars.state.grids import Blocks
+from daskvars.state.manifest import VariableRecord
+
+
+class Values:
+    """Variables' current values, by key.
+
+    Attributes:
+        version: number of commits so far; read it together with values through `read`.
+        run_lock: held by a run of this process that writes, so that such runs do not conflict.
+
+    >>> import numpy as np
+    >>> values = Values()
+    >>> record = VariableRecord("step", "int64", (), ())
+    >>> values.commit({"step": {(): np.int64(0)}}, 0, {"step": record})
+    1
+    >>> version, (step,) = values.read(["step"])
+    >>> values.commit({"step": {(): step[()] + 1}}, version)
+    2
+    >>> values.commit({"step": {(): step[()] + 1}}, version)
+    Traceback (most recent call last):
+    daskvars.state.failures.ConflictError: version 2 was committed after version 1 was read; \
+run again on the new one
+    """
+
+    __slots__ = ("_blocks", "_changed", "_lock", "_records", "run_lock", "version")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.run_lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._records: dict[str, VariableRecord] = {}
+        self._blocks: dict[str, Blocks] = {}
+        self._changed: dict[str, int] = {}
+
+    def get(self, key: str) -> Blocks:
+        """Give one variable's blocks.
+
+        Raises:
+            FailedPreconditionError: it is not initialized.
+        """
+        try:
+            return self._blocks[key]
+        except KeyError:
+            raise uninitialized_error([key]) from None
+
+    def read(self, keys: Collection[str]) -> tuple[int, list[Blocks]]:
+        """Give several variables' blocks as of one version.
+
+        Args:
+            keys: the variables.
+
+        Returns:
+            The version, and per key its blocks.
+
+        Raises:
+            FailedPreconditionError: naming all of them that are not initialized.
+        """
+        try:
+            with self._lock:
+                blocks = self._blocks
+                return self.version, [blocks[key] for key in keys]
+        except KeyError:
+            raise uninitialized_error(self.uninitialized(keys)) from None
+
+    def record(self, key: str) -> VariableRecord:
+        """Give what is known of an initialized variable.
+
+        Raises:
+            FailedPreconditionError: it is not initialized.
+        """
+        try:
+            return self._records[key]
+        except KeyError:
+            raise uninitialized_error([key]) from None
+
+    def uninitialized(self, keys: Iterable[str]) -> list[str]:
+        """List those of some variables that have no value, in the order given."""
+        return [key for key in keys if key not in self._blocks]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._blocks
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def commit(
+        self,
+        updates: Mapping[str, Blocks],
+        expected_version: int,
+        records: Mapping[str, VariableRecord] | None = None,
+    ) -> int:
+        """Replace several variables' values, all or none.
+
+        Args:
+            updates: key -> block index -> block, in the layout of the variable's record. The
+                blocks belong to the store from now on and must not be written into.
+            expected_version: the version from which the updates were computed.
+            records: records of the variables that are new, or change in shape or layout.
+
+        Returns:
+            The new version.
+
+        Raises:
+            ConflictError: another commit came first; nothing changed.
+            NotFoundError: a variable is new and has no record; nothing changed.
+        """
+        with self._lock:
+            if self.version != expected_version:
+                raise conflict(
+                    f"version {self.version} was committed after version {expected_version}"
+                    " was read; run again on the new one"
+                )
+            if not updates.keys() <= self._records.keys():
+                check_records(updates, self._records, records or {})
+            return self.replace(updates, records or {})
+
+    def exclusive(self) -> threading.Lock:
+        """Give the lock that reads and commits take: while it is held, nobody gets at a block."""
+        return self._lock
+
+    def replace(self, updates: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> int:
+        """Do what `commit` does, for a caller that holds `exclusive` since it read the version."""
+        version = self.version + 1
+        self._records.update(records)
+        self._blocks.update(updates)
+        self._changed.update(dict.fromkeys(updates, version))
+        self.version = version
+        return version
+
+    def delete(self, key: str) -> int:
+        """Forget a variable and return the new version.
+
+        Raises:
+            FailedPreconditionError: it is not initialized.
+        """
+        with self._lock:
+            if key not in self._blocks:
+                raise uninitialized_error([key])
+            del self._blocks[key], self._records[key]
+            self._changed.pop(key, None)
+            self.version += 1
+            return self.version
+
+    def capture(self) -> tuple[int, dict[str, tuple[VariableRecord, Blocks]]]:
+        """Give everything as of one version, to be written as a snapshot.
+
+        Returns:
+            The version, and per key its record and blocks. Later commits do not change them.
+        """
+        with self._lock:
+            records = self._records
+            return self.version, {key: (records[key], b) for key, b in self._blocks.items()}
+
+    @property
+    def dirty(self) -> frozenset[str]:
+        """Variables that changed since the version last given to `mark_saved`."""
+        with self._lock:
+            return frozenset(self._changed)
+
+    def mark_saved(self, version: int) -> None:
+        """Note that a snapshot of a version is durable: what changed up to it is clean."""
+        with self._lock:
+            self._changed = {k: v for k, v in self._changed.items() if v > version}
+
+
+def uninitialized_error(keys: Iterable[str]) -> FailedPreconditionError:
+    """Make the error of a read before initialization."""
+    names = ", ".join(keys)
+    return FailedPreconditionError(
+        None,
+        None,
+        f"Attempting to use uninitialized value {names}; run its initializer, or restore it, first",
+    )
+
+
+def check_records(
+    updates: Mapping[str, Blocks],
+    known: Mapping[str, VariableRecord],
+    records: Mapping[str, VariableRecord],
+) -> None:
+    """Refuse updates of variables that nothing is known of."""
+    unknown = sorted(updates.keys() - known.keys() - records.keys())
+    if unknown:
+        raise not_found(f"no record of variables {', '.join(unknown)}; commit it with their values")
+
+
+registry: dict[str, Values] = {}
+registry_lock = threading.Lock()
+
+
+def named_values(name: str) -> Values:
+    """Give the values that all sessions of one name share in this process, empty at first.
+
+    Args:
+        name: a store's path, URL or name.
+
+    >>> named_values("shared") is named_values("shared")
+    True
+    """
+    with registry_lock:
+        return registry.setdefault(name, Values())
+
+
+def forget_values(name: str) -> None:
+    """Release the values of a name: sessions that hold them keep them, later ones start anew."""
+    with registry_lock:
+        registry.pop(name, None)

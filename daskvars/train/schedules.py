@@ -1,0 +1,347 @@
+"""Learning rates that fall with the step.
+
+In a graph each function returns the rate as a scalar tensor, a function of `global_step`. In the
+eager program it returns a callable without arguments, which an optimizer calls at every step, as
+TensorFlow 1 does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daskvars.dtypes import int32, int64
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.arithmetic import add, ceil, floor, minimum, multiply
+from daskvars.ops.division import divide
+from daskvars.ops.transcendental import log, pow
+from daskvars.ops.casting import cast
+from daskvars.ops.comparison import equal, greater, where
+from daskvars.ops.transcendental import cos, exp
+from daskvars.ops.random import random_normal
+
+Rate = Tensor | Callable[[], Tensor]
+
+
+def exponential_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+    staircase: bool = False, name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return ``learning_rate * decay_rate ** (global_step / decay_steps)``.
+
+    Args:
+      learning_rate: scalar floating, the rate at step 0.
+      global_step: scalar integer, tensor or Variable.
+      decay_steps: scalar, after how many steps the rate is multiplied by `decay_rate`.
+      decay_rate: scalar floating.
+      staircase: take the whole part of the quotient: the rate falls in steps.
+      name: name of the operation and of its scope.
+
+    Returns:
+      The rate, a scalar of the dtype of `learning_rate`; a callable that gives it in the eager
+      program.
+
+    Raises:
+      ValueError: `global_step` is None.
+
+    Source: TensorFlow 1.15, ``tf.train.exponential_decay``.
+
+    >>> import daskvars as dv
+    >>> rate = dv.train.exponential_decay(0.5, 200, 100, 0.5)
+    >>> float(rate())
+    0.125
+    """
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        quotient = _quotient(step, decay_steps, staircase)
+        return multiply(rate, pow(_as(decay_rate, step), quotient), name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "ExponentialDecay")
+
+
+def natural_exp_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+    staircase: bool = False, name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return ``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
+
+    See `exponential_decay` for the arguments.
+    """
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        exponent = _quotient(step, decay_steps, staircase) * _as(-decay_rate, step)
+        return multiply(rate, exp(exponent), name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "NaturalExpDecay")
+
+
+def inverse_time_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
+    staircase: bool = False, name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return ``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
+
+    See `exponential_decay` for the arguments.
+    """
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        quotient = _quotient(step, decay_steps, staircase)
+        return divide(rate, 1.0 + _as(decay_rate, step) * quotient, name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "InverseTimeDecay")
+
+
+def polynomial_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, end_learning_rate: Any = 0.0001,
+    power: Any = 1.0, cycle: bool = False, name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return a rate that falls to `end_learning_rate` within `decay_steps` steps.
+
+    ``(learning_rate - end) * (1 - step / decay_steps) ** power + end``
+
+    Args:
+      learning_rate: scalar floating, the rate at step 0.
+      global_step: scalar integer, tensor or Variable.
+      decay_steps: scalar, when the end is reached.
+      end_learning_rate: scalar floating, the rate from then on.
+      power: scalar floating, 1 for a straight line.
+      cycle: rather than stay at the end, stretch `decay_steps` to the next multiple of it.
+      name: name of the operation and of its scope.
+
+    Returns:
+      The rate, see `exponential_decay`.
+    """
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        total, end = _as(decay_steps, step), _as(end_learning_rate, step)
+        if cycle:
+            total = total * where(equal(step, 0.0), _as(1.0, step), ceil(step / total))
+        else:
+            step = minimum(step, total)
+        left = 1.0 - step / total
+        return add((rate - end) * pow(left, _as(power, step)), end, name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "PolynomialDecay")
+
+
+def cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0,
+    name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return a rate that falls along half a cosine to ``alpha * learning_rate``.
+
+    Args:
+      learning_rate: scalar floating, the rate at step 0.
+      global_step: scalar integer, tensor or Variable.
+      decay_steps: scalar, when the end is reached.
+      alpha: scalar floating, the rate at the end as a fraction of that at the start.
+      name: name of the operation and of its scope.
+
+    Returns:
+      The rate, see `exponential_decay`.
+
+    Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
+    """
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        total = _as(decay_steps, step)
+        wave = _half_wave(minimum(step, total) / total)
+        return multiply(rate, _above(alpha, wave), name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "CosineDecay")
+
+
+def cosine_decay_restarts(
+    learning_rate: Any, global_step: Any, first_decay_steps: Any, t_mul: float = 2.0,
+    m_mul: Any = 1.0, alpha: Any = 0.0, name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return a rate that falls along half a cosine, again and again.
+
+    Args:
+      learning_rate: scalar floating, the rate at step 0.
+      global_step: scalar integer, tensor or Variable.
+      first_decay_steps: scalar, the length of the first fall.
+      t_mul: how many times longer each fall is than the one before, 1 or more; a Python number.
+      m_mul: scalar floating, how many times higher each starts than the one before.
+      alpha: scalar floating, the lowest rate as a fraction of that at the start.
+      name: name of the operation and of its scope.
+
+    Returns:
+      The rate, see `exponential_decay`.
+
+    Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
+    """
+    t_mul = float(t_mul)
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        fraction = step / _as(first_decay_steps, step)
+        if t_mul == 1.0:
+            restarts = floor(fraction)
+            fraction = fraction - restarts
+        else:
+            restarts = floor(log(1.0 - fraction * (1.0 - t_mul)) / math.log(t_mul))
+            length = pow(t_mul, restarts)
+            fraction = (fraction - (1.0 - length) / (1.0 - t_mul)) / length
+        wave = pow(_as(m_mul, step), restarts) * _half_wave(fraction)
+        return multiply(rate, _above(alpha, wave), name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "SGDRDecay")
+
+
+def linear_cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, num_periods: float = 0.5,
+    alpha: Any = 0.0, beta: Any = 0.001, name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return ``learning_rate * ((alpha + linear) * cosine + beta)``.
+
+    `linear` falls from 1 to 0 in `decay_steps` steps, `cosine` makes `num_periods` periods between
+    1 and 0 meanwhile.
+
+    Args:
+      learning_rate: scalar floating.
+      global_step: scalar integer, tensor or Variable.
+      decay_steps: scalar, when the end is reached.
+      num_periods: periods of the cosine.
+      alpha: see above.
+      beta: see above.
+      name: name of the operation and of its scope.
+
+    Returns:
+      The rate, see `exponential_decay`.
+
+    Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
+    """
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        done = _done(step, decay_steps)
+        wave = _half_wave(2.0 * num_periods * done)
+        return multiply(rate, (_as(alpha, step) + (1.0 - done)) * wave + beta, name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "LinearCosineDecay")
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, initial_variance: Any = 1.0,
+    variance_decay: Any = 0.55, num_periods: float = 0.5, alpha: Any = 0.0, beta: Any = 0.001,
+    name: str | None = None,
+) -> Rate:  # fmt: skip
+    """Return `linear_cosine_decay` with normal noise on its linear part.
+
+    Args:
+      learning_rate: scalar floating.
+      global_step: scalar integer, tensor or Variable.
+      decay_steps: scalar, when the end is reached.
+      initial_variance: scalar floating, variance of the noise at step 0.
+      variance_decay: scalar floating, the variance is divided by ``(1 + step) ** variance_decay``.
+      num_periods: periods of the cosine.
+      alpha: see `linear_cosine_decay`.
+      beta: see `linear_cosine_decay`.
+      name: name of the operation and of its scope.
+
+    Returns:
+      The rate, see `exponential_decay`.
+    """
+
+    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
+        done = _done(step, decay_steps)
+        reached = minimum(step, _as(decay_steps, step))
+        variance = _as(initial_variance, step) / pow(1.0 + reached, _as(variance_decay, step))
+        noise = random_normal([], dtype=step.dtype) * pow(variance, 0.5)
+        wave = _half_wave(2.0 * num_periods * done)
+        return multiply(rate, (_as(alpha, step) + (1.0 - done) + noise) * wave + beta, name=name)
+
+    return _scheduled(formula, learning_rate, global_step, name or "NoisyLinearCosineDecay")
+
+
+def piecewise_constant(
+    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+) -> Rate:
+    """Return ``values[0]`` while ``x <= boundaries[0]``, then ``values[1]``, and so on.
+
+    Args:
+      x: scalar, usually the global step.
+      boundaries: rising numbers or tensors of the dtype of x.
+      values: one more number or tensor than there are boundaries.
+      name: name of the scope.
+
+    Returns:
+      A scalar of the dtype of `values`, see `exponential_decay`.
+
+    Raises:
+      ValueError: the lengths do not fit, or the boundaries' dtype is not that of x.
+
+    Source: TensorFlow 1.15, ``tf.train.piecewise_constant``.
+    """
+    if len(boundaries) != len(values) - 1:
+        raise ValueError(
+            "The length of boundaries should be 1 less than the length of values: got "
+            f"{len(boundaries)} boundaries and {len(values)} values"
+        )
+
+    def formula(first: Tensor, step: Tensor, name: str) -> Tensor:
+        rate = first
+        for boundary, value in zip(boundaries, values[1:], strict=True):
+            rate = where(greater(step, _boundary(boundary, step)), _as(value, first), rate)
+        return rate
+
+    return _scheduled(formula, values[0], x, name or "PiecewiseConstant", keep_step=True)
+
+
+piecewise_constant_decay = piecewise_constant
+
+
+def _boundary(value: Any, x: Tensor) -> Tensor:
+    boundary = convert_to_tensor(value)
+    dtype, wanted = boundary.dtype.base_dtype, x.dtype.base_dtype
+    if dtype is not wanted and not (dtype is int32 and wanted is int64):
+        raise ValueError(
+            f"Boundaries ({dtype.name}) must have the same dtype as x ({wanted.name})."
+        )
+    return cast(boundary, wanted)
+
+
+def _scheduled(
+    formula: Callable[[Tensor, Tensor, str], Tensor], learning_rate: Any, global_step: Any,
+    name: str, keep_step: bool = False,
+) -> Rate:  # fmt: skip
+    """Build the rate in a graph, or return what computes it in the eager program."""
+    if global_step is None:
+        raise ValueError(f"global_step is required for {name}.")
+
+    def rate() -> Tensor:
+        builder = builder_for((learning_rate, global_step))
+        with entered_graph(builder), builder.name_scope(name) as scope:
+            initial = convert_to_tensor(learning_rate, name="learning_rate")
+            step = convert_to_tensor(global_step)
+            return formula(initial, step if keep_step else cast(step, initial.dtype), scope)
+
+    return rate if builder_for((learning_rate, global_step)).is_eager else rate()
+
+
+def _as(value: Any, like: Tensor) -> Tensor:
+    return cast(convert_to_tensor(value, preferred_dtype=like.dtype), like.dtype)
+
+
+def _quotient(step: Tensor, decay_steps: Any, staircase: bool) -> Tensor:
+    quotient = step / _as(decay_steps, step)
+    return floor(quotient) if staircase else quotient
+
+
+def _done(step: Tensor, decay_steps: Any) -> Tensor:
+    total = _as(decay_steps, step)
+    return minimum(step, total) / total
+
+
+def _half_wave(fraction: Tensor) -> Tensor:
+    """Return a cosine that falls from 1 to 0 while `fraction` goes from 0 to 1."""
+    return 0.5 * (1.0 + cos(math.pi * fraction))
+
+
+def _above(alpha: Any, wave: Tensor) -> Tensor:
+    """Return `wave` lifted to fall to `alpha` rather than to 0."""
+    lowest = _as(alpha, wave)
+    return (1.0 - lowest) * wave + lowest

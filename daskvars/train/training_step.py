@@ -1,0 +1,102 @@
+"""The global step: the variable that counts the steps of a training."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from daskvars.dtypes import int64
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.graph import Graph
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.tensor import Tensor
+from daskvars.variables.initializers import Zeros
+from daskvars.variables.variable import Variable
+from daskvars.variables.variable_scope import get_variable
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """Return the value of the global step as a Python number.
+
+    Args:
+      sess: the session that has it; not looked at in the eager program.
+      global_step_tensor: scalar integer, tensor or Variable.
+
+    >>> import daskvars as dv
+    >>> dv.train.global_step(None, dv.Variable(10, name="steps"))
+    10
+    """
+    if builder_for((global_step_tensor,)).is_eager:
+        return int(global_step_tensor.numpy())
+    return int(sess.run(global_step_tensor))
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """Return the global step of `graph`, by default of the present one; None if it has none.
+
+    It is what the collection ``GLOBAL_STEP`` holds, or else the tensor ``global_step:0``.
+
+    Raises:
+      TypeError: what is found is no scalar integer.
+    """
+    graph = builder_for(()) if graph is None else graph
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        warnings.warn(
+            f"Multiple tensors in the collection {GraphKeys.GLOBAL_STEP!r}: "
+            f"{[step.name for step in found]}. There is no telling which counts the steps.",
+            stacklevel=2,
+        )
+        return None
+    if found:
+        step = found[0]
+    else:
+        try:
+            step = graph.get_tensor_by_name("global_step:0")
+        except KeyError:
+            return None
+    assert_global_step(step)
+    return step
+
+
+def create_global_step(graph: Graph | None = None) -> Variable:
+    """Create the global step: int64, 0, not trainable, named ``global_step``.
+
+    Raises:
+      ValueError: there is one.
+    """
+    graph = builder_for(()) if graph is None else graph
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with entered_graph(graph), graph.name_scope(None):
+        return get_variable(
+            GraphKeys.GLOBAL_STEP, shape=[], dtype=int64, initializer=Zeros(), trainable=False,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )  # fmt: skip
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """Return the global step of `graph`, created if need be.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     dv.train.get_or_create_global_step().name
+    'global_step:0'
+    """
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raise TypeError unless `global_step_tensor` is a scalar integer tensor or Variable."""
+    if not isinstance(global_step_tensor, Tensor | Variable):
+        raise TypeError(
+            f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.'
+        )
+    dtype = global_step_tensor.dtype.base_dtype
+    if not dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {dtype}')
+    shape = global_step_tensor.shape
+    if shape.ndims != 0 and shape.is_fully_defined():
+        raise TypeError(f'Existing "global_step" is not scalar: {shape}')

@@ -1,0 +1,74 @@
+"""Where variables and what changes them are made: in which program, on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from daskvars.graph import scopes
+from daskvars.graph.graph import FuncGraph
+from daskvars.graph.interpreter import builder_for
+
+
+def owner() -> Any:
+    """Return the program that variables made now belong to.
+
+    That is the current graph (or the eager recorder), but never the body of a function, branch or
+    loop: the first program around it that is none.
+    """
+    builder = builder_for(())
+    if not isinstance(builder, FuncGraph):
+        return builder
+    while isinstance(builder, FuncGraph):
+        builder = builder.outer
+    with scopes.entered(builder):
+        return builder_for(())
+
+
+@contextmanager
+def building_in(builder: Any) -> Iterator[None]:
+    """Build in `builder` (see `owner`), free of control dependencies, keeping the name scope."""
+    inner = scopes.current_builder()
+    if inner is builder and not builder.has_control_dependencies:
+        yield
+        return
+    with ExitStack() as stack:
+        stack.enter_context(scopes.entered(builder))
+        stack.enter_context(builder.control_dependencies(None))
+        if isinstance(inner, FuncGraph):
+            scope = inner.get_name_scope()
+            stack.enter_context(builder.name_scope(f"{scope}/" if scope else None))
+        yield
+
+
+@contextmanager
+def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    """Place ops made in the block on the device of `op`, whatever device was asked for outside.
+
+    Args:
+      op: an Operation, Tensor or Variable; None leaves devices as they are.
+      ignore_existing: forget enclosing devices even where `op` is None or has no device.
+
+    >>> import daskvars as dv
+    >>> with dv.Graph().as_default():
+    ...     with dv.device("/gpu:1"):
+    ...         a = dv.constant(1.0)
+    ...     with dv.device("/cpu:0"), dv.colocate_with(a):
+    ...         b = dv.constant(2.0)
+    >>> b.device
+    '/device:GPU:1'
+    """
+    builder = builder_for(() if op is None else (op,))
+    with ExitStack() as stack:
+        if op is not None or ignore_existing:
+            stack.enter_context(builder.device(None))
+        if op is not None and op.device:
+            stack.enter_context(builder.device(op.device))
+        yield
+
+
+def place(op: Any, device: str) -> None:
+    """Put the operation just made on `device`, whatever was asked for around it."""
+    if op.device != device:
+        op._set_device(device)

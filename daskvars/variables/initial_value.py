@@ -1,0 +1,115 @@
+"""Initial values: made under the variable's name, and safe to compute in any order.
+
+An initial value may be an expression of other variables, which have no value yet when everything
+is initialized at once. Such an expression is rebuilt on the variables' *initialized values*: the
+value a variable has, or else its own initial value, the very tensor that its initializer assigns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.graph import FuncGraph
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Effect
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.assign import READ
+
+
+def made_by_function(builder: Any, name: str, function: Callable[[], Any], dtype: Any) -> Tensor:
+    """Return what `function` makes, its ops under ``<name>/Initializer/``.
+
+    In a graph they are placed later, with the variable: see `place_initial_value`.
+    """
+    with builder.name_scope(builder.claim(f"{name}/Initializer") + "/"):
+        if builder.is_eager:
+            return convert_to_tensor(function(), dtype, "initial_value")
+        with builder.device(None):
+            return convert_to_tensor(function(), dtype, "initial_value")
+
+
+def made_of_value(builder: Any, name: str, value: Any, dtype: Any) -> Tensor:
+    """Return `value` as a tensor, a constant ``<name>/initial_value`` if it is data.
+
+    Raises:
+      ValueError: it is computed in the body of a function, branch or loop.
+    """
+    if isinstance(value, Tensor):
+        if isinstance(value.graph, FuncGraph):
+            raise ValueError(
+                f"Initializer for variable {name} is from inside a control-flow construct, such as "
+                "a function, a loop or a conditional. When creating a variable there, use a lambda "
+                "as the initializer."
+            )
+        return convert_to_tensor(value, dtype)
+    return convert_to_tensor(value, dtype, builder.claim(f"{name}/initial_value") + "/")
+
+
+def place_initial_value(builder: Any, first: int, device: str) -> None:
+    """Put ops from number `first` on, made for an initial value, on the variable's device."""
+    for op in builder.get_operations()[first:]:
+        if not op.device:
+            op._set_device(device)
+
+
+def guarded(builder: Any, name: str, value: Tensor, variables: dict[Tensor, Any]) -> Tensor:
+    """Return `value` computed from initialized values in place of what it reads.
+
+    Args:
+      builder: the graph.
+      name: name of the variable that `value` is for.
+      value: the initial value.
+      variables: the graph's variables by handle.
+    """
+    if not variables:
+        return value
+    ancestors, reads = _ancestors(value)
+    if not reads:
+        return value
+    replaced: dict[Tensor, Tensor] = {}
+    safe: dict[Tensor, Tensor] = {}
+    for handle, read in reads:
+        variable = variables.get(handle)
+        if variable is not None:
+            if handle not in safe:
+                safe[handle] = variable.initialized_value()
+            replaced[read] = safe[handle]
+    for op in sorted(ancestors, key=lambda op: op.id):
+        if any(t in replaced for t in op.inputs) and not isinstance(op.opdef.pattern, Effect):
+            inputs = tuple([replaced.get(t, t) for t in op.inputs])
+            specs = tuple([t.spec for t in op.outputs])
+            new_name = builder.claim(f"{op.name}_{name}")
+            new = builder.create(
+                op.opdef, inputs, dict(op.attrs), specs if op.multiple else specs[0], new_name
+            )
+            replaced.update(zip(op.outputs, new.outputs, strict=True))
+    return replaced.get(value, value)
+
+
+def _ancestors(value: Tensor) -> tuple[list[Operation], list[tuple[Tensor, Tensor]]]:
+    """Return the ops that `value` is computed by, and (handle, tensor) for what they read.
+
+    A read that waits for something (it has control inputs) was put there on purpose and is left.
+    What changes a variable keeps its handle.
+    """
+    ops: list[Operation] = []
+    reads = []
+    seen = {value.op}
+    stack = [value.op]
+    while stack:
+        op = stack.pop()
+        ops.append(op)
+        if op.opdef is READ and not op.control_inputs:
+            reads.append((op.inputs[0], op.outputs[0]))
+            continue
+        is_effect = isinstance(op.opdef.pattern, Effect)
+        for tensor in op.inputs:
+            if tensor.spec.dtype.is_ref:
+                if not is_effect:
+                    reads.append((tensor, tensor))
+            elif tensor.op not in seen:
+                seen.add(tensor.op)
+                stack.append(tensor.op)
+    return ops, reads

@@ -1,0 +1,396 @@
+"""Initializers: objects that make a variable's first value from its shape and dtype.
+
+Random ones draw by the position of an element in the whole array, so a value does not depend on
+how the variable is cut into chunks. Names, arguments and formulas are TensorFlow 1.15's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars.dtypes import DType, as_dtype, float32
+from daskvars.graph.tensor import Tensor
+from daskvars.ops import arithmetic, decompositions, random, ranges, reshaping, slicing, transposing
+from daskvars.ops import constant as constants
+from daskvars.variables.slices import PartitionInfo
+
+# Standard deviation of a standard normal cut at two: scipy.stats.truncnorm.std(-2, 2).
+_TRUNCATED_STDDEV = 0.87962566103423978
+
+
+class Initializer:
+    """What `get_variable` calls to make an initial value.
+
+    Subclasses keep each argument of their constructor under its own name.
+    """
+
+    _arguments: tuple[str, ...] = ()
+
+    def __call__(
+        self,
+        shape: Sequence[int],
+        dtype: Any = None,
+        partition_info: PartitionInfo | None = None,
+    ) -> Tensor:
+        """Return a tensor.
+
+        Args:
+          shape: its shape.
+          dtype: its dtype, by default the initializer's own.
+          partition_info: where a part of a partitioned variable lies in the whole.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement __call__")
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments as plain data."""
+        config = {name: getattr(self, name) for name in self._arguments}
+        return {k: v.name if isinstance(v, DType) else v for k, v in config.items()}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """Return the initializer that `get_config` described."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+class Zeros(Initializer):
+    """Zeros; False for bool, "" for string.
+
+    >>> Zeros(dtype="int32").get_config()
+    {'dtype': 'int32'}
+    """
+
+    _arguments = ("dtype",)
+
+    def __init__(self, dtype: Any = float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        return constants.zeros(shape, self.dtype if dtype is None else dtype)
+
+
+class Ones(Initializer):
+    """Ones; True for bool."""
+
+    _arguments = ("dtype",)
+
+    def __init__(self, dtype: Any = float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        return constants.ones(shape, self.dtype if dtype is None else dtype)
+
+
+class Constant(Initializer):
+    """Given values in row-major order; where there are fewer than elements the last one repeats.
+
+    Args:
+      value: a number, a nested list or an array.
+      dtype: dtype where none is asked for.
+      verify_shape: demand that the shape of `value` is the variable's.
+
+    Raises:
+      TypeError: `value` is no such thing.
+      ValueError: (when called) there are more values than elements, or the shape differs.
+
+    >>> Constant([1, 2]).get_config()
+    {'value': [1, 2], 'dtype': 'float32', 'verify_shape': False}
+    """
+
+    _arguments = ("value", "dtype", "verify_shape")
+
+    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+        if isinstance(value, Tensor) or callable(value):
+            raise TypeError(
+                f"Invalid type for initial value: {type(value).__name__}. Give a number, a list or "
+                "an array; a tensor can be the initializer itself."
+            )
+        self.value = value
+        self.dtype = as_dtype(dtype)
+        self.verify_shape = verify_shape
+
+    def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None) -> Tensor:
+        verify = self.verify_shape if verify_shape is None else verify_shape
+        dtype = self.dtype if dtype is None else dtype
+        return constants.constant(self.value, dtype, shape, verify_shape=verify)
+
+
+class RandomUniform(Initializer):
+    """Uniform draws from [minval, maxval).
+
+    Args:
+      minval: lower bound.
+      maxval: upper bound; None means 1 for floats.
+      seed: seed of the operation, see `set_random_seed`.
+      dtype: dtype where none is asked for.
+    """
+
+    _arguments = ("minval", "maxval", "seed", "dtype")
+
+    def __init__(
+        self, minval: float = 0, maxval: float | None = None, seed: int | None = None,
+        dtype: Any = float32,
+    ) -> None:  # fmt: skip
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
+
+
+class RandomNormal(Initializer):
+    """Normal draws.
+
+    Args:
+      mean: their mean.
+      stddev: their standard deviation.
+      seed: seed of the operation, see `set_random_seed`.
+      dtype: dtype where none is asked for, a floating one.
+    """
+
+    _arguments = ("mean", "stddev", "seed", "dtype")
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = float32
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        return random.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normal draws, repeated while further than two standard deviations from the mean."""
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Uniform draws that keep the scale of a linear layer's input.
+
+    The bound is ``factor * sqrt(3 / n)``, n the product of all dimensions but the last.
+    """
+
+    _arguments = ("factor", "seed", "dtype")
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        inputs = max(1.0, float(math.prod(_whole(shape, partition_info)[:-1])))
+        bound = math.sqrt(3 / inputs) * self.factor
+        return random.random_uniform(shape, -bound, bound, dtype, self.seed)
+
+
+class VarianceScaling(Initializer):
+    """Draws whose variance is ``scale / n``, n made of the numbers of inputs and outputs.
+
+    Args:
+      scale: positive factor.
+      mode: n is the "fan_in", the "fan_out", or their mean, "fan_avg".
+      distribution: "truncated_normal" (or "normal"), "untruncated_normal" or "uniform".
+      seed: seed of the operation, see `set_random_seed`.
+      dtype: dtype where none is asked for, a floating one.
+
+    Raises:
+      ValueError: one of them is not as described.
+
+    >>> VarianceScaling(2.0, "fan_in", "uniform").get_config()["mode"]
+    'fan_in'
+    """
+
+    _arguments = ("scale", "mode", "distribution", "seed", "dtype")
+
+    def __init__(
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
+        seed: int | None = None, dtype: Any = float32,
+    ) -> None:  # fmt: skip
+        if scale <= 0.0:
+            raise ValueError(f"`scale` must be positive float, got {scale!r}")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"Invalid `mode` argument: {mode!r}; use fan_in, fan_out or fan_avg")
+        distribution = distribution.lower()
+        if distribution not in ("normal", "truncated_normal", "untruncated_normal", "uniform"):
+            raise ValueError(
+                f"Invalid `distribution` argument: {distribution!r}; use truncated_normal, "
+                "untruncated_normal or uniform"
+            )
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        fan_in, fan_out = compute_fans(_whole(shape, partition_info))
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, fan)
+        if self.distribution == "uniform":
+            bound = math.sqrt(3.0 * variance)
+            return random.random_uniform(shape, -bound, bound, dtype, self.seed)
+        stddev = math.sqrt(variance)
+        if self.distribution == "untruncated_normal":
+            return random.random_normal(shape, 0.0, stddev, dtype, self.seed)
+        return random.truncated_normal(shape, 0.0, stddev / _TRUNCATED_STDDEV, dtype, self.seed)
+
+
+class GlorotUniform(VarianceScaling):
+    """Uniform draws within ``sqrt(6 / (fan_in + fan_out))``: the default for floats.
+
+    Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", 2010.
+    """
+
+    _arguments = ("seed", "dtype")
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+
+class GlorotNormal(VarianceScaling):
+    """Truncated normal draws of standard deviation ``sqrt(2 / (fan_in + fan_out))``.
+
+    Source: as `GlorotUniform`.
+    """
+
+    _arguments = ("seed", "dtype")
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+
+class Orthogonal(Initializer):
+    """A matrix with orthonormal columns (or rows, if it has more columns), times `gain`.
+
+    All dimensions but the last are taken together as rows.
+
+    Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear
+    neural networks", 2014.
+    """
+
+    _arguments = ("gain", "seed", "dtype")
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        if len(shape) < 2:
+            raise ValueError(
+                f"The tensor to initialize must be at least two-dimensional, got shape {shape}"
+            )
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        tall = (max(rows, columns), min(rows, columns))
+        q, r = decompositions.qr(random.random_normal(tall, dtype=dtype, seed=self.seed))
+        # The signs make the result uniform over all orthogonal matrices.
+        q = arithmetic.multiply(q, arithmetic.sign(linalg.matrix_diag_part(r)))
+        if rows < columns:
+            q = transposing.transpose(q)
+        return arithmetic.multiply(reshaping.reshape(q, shape), self.gain)
+
+
+class Identity(Initializer):
+    """The identity matrix times `gain`, for matrices only."""
+
+    _arguments = ("gain", "dtype")
+
+    def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
+        self.gain = gain
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+        dtype = self.dtype if dtype is None else dtype
+        whole = _whole(shape, partition_info)
+        if len(whole) != 2:
+            raise ValueError(
+                f"Identity matrix initializer can only be used for 2D matrices, got shape {whole}."
+            )
+        value = ranges.eye(whole[0], whole[1], dtype=dtype)
+        if partition_info is not None:
+            value = slicing.slice(value, partition_info.var_offset, shape)
+        return arithmetic.multiply(value, self.gain)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal draws of standard deviation ``sqrt(2 / fan_in)``.
+
+    Source: He et al., "Delving deep into rectifiers", 2015.
+    """
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform draws within ``sqrt(6 / fan_in)``; see `he_normal`."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal draws of standard deviation ``sqrt(1 / fan_in)``.
+
+    Source: LeCun et al., "Efficient backprop", 1998.
+    """
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Uniform draws within ``sqrt(3 / fan_in)``; see `lecun_normal`."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+def compute_fans(shape: Sequence[int]) -> tuple[float, float]:
+    """Return the numbers of inputs and outputs of a unit with weights of `shape`.
+
+    >>> compute_fans((5, 5, 3, 4))
+    (75.0, 100.0)
+    """
+    if len(shape) < 1:
+        return 1.0, 1.0
+    if len(shape) == 1:
+        return float(shape[0]), float(shape[0])
+    field = float(math.prod(shape[:-2]))
+    return shape[-2] * field, shape[-1] * field
+
+
+def _whole(shape: Sequence[int], partition_info: PartitionInfo | None) -> Sequence[int]:
+    return shape if partition_info is None else partition_info.full_shape
+
+
+def _floating(dtype: Any) -> DType:
+    dtype = as_dtype(dtype)
+    if not dtype.is_floating:
+        raise ValueError(f"Expected floating point type, got {dtype.name}.")
+    return dtype
+
+
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+orthogonal_initializer = Orthogonal
+identity_initializer = Identity
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal

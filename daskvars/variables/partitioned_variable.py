@@ -1,0 +1,178 @@
+"""PartitionedVariable: one array kept in several variables, cut along one axis.
+
+A variable with `chunks` is cut as well, but stays one name; parts are variables of their own, as
+TensorFlow programs with a partitioner expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from daskvars.dtypes import DType, as_dtype
+from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.joining import concat, split
+from daskvars.ops.overloads import override_operators
+from daskvars.ops.reshaping import identity
+from daskvars.shapes import TensorShape
+from daskvars.variables.slices import cut_axis
+from daskvars.variables.variable import Variable
+
+
+class PartitionedVariable:
+    """The parts ``<name>/part_0``, ``<name>/part_1`` ... of one array, made by `get_variable`.
+
+    It converts to a tensor, the parts joined; iterating gives the parts.
+
+    Args:
+      name: name of the whole.
+      shape: its shape.
+      dtype: its dtype.
+      variable_list: the parts, in order; each knows its slice (`_get_save_slice_info`).
+      partitions: number of parts along each axis, at most one of them above 1.
+
+    Raises:
+      ValueError: the parts have no slice information, or their number is another.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any,
+        variable_list: Sequence[Variable],
+        partitions: Sequence[int],
+    ) -> None:
+        self._axis = cut_axis(partitions)
+        if len(variable_list) != partitions[self._axis]:
+            raise ValueError(
+                f"PartitionedVariable {name}: partitions {list(partitions)} ask for "
+                f"{partitions[self._axis]} parts, got {len(variable_list)}"
+            )
+        for part in variable_list:
+            if part._get_save_slice_info() is None:
+                raise ValueError(f"All parts need save_slice_info, {part.name} has none.")
+        self._name = name
+        self._shape = TensorShape(shape)
+        self._dtype = as_dtype(dtype).base_dtype
+        self._variables = list(variable_list)
+        self._partitions = list(partitions)
+        self._whole: Tensor | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the whole; parts are called ``<name>/part_0`` and so on."""
+        return self._name
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole."""
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        """Return the shape of the whole."""
+        return self._shape
+
+    @property
+    def graph(self) -> Any:
+        """The graph of the parts."""
+        return self._variables[0].graph
+
+    @property
+    def op(self) -> Any:
+        """The operation of the first part."""
+        return self._variables[0].op
+
+    def _get_variable_list(self) -> list[Variable]:
+        return self._variables
+
+    def _get_partitions(self) -> list[int]:
+        return self._partitions
+
+    def __iter__(self) -> Iterator[Variable]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def as_tensor(self) -> Tensor:
+        """Return the whole value: one cached tensor in a graph, except under control dependencies."""
+        builder = builder_for((self._variables[0].handle,))
+        if builder.is_eager or builder.graph is not self.graph or builder.has_control_dependencies:
+            return self._joined()
+        if self._whole is None:
+            with builder.as_default(), builder.name_scope(None):
+                self._whole = self._joined()
+        return self._whole
+
+    def _joined(self) -> Tensor:
+        values = [part.value() for part in self._variables]
+        whole = values[0]
+        if len(values) > 1:
+            whole = concat(values, self._axis, name=f"{self._name}/ConcatPartitions/concat")
+        return identity(whole, name=self._name)
+
+    def _as_graph_element(self) -> Tensor:
+        return self.as_tensor()
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None) -> list[Tensor]:
+        """Set all parts and return their new values.
+
+        Args:
+          value: [*shape] of the same dtype, another `PartitionedVariable`, or a list of tensors,
+            one per part.
+          use_locking: accepted; every run is a transaction.
+          name: name of the operations.
+        """
+        return self._each_part(Variable.assign, value, use_locking, name)
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None):
+        """Add `delta`, of the shape of the whole; return the parts' new values."""
+        return self._each_part(Variable.assign_add, delta, use_locking, name)
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None):
+        """Subtract `delta`, of the shape of the whole; return the parts' new values."""
+        return self._each_part(Variable.assign_sub, delta, use_locking, name)
+
+    def _each_part(
+        self, update: Callable[..., Tensor], value: Any, use_locking: bool, name: str | None
+    ) -> list[Tensor]:
+        if isinstance(value, PartitionedVariable) or (
+            isinstance(value, list) and all(isinstance(v, Tensor | Variable) for v in value)
+        ):
+            pieces = list(value)
+        else:
+            sizes = [part.shape.as_list()[self._axis] for part in self._variables]
+            with entered_graph(builder_for((self._variables[0].handle,))):
+                pieces = split(convert_to_tensor(value, self._dtype), sizes, axis=self._axis)
+        return [
+            update(part, piece, use_locking, name)
+            for part, piece in zip(self._variables, pieces, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"<tf.PartitionedVariable '{self._name}' shape={self._shape} dtype={self._dtype.name}, "
+            f"{len(self)} parts>"
+        )
+
+
+def _as_tensor(value: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref=False):
+    if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Incompatible type conversion requested to type {as_dtype(dtype).name} for variable "
+            f"{value.name} of type {value.dtype.name}"
+        )
+    return value.as_tensor()
+
+
+register_tensor_conversion_function(PartitionedVariable, _as_tensor, priority=50)
+override_operators(PartitionedVariable)

@@ -1,0 +1,135 @@
+"""Regularizers: functions of a variable that give a scalar loss, or None for no loss.
+
+`get_variable` puts what they give into the collection of regularization losses.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.tensor import Tensor
+from daskvars.ops import constant as constants
+from daskvars.ops.arithmetic import abs as absolute
+from daskvars.ops.arithmetic import add_n, multiply, square
+from daskvars.ops.reduce import reduce_sum
+from daskvars.variables.colocation import owner
+
+Regularizer = Callable[[Any], Tensor | None]
+
+
+def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
+    """Give ``scale * sum(abs(weights))``.
+
+    Args:
+      scale: factor, 0.0 for no loss at all.
+      scope: name scope of the ops.
+
+    Raises:
+      ValueError: `scale` is an integer or negative.
+    """
+    if _checked_scale(scale) == 0.0:
+        return _no_loss
+
+    def l1(weights: Any, name: str | None = None) -> Tensor:
+        with name_scope(scope, "l1_regularizer", [weights]):
+            return multiply(_scale_for(weights, scale), reduce_sum(absolute(weights)), name=name)
+
+    return l1
+
+
+def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
+    """Give ``scale * sum(weights ** 2) / 2``.
+
+    Args:
+      scale: factor, 0.0 for no loss at all.
+      scope: name scope of the ops.
+
+    Raises:
+      ValueError: `scale` is an integer or negative.
+
+    >>> import daskvars as dv
+    >>> float(l2_regularizer(0.5)(dv.constant([1.0, 3.0])))
+    2.5
+    """
+    if _checked_scale(scale) == 0.0:
+        return _no_loss
+
+    def l2(weights: Any, name: str | None = None) -> Tensor:
+        with name_scope(scope, "l2_regularizer", [weights]):
+            half = _scale_for(weights, scale / 2)
+            return multiply(half, reduce_sum(square(weights)), name=name)
+
+    return l2
+
+
+def l1_l2_regularizer(
+    scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None
+) -> Regularizer:
+    """Give the sum of both; see `l1_regularizer` and `l2_regularizer`."""
+    scope = scope or "l1_l2_regularizer"
+    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope=scope)
+
+
+def sum_regularizer(
+    regularizer_list: Sequence[Regularizer | None], scope: str | None = None
+) -> Regularizer | None:
+    """Give the sum of what `regularizer_list` gives; None entries are left out, None if all are."""
+    regularizers = [r for r in regularizer_list if r is not None]
+    if not regularizers:
+        return None
+
+    def total(weights: Any) -> Tensor | None:
+        with name_scope(scope, "sum_regularizer", [weights]) as name:
+            losses = [loss for r in regularizers if (loss := r(weights)) is not None]
+            return add_n(losses, name=name) if losses else None
+
+    return total
+
+
+def apply_regularization(
+    regularizer: Regularizer, weights_list: Sequence[Any] | None = None
+) -> Tensor:
+    """Return the summed loss of all weights, and put it into the regularization losses.
+
+    Args:
+      regularizer: function of one tensor or variable.
+      weights_list: what to apply it to, by default the collection of weights.
+
+    Raises:
+      ValueError: a loss is not scalar.
+    """
+    builder = owner()
+    if not weights_list:
+        weights_list = builder.get_collection(GraphKeys.WEIGHTS)
+    with name_scope("get_regularization_penalty", values=tuple(weights_list)) as scope:
+        losses = [loss for w in weights_list if (loss := regularizer(w)) is not None]
+        for loss in losses:
+            if loss.get_shape().ndims not in (None, 0):
+                raise ValueError(
+                    f"regularizer must return a scalar Tensor instead of a Tensor with rank "
+                    f"{loss.get_shape().ndims}: {loss!r}"
+                )
+        total = add_n(losses, name=scope) if losses else constants.constant(0.0)
+    builder.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
+    return total
+
+
+def _checked_scale(scale: float) -> float:
+    if isinstance(scale, numbers.Integral):
+        raise ValueError(f"scale cannot be an integer: {scale}")
+    if scale < 0.0:
+        raise ValueError(f"Setting a scale less than 0 on a regularizer: {scale:g}")
+    return scale
+
+
+def _scale_for(weights: Any, scale: float) -> Tensor:
+    return convert_to_tensor(scale, weights.dtype.base_dtype, "scale")
+
+
+def _no_loss(weights: Any) -> None:
+    return None

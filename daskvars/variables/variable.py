@@ -1,0 +1,399 @@
+"""Variable: a handle to an array that the state holds under the variable's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy
+
+from daskvars.dtypes import DType, as_dtype
+from daskvars.graph.convert import register_tensor_conversion_function
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.assign import assign, is_variable_initialized, read_variable, variable_handle
+from daskvars.ops.branching import cond
+from daskvars.ops.overloads import override_operators
+from daskvars.shapes import TensorShape
+from daskvars.variables import initial_value as initial_values
+from daskvars.variables.colocation import building_in, owner, place
+from daskvars.variables.slices import SaveSliceInfo
+from daskvars.variables.synchronization import resolved_trainable
+from daskvars.variables.variable_arguments import (
+    checked_constraint,
+    checked_shape,
+    collections_of,
+    dtype_in_second_place,
+    layout_of,
+    variable_name,
+)
+from daskvars.variables.variable_updates import VariableUpdates
+
+
+class Variable(VariableUpdates):
+    """State that outlives a run: an array under a name, with ops that read and assign it.
+
+    In a graph the variable has no value before its `initializer` is run in a session. In the eager
+    program it is set at once.
+
+    Args:
+      initial_value: anything that converts to a tensor, or a function without arguments of such.
+      trainable: whether optimizers train it by default. A dtype given here is the `dtype`.
+      collections: names of the collections it is put in, by default the global variables.
+      validate_shape: False lets assignments change the shape.
+      caching_device: device on which reads are kept.
+      name: the name wanted; the name scope is put before it, and it is made unique.
+      variable_def: what `to_proto` returned, in place of all other arguments.
+      dtype: dtype that the initial value is converted to.
+      expected_shape: shape that the initial value must fit.
+      import_scope: name scope that `variable_def` was imported under.
+      constraint: function of the value after an update that gives the value to project it to.
+      use_resource: accepted; there is one kind of variable.
+      synchronization, aggregation: accepted, see `VariableSynchronization`.
+      shape: static shape, where it is to be less specific than the initial value's.
+      chunks: layout, in Dask's notation or "auto"; None cuts only what is larger than the
+        `chunk_bytes` of the configuration. Each chunk is placed, updated and stored on its own.
+
+    Raises:
+      ValueError: there is no initial value, or its shape is not known; a collection is malformed.
+      TypeError: the initial value is not of that dtype.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     tf.Variable([1.0, 2.0], name="w")
+    <tf.Variable 'w:0' shape=(2,) dtype=float32_ref>
+    """
+
+    SaveSliceInfo = SaveSliceInfo
+    __array_priority__ = 100  # numpy_array + variable is variable's business
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = True,
+        collections: Iterable[str] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: dict[str, Any] | None = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        chunks: Any = None,
+    ) -> None:
+        self._save_slice_info: SaveSliceInfo | None = None
+        self._constraint = checked_constraint(constraint)
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._init_from_proto(variable_def, import_scope)
+            return
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        trainable, dtype = dtype_in_second_place(trainable, dtype)
+        self._trainable = resolved_trainable(trainable, synchronization)
+        keys = collections_of(collections, self._trainable)
+        builder = owner()
+        with building_in(builder):
+            self._build(
+                builder, variable_name(builder, name), initial_value, dtype,
+                shape, expected_shape, validate_shape, caching_device, chunks,
+            )  # fmt: skip
+        builder.add_to_collections(keys, self)
+
+    def _build(
+        self, builder: Any, name: str, initial_value: Any, dtype: Any, shape: Any,
+        expected_shape: Any, validate_shape: bool, caching_device: Any, chunks: Any,
+    ) -> None:  # fmt: skip
+        first = 0 if builder.is_eager else builder.version
+        from_function = callable(initial_value)
+        make = initial_values.made_by_function if from_function else initial_values.made_of_value
+        value = make(builder, name, initial_value, dtype)
+        shape = checked_shape(name, value, shape, expected_shape, validate_shape)
+        base = value.spec.dtype.base_dtype
+        handle = variable_handle(name, base, shape, layout_of(chunks, shape, base, name), name + "/")
+        self._handle = handle
+        self._name = handle.name
+        device = handle.op.device
+        if from_function and device and not builder.is_eager:
+            initial_values.place_initial_value(builder, first, device)
+        self._initial_value = self._initializer_op = self._snapshot = None
+        known = builder.notes.setdefault("variables_by_handle", {})
+        if not builder.is_eager:
+            value = initial_values.guarded(builder, name, value, known)
+        new = assign(handle, value, name=builder.claim(f"{name}/Assign") + "/")
+        place(new.op, device)
+        if not builder.is_eager:
+            self._initial_value, self._initializer_op = value, new.op
+            self._snapshot = self._cached_read(builder, name, caching_device)
+            known[handle] = self
+
+    def _cached_read(self, builder: Any, name: str, caching_device: Any) -> Tensor:
+        read_name = builder.claim(f"{name}/read") + "/"
+        if caching_device is not None:
+            with builder.device(caching_device):
+                return read_variable(self._handle, read_name)
+        snapshot = read_variable(self._handle, read_name)
+        place(snapshot.op, self._handle.op.device)
+        return snapshot
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def handle(self) -> Tensor:
+        """The tensor that stands for the variable itself: what is assigned to, fetched, fed."""
+        return self._handle
+
+    @property
+    def key(self) -> str:
+        """The key of the value in the state."""
+        return self._handle.op.attrs["key"]
+
+    @property
+    def chunks(self) -> Any:
+        """The layout in Dask's notation, or None for one chunk."""
+        return self._handle.op.attrs["chunks"]
+
+    @property
+    def name(self) -> str:
+        """The name, ``<operation>:0``."""
+        return self._name
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the handle."""
+        return self._handle.op
+
+    @property
+    def graph(self) -> Any:
+        """The graph it belongs to, None in the eager program."""
+        return self._handle.graph
+
+    @property
+    def device(self) -> str:
+        """The device it is on, such as "/job:ps/task:1", or ""."""
+        return self._handle.op.device
+
+    @property
+    def dtype(self) -> DType:
+        """The element type; in a graph the reference type, whose `base_dtype` is the plain one."""
+        dtype = self._handle.spec.dtype
+        return dtype.base_dtype if self._handle.graph is None else dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+        return self._handle.shape
+
+    def get_shape(self) -> TensorShape:
+        """Return the static shape."""
+        return self._handle.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Merge `shape` into the static shape. Raises ValueError when they are incompatible."""
+        self._handle.set_shape(shape)
+        if self._snapshot is not None:
+            self._snapshot.set_shape(shape)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers train it by default."""
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Tensor], Tensor] | None:
+        """The function that projects a value after an update, or None."""
+        return self._constraint
+
+    # -- values -------------------------------------------------------------------------------
+
+    def value(self) -> Tensor:
+        """Return the value as a tensor.
+
+        In a graph that is one cached read, except under `control_dependencies`, where it is a new
+        one that sees what the dependencies assign. The eager program reads anew each time.
+        """
+        if self._snapshot is None or builder_for((self._handle,)).has_control_dependencies:
+            return self.read_value()
+        return self._snapshot
+
+    def read_value(self) -> Tensor:
+        """Return a new read of the variable, which sees what this place in the program sees."""
+        return read_variable(self._handle, "read")
+
+    def _as_graph_element(self) -> Tensor:
+        return self._handle
+
+    def eval(self, session: Any = None) -> Any:
+        """Return the value in `session`, by default the default session.
+
+        Raises:
+          ValueError: there is no default session, or it belongs to another graph.
+        """
+        return self.numpy() if self.graph is None else self._handle.eval(session=session)
+
+    def numpy(self) -> numpy.ndarray:
+        """Return the present value of an eager variable."""
+        if self.graph is not None:
+            raise NotImplementedError(
+                f"Variable {self.op.name} of a graph has values in sessions only: use "
+                "session.run(variable) or variable.eval(session)."
+            )
+        return self.read_value().numpy()
+
+    @property
+    def initializer(self) -> Operation | None:
+        """The operation that assigns the initial value; None in the eager program."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Tensor:
+        """The tensor that the initializer assigns."""
+        if self._initial_value is None:
+            raise RuntimeError(
+                f"Variable {self._name} of the eager program keeps no initial value: it was set "
+                "when it was made."
+            )
+        return self._initial_value
+
+    def initialized_value(self) -> Tensor:
+        """Return the value if there is one, else the initial value that `initializer` would assign.
+
+        An initial value that is computed from this is right in whatever order variables are
+        initialized.
+        """
+        if self._initial_value is None:
+            return self.read_value()
+        with building_in(self._handle.graph):
+            return cond(
+                is_variable_initialized(self._handle), self.read_value, lambda: self._initial_value
+            )
+
+    # -- saving -------------------------------------------------------------------------------
+
+    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
+        self._save_slice_info = save_slice_info
+
+    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+        return self._save_slice_info
+
+    def to_proto(self, export_scope: str | None = None) -> dict[str, Any] | None:
+        """Return the names of the variable's parts as plain data.
+
+        Args:
+          export_scope: a name scope to remove from the names; None is returned for a variable
+            outside it.
+        """
+        prefix = f"{export_scope.rstrip('/')}/" if export_scope else ""
+        if not self._name.startswith(prefix):
+            return None
+        parts = {
+            "variable_name": self._handle,
+            "initial_value_name": self._initial_value,
+            "initializer_name": self._initializer_op,
+            "snapshot_name": self._snapshot,
+        }
+        proto = {key: part.name.removeprefix(prefix) for key, part in parts.items() if part is not None}
+        proto["trainable"] = self._trainable
+        if self._save_slice_info is not None:
+            proto["save_slice_info_def"] = self._save_slice_info._asdict()
+        return proto
+
+    @staticmethod
+    def from_proto(variable_def: dict[str, Any], import_scope: str | None = None) -> Variable:
+        """Return the variable of the current graph that `to_proto` described."""
+        return Variable(variable_def=variable_def, import_scope=import_scope)
+
+    def _init_from_proto(self, variable_def: dict[str, Any], import_scope: str | None) -> None:
+        graph = owner()
+        prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
+
+        def found(key: str) -> Any:
+            part = variable_def.get(key)
+            return graph.as_graph_element(prefix + part) if part else None
+
+        self._handle = found("variable_name")
+        self._name = self._handle.name
+        self._initial_value = found("initial_value_name")
+        self._initializer_op = found("initializer_name")
+        self._snapshot = found("snapshot_name")
+        self._trainable = bool(variable_def.get("trainable", True))
+        if variable_def.get("save_slice_info_def"):
+            name, *shapes_of_it = variable_def["save_slice_info_def"].values()
+            self._save_slice_info = SaveSliceInfo(name, *map(tuple, shapes_of_it))
+        graph.notes.setdefault("variables_by_handle", {})[self._handle] = self
+
+    # -- as a Python object -------------------------------------------------------------------
+
+    def ref(self) -> VariableReference:
+        """Return a hashable object that compares by identity and gives this back by `deref`."""
+        return VariableReference(self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter(self.value())
+
+    def __len__(self) -> int:
+        return len(self.value())
+
+    def __bool__(self) -> bool:
+        return bool(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())
+
+    def __float__(self) -> float:
+        return float(self.value())
+
+    def __array__(self, *args: Any, **kwargs: Any) -> numpy.ndarray:
+        return self.value().__array__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        text = f"<tf.Variable '{self._name}' shape={self.shape} dtype={self.dtype.name}"
+        return f"{text}, numpy={self.numpy()!r}>" if self.graph is None else f"{text}>"
+
+
+class VariableReference:
+    """What `Variable.ref` returns."""
+
+    __slots__ = ("_variable",)
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+
+    def deref(self) -> Variable:
+        """Return the variable."""
+        return self._variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VariableReference) and other._variable is self._variable
+
+    def __hash__(self) -> int:
+        return id(self._variable)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._variable!r}>"
+
+
+def _as_tensor(value: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False):
+    if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype.base_dtype):
+        raise ValueError(
+            f"Incompatible type conversion requested to type {as_dtype(dtype).name} for variable "
+            f"{value.op.name} of type {value.dtype.base_dtype.name}"
+        )
+    return value.handle if as_ref else value.value()
+
+
+register_tensor_conversion_function(Variable, _as_tensor, priority=50)
+override_operators(Variable)

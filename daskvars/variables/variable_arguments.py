@@ -1,0 +1,119 @@
+"""What the arguments of the `Variable` constructor come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy
+
+from daskvars import config, shapes
+from daskvars.chunk_grid import Chunks, normalize_chunks
+from daskvars.dtypes import DType, as_dtype, infer_dtype
+from daskvars.graph import nest
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.graph import Graph
+from daskvars.graph.tensor import Tensor
+
+
+def variable_name(builder: Any, name: str | None) -> str:
+    """Return the full name of a variable to be called `name`: its key in the state, so unique.
+
+    The eager program lets operations share names; its variables follow the rule of a graph.
+    """
+    return Graph.op_name(builder, name, "Variable")
+
+
+def value_dtype(value: Any) -> DType:
+    """Return the dtype that a tensor made of `value` would have, without making one if possible."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None:
+        return as_dtype(dtype).base_dtype
+    if any(hasattr(leaf, "graph") for leaf in nest.flatten(value)):
+        return convert_to_tensor(value).spec.dtype.base_dtype
+    return infer_dtype(value)
+
+
+def checked_constraint(constraint: Any) -> Any:
+    if constraint is not None and not callable(constraint):
+        raise ValueError(
+            f"The `constraint` argument must be a callable, got {type(constraint).__name__}."
+        )
+    return constraint
+
+
+def dtype_in_second_place(trainable: Any, dtype: Any) -> tuple[Any, Any]:
+    """Return (trainable, dtype), where a dtype was written in the place of `trainable`."""
+    if isinstance(trainable, bool) or trainable is None:
+        return trainable, dtype
+    if isinstance(trainable, DType | numpy.dtype) or (
+        isinstance(trainable, type) and issubclass(trainable, numpy.generic)
+    ):
+        if dtype is not None and as_dtype(dtype) != as_dtype(trainable):
+            raise ValueError(
+                f"two dtypes are given: {as_dtype(trainable).name} in the place of `trainable` and "
+                f"dtype={as_dtype(dtype).name}; give one"
+            )
+        return True, trainable
+    return bool(trainable), dtype
+
+
+def collections_of(collections: Iterable[str] | None, trainable: bool) -> list[str]:
+    if collections is None:
+        collections = [GraphKeys.GLOBAL_VARIABLES]
+    if not isinstance(collections, list | tuple | set | frozenset):
+        raise ValueError(
+            "collections argument to Variable constructor must be a list, tuple, or set. Got "
+            f"{collections!r} of type {type(collections).__name__}"
+        )
+    keys = list(collections)
+    if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
+        keys.append(GraphKeys.TRAINABLE_VARIABLES)
+    return keys
+
+
+def checked_shape(
+    name: str, value: Tensor, shape: Any, expected_shape: Any, validate_shape: bool
+) -> shapes.Shape:
+    """Return the static shape of a variable with the initial value `value`."""
+    found = value.spec.shape
+    for wanted in (shape, expected_shape):
+        if wanted is not None and not shapes.compatible(shapes.as_tuple(wanted), found):
+            raise ValueError(
+                f"The initial value of variable {name} has shape {shapes.show(found)}, which does "
+                f"not fit the shape asked for, {shapes.as_shape(wanted)}."
+            )
+    if shape is not None:
+        return shapes.as_tuple(shape)
+    if not validate_shape:
+        return None
+    if not shapes.is_known(found):
+        raise ValueError(
+            f"initial_value must have a shape specified: {value!r} (for variable {name}). Use "
+            "validate_shape=False, or set_shape on it."
+        )
+    return found
+
+
+def layout_of(
+    chunks: Any, shape: shapes.Shape, dtype: DType, name: str
+) -> Chunks | None:
+    """Return the layout of a variable, None for one chunk.
+
+    Raises:
+      ValueError: chunks are given, but the shape is not known, or they do not fit it.
+    """
+    limit = config.get().chunk_bytes
+    if not shapes.is_known(shape):
+        if chunks is None:
+            return None
+        raise ValueError(
+            f"variable {name} of unknown shape {shapes.show(shape)} cannot have chunks={chunks!r}"
+        )
+    if chunks is None:
+        if shapes.size(shape) * dtype.size <= limit:
+            return None
+        chunks = "auto"
+    layout = normalize_chunks(chunks, shape, dtype, limit)
+    return layout if any(len(sizes) > 1 for sizes in layout) else None

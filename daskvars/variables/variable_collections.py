@@ -1,0 +1,127 @@
+"""Lists of variables kept by the program, and ops that initialize and check many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars.dtypes import string
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.assign import is_variable_initialized, read_variable
+from daskvars.ops.comparison import logical_not
+from daskvars.ops.constant import constant
+from daskvars.ops.control import group, no_op
+from daskvars.ops.gather import boolean_mask
+from daskvars.ops.joining import stack
+from daskvars.variables.colocation import owner
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """Return the variables that sessions share and savers save, in the order they were made.
+
+    Args:
+      scope: a regular expression that their names must begin with.
+    """
+    return owner().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Return the variables that a process keeps for itself; see `global_variables`."""
+    return owner().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """Return the variables that optimizers train by default; see `global_variables`.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", [1])
+    ...     step = tf.Variable(0, trainable=False)
+    ...     tf.trainable_variables() == [v]
+    True
+    """
+    return owner().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    """Return the variables that a model needs for inference; see `global_variables`."""
+    return owner().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """Return the variables that have moving averages; see `global_variables`."""
+    return owner().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """Return an operation that assigns the initial values of `var_list`.
+
+    In the eager program, where variables have values from the start, it does nothing.
+    """
+    initializers = [v.initializer for v in var_list if v.initializer is not None]
+    return group(*initializers, name=name) if initializers else no_op(name=name)
+
+
+def global_variables_initializer() -> Operation:
+    """Return an operation that initializes the global variables that there are now.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", [2], initializer=tf.ones_initializer())
+    ...     init = tf.global_variables_initializer()
+    ...     with tf.Session() as sess:
+    ...         sess.run(init)
+    ...         sess.run(v).tolist()
+    [1.0, 1.0]
+    """
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """Return an operation that initializes the local variables that there are now."""
+    return variables_initializer(local_variables())
+
+
+initialize_variables = variables_initializer
+initialize_all_variables = global_variables_initializer
+initialize_local_variables = local_variables_initializer
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """Return the names of the variables that have no value.
+
+    Args:
+      var_list: the variables to look at, by default all global and local ones.
+      name: name scope of the ops.
+
+    Returns:
+      [n] string, names of operations without ":0", in the order of `var_list`; [0] if all have one.
+    """
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    with name_scope(name):
+        names = constant([v.op.name for v in var_list], dtype=string, shape=[len(var_list)])
+        if not var_list:
+            return names
+        return boolean_mask(names, logical_not(stack([is_variable_initialized(v) for v in var_list])))
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
+    """Return an operation that fails unless all variables have values; None if there are none.
+
+    Raises:
+      FailedPreconditionError: (when run) some have none; all of them are named.
+    """
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    if not var_list:
+        return None
+    return group(
+        *[read_variable(v.handle, "assert_initialized") for v in var_list],
+        name="assert_variables_initialized",
+    )

@@ -1,0 +1,243 @@
+"""Variable scopes, and `get_variable`, which makes and shares variables by name under them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from daskvars.dtypes import as_dtype
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph
+from daskvars.variables.colocation import owner
+from daskvars.variables.scope_stack import (
+    VariableScope,
+    get_variable_scope,
+    pure_variable_scope,
+    scopes_of,
+)
+from daskvars.variables.variable_arguments import value_dtype
+from daskvars.variables.variable_store import AUTO_REUSE, ReuseMode, default_store
+
+__all__ = [
+    "AUTO_REUSE", "ReuseMode", "VariableScope", "get_local_variable", "get_variable",
+    "get_variable_scope", "no_regularizer", "variable_op_scope", "variable_scope",
+]  # fmt: skip
+
+
+class variable_scope:  # noqa: N801  (TensorFlow's name)
+    """Open a scope for `get_variable`, and a name scope of the same name.
+
+    Args:
+      name_or_scope: a name, put under the current scope, or a `VariableScope` opened before, whose
+        name and defaults count rather than those of the current one.
+      default_name: where `name_or_scope` is None: a name that is made unique.
+      values: tensors that the block works on; their graph is entered if no other was.
+      initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource,
+        constraint: defaults for `get_variable` in the block and the scopes in it.
+      reuse: True shares existing variables in the block and the scopes in it, AUTO_REUSE shares
+        what exists and makes what does not; None and False inherit.
+      auxiliary_name_scope: False opens no name scope.
+
+    Raises:
+      ValueError: `reuse` is something else, or True without a name.
+      TypeError: there is no name, or it is neither a string nor a scope.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     with tf.variable_scope("layer") as scope:
+    ...         w = tf.get_variable("w", [2])
+    ...     with tf.variable_scope(scope, reuse=True):
+    ...         tf.get_variable("w") is w
+    True
+    """
+
+    def __init__(
+        self,
+        name_or_scope: str | VariableScope | None,
+        default_name: str | None = None,
+        values: Iterable[Any] | None = None,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        caching_device: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        custom_getter: Callable[..., Any] | None = None,
+        reuse: bool | ReuseMode | None = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        auxiliary_name_scope: bool = True,
+    ) -> None:
+        if name_or_scope is None and default_name is None:
+            raise TypeError("If default_name is None then name_or_scope is required")
+        if not isinstance(name_or_scope, str | VariableScope | None):
+            raise TypeError(
+                "VariableScope: name_or_scope must be a string or VariableScope, got "
+                f"{name_or_scope!r}."
+            )
+        if reuse not in (None, False, True, AUTO_REUSE):
+            raise ValueError(
+                f"The reuse parameter must be True, False, None or AUTO_REUSE, got {reuse!r}."
+            )
+        if not isinstance(auxiliary_name_scope, bool):
+            raise TypeError(
+                "The auxiliary_name_scope must be `True` or `False`, got "
+                f"{auxiliary_name_scope!r}."
+            )
+        if name_or_scope is None and reuse:
+            raise ValueError("reuse=True cannot be used without a name_or_scope")
+        self._scope = name_or_scope
+        self._default_name = default_name
+        self._name = default_name if name_or_scope is None else name_or_scope
+        if isinstance(name_or_scope, VariableScope):
+            self._name = name_or_scope.name.rpartition("/")[2]
+        self._auxiliary_name_scope = auxiliary_name_scope
+        self._arguments = {
+            "reuse": reuse, "initializer": initializer, "regularizer": regularizer,
+            "caching_device": caching_device, "partitioner": partitioner,
+            "custom_getter": custom_getter, "dtype": dtype, "use_resource": use_resource,
+            "constraint": constraint,
+        }  # fmt: skip
+        self._builder = builder_for(tuple(values or ()))
+        self._open: list[ExitStack] = []
+
+    def __enter__(self) -> VariableScope:
+        with ExitStack() as stack:
+            stack.enter_context(entered_graph(self._builder))
+            name_scope = self._enter_name_scope(stack)
+            if self._scope is None:
+                scopes = scopes_of(owner())
+                self._scope = scopes.counts.unique(self._default_name, scopes.current.name)
+            scope = stack.enter_context(
+                pure_variable_scope(self._scope, name_scope=name_scope, **self._arguments)
+            )
+            self._open.append(stack.pop_all())
+        return scope
+
+    def _enter_name_scope(self, stack: ExitStack) -> str:
+        builder = builder_for(())
+        if self._auxiliary_name_scope and self._name:
+            return stack.enter_context(builder.name_scope(self._name))
+        current = builder.get_name_scope()
+        return f"{current}/" if current else ""
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self._open.pop().__exit__(*exc_info)
+
+
+def variable_op_scope(
+    values: Iterable[Any], name_or_scope: Any, default_name: str | None = None, **arguments: Any
+) -> variable_scope:
+    """Open a variable scope: an older order of the arguments of `variable_scope`."""
+    return variable_scope(name_or_scope, default_name, values, **arguments)
+
+
+def no_regularizer(tensor: Any) -> None:
+    """Give no loss: as a regularizer, this overrides that of the scope."""
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Callable[..., Any] | None = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: Callable[[Any], Any] | None = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
+    chunks: Any = None,
+) -> Any:
+    """Return a new or a shared variable of the current variable scope.
+
+    Args:
+      name: name under the scope; name scopes play no part.
+      shape: its shape, fully known if it is new; not given with a value as `initializer`.
+      dtype: its dtype, by default the scope's (float32).
+      initializer: an `Initializer` (or its class), a function of shape and dtype, a value or
+        tensor; by default the scope's, else Glorot's for floats and zeros for integers and bool.
+      regularizer: function of the variable; what it gives is added to the regularization losses.
+      trainable: whether optimizers train it by default; None means yes.
+      collections: names of collections to put it in, by default the global variables.
+      caching_device, validate_shape, use_resource, synchronization, aggregation, constraint,
+        chunks: see `Variable`.
+      partitioner: function of shape and dtype that gives the number of parts along each axis; the
+        result is then a `PartitionedVariable`.
+      custom_getter: ``custom_getter(getter, name, **arguments)`` in place of the scope's.
+
+    Raises:
+      ValueError: the name exists and is not shared, or is shared and does not exist, or with
+        another shape or dtype; a new variable has no full shape.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.variable_scope("layer"):
+    ...     tf.get_variable("w", [2, 3])
+    <tf.Variable 'layer/w:0' shape=(2, 3) dtype=float32_ref>
+    """
+    builder = owner()
+    scope = scopes_of(builder).current
+    if dtype is not None and initializer is not None and not callable(initializer):
+        _check_dtype(dtype, initializer)
+    arguments = {
+        "shape": shape,
+        "dtype": scope.dtype if dtype is None else as_dtype(dtype),
+        "initializer": scope.initializer if initializer is None else initializer,
+        "regularizer": scope.regularizer if regularizer is None else regularizer,
+        "reuse": scope.reuse,
+        "trainable": trainable,
+        "collections": collections,
+        "caching_device": scope.caching_device if caching_device is None else caching_device,
+        "partitioner": scope.partitioner if partitioner is None else partitioner,
+        "validate_shape": validate_shape,
+        "use_resource": scope.use_resource if use_resource is None else use_resource,
+        "constraint": scope.constraint if constraint is None else constraint,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
+    }
+    if chunks is not None:
+        arguments["chunks"] = chunks
+    full_name = f"{scope.name}/{name}" if scope.name else name
+    true_getter = default_store(builder).get_variable
+    getter = scope.custom_getter if custom_getter is None else custom_getter
+    with builder_for(()).name_scope(None):
+        if getter is None:
+            return true_getter(full_name, **arguments)
+        return _called(getter, true_getter, full_name, arguments)
+
+
+def _check_dtype(dtype: Any, initializer: Any) -> None:
+    found = value_dtype(initializer)
+    if found is not as_dtype(dtype).base_dtype:
+        raise ValueError(
+            f"Initializer type '{found.name}' and explicit dtype '{as_dtype(dtype).name}' don't "
+            "match. Leave the dtype out, or cast the initializer."
+        )
+
+
+def _called(getter: Any, true_getter: Any, name: str, arguments: dict[str, Any]) -> Any:
+    """Call a custom getter, without the constraint if it cannot take one."""
+    if not callable(getter):
+        raise ValueError(f"Passed a custom_getter which is not callable: {getter!r}")
+    parameters = inspect.signature(getter).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if not takes_all and "constraint" not in parameters:
+        del arguments["constraint"]
+    return getter(getter=true_getter, name=name, **arguments)
+
+
+def get_local_variable(name: str, *args: Any, collections: Any = None, **kwargs: Any) -> Any:
+    """Return a variable as `get_variable` does: untrainable, in the local variables.
+
+    Local variables are kept by one process for itself; savers leave them out.
+    """
+    kwargs["trainable"] = False
+    collections = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(name, *args, collections=collections, **kwargs)

@@ -1,0 +1,121 @@
+"""What changes a variable, as methods. The ops are placed where the variable is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph import scopes
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.tensor import Tensor
+from daskvars.ops import assign as assign_ops
+
+
+class VariableUpdates:
+    """The part of `Variable` that makes assigning ops.
+
+    In a graph these take effect when run, in the eager program at once.
+    """
+
+    handle: Tensor
+    initializer: Any
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Set the variable.
+
+        Args:
+          value: its new value, of the same dtype and shape.
+          use_locking: accepted; every run is a transaction.
+          name: name of the operation.
+          read_value: False returns the operation rather than the new value.
+
+        Raises:
+          ValueError: the shapes differ.
+          TypeError: the dtypes differ.
+        """
+        new = assign_ops.assign(self.handle, value, use_locking=use_locking, name=name)
+        return self._updated(new, read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Add `delta`; see `assign`."""
+        new = assign_ops.assign_add(self.handle, delta, use_locking, name)
+        return self._updated(new, read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Subtract `delta`; see `assign`."""
+        new = assign_ops.assign_sub(self.handle, delta, use_locking, name)
+        return self._updated(new, read_value)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Add one to a scalar integer variable and return its value from before.
+
+        Raises:
+          OutOfRangeError: (when run) it has reached `limit`.
+        """
+        counted = assign_ops.count_up_to(self.handle, limit)
+        return self._updated(counted, True)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the variable to `value`, an array, in `session` without making any op.
+
+        Raises:
+          ValueError: there is neither a session given nor a default one, or the shape does not fit.
+        """
+        if self.handle.graph is None:
+            self.assign(value)
+            return
+        session = session or scopes.default_session()
+        if session is None:
+            raise ValueError(
+                f"Variable {self.handle.op.name} cannot be loaded: either the session argument "
+                "should be provided or a default session should be established."
+            )
+        session.run(self.initializer, {self.initializer.inputs[1]: value})
+
+    def _updated(self, tensor: Tensor, read_value: bool) -> Any:
+        device = self.handle.op.device
+        if tensor.op.device != device:
+            tensor.op._set_device(device)
+        return tensor if read_value else tensor.op
+
+    def _scattered(self, scatter: Any, sparse_delta: Any, name: str | None) -> Tensor:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(
+                f"sparse_delta is not IndexedSlices: {sparse_delta!r}. Give "
+                "IndexedSlices(values, indices)."
+            )
+        new = scatter(self.handle, sparse_delta.indices, sparse_delta.values, name=name)
+        return self._updated(new, True)
+
+    def scatter_add(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
+        """Add `sparse_delta` (IndexedSlices) to rows; repeated indices add up."""
+        return self._scattered(assign_ops.scatter_add, sparse_delta, name)
+
+    def scatter_sub(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
+        """Subtract `sparse_delta` (IndexedSlices) from rows; repeated indices add up."""
+        return self._scattered(assign_ops.scatter_sub, sparse_delta, name)
+
+    def scatter_update(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
+        """Set rows to those of `sparse_delta` (IndexedSlices)."""
+        return self._scattered(assign_ops.scatter_update, sparse_delta, name)
+
+    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
+        """Multiply rows by `sparse_delta` (IndexedSlices)."""
+        return self._scattered(assign_ops.scatter_mul, sparse_delta, name)
+
+    def scatter_div(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
+        """Divide rows by `sparse_delta` (IndexedSlices)."""
+        return self._scattered(assign_ops.scatter_div, sparse_delta, name)
+
+    def scatter_min(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
+        """Take the minimum of rows and `sparse_delta` (IndexedSlices)."""
+        return self._scattered(assign_ops.scatter_min, sparse_delta, name)
+
+    def scatter_max(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
+        """Take the maximum of rows and `sparse_delta` (IndexedSlices)."""
+        return self._scattered(assign_ops.scatter_max, sparse_delta, name)

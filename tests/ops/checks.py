@@ -1,0 +1,108 @@
+"""What the every-op test checks of a sample; the checkers are tested in `test_checks`."""
+
+from __future__ import annotations
+
+import dask.array
+import numpy
+from numpy.testing import assert_allclose
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.graph import nest
+
+
+def placeholders(sample, shapes="static"):
+    """Return one placeholder per input: of its static shape, or with the first dimension open."""
+    made = []
+    for array in map(numpy.asarray, sample.inputs):
+        shape = list(array.shape)
+        if shapes == "open" and shape:
+            shape[0] = None
+        made.append(tf.placeholder(tf.as_dtype(array.dtype), shape))
+    return made
+
+
+def graph_run(sample, feeds=None, shapes="static", target=""):
+    """Return (tensors, values) of a sample built as a graph and run once."""
+    with dv.Graph().as_default() as graph:
+        dv.set_random_seed(7)
+        inputs = placeholders(sample, shapes)
+        tensors = nest.flatten(sample.call(*inputs))
+        feeds = sample.inputs if feeds is None else feeds
+        with dv.Session(target, graph=graph) as session:
+            values = session.run(tensors, dict(zip(inputs, feeds, strict=True)))
+    return tensors, values
+
+
+def assert_inferred(tensor, value):
+    """The inferred dtype and shape fit the computed value."""
+    value = numpy.asarray(value)
+    assert tensor.dtype.base_dtype.np == value.dtype, (tensor, value.dtype)
+    assert tensor.shape.is_compatible_with(value.shape), (tensor.shape, value.shape)
+
+
+def assert_same(found, wanted, rtol=1e-6):
+    """Two lists of values are equal in dtype, shape and (up to `rtol`) value."""
+    assert len(found) == len(wanted)
+    for a, b in zip(found, wanted, strict=True):
+        a, b = numpy.asarray(a), numpy.asarray(b)
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if a.dtype.kind in "OSUb":
+            assert a.tolist() == b.tolist()
+        else:
+            assert_allclose(a, b, rtol=rtol, atol=rtol * 10)
+
+
+def chunked_feeds(sample):
+    """Return the sample's inputs as dask arrays of two blocks along axis 0, where it says so."""
+    feeds, cut = [], False
+    for i, array in enumerate(map(numpy.asarray, sample.inputs)):
+        wanted = sample.chunked is None or i in sample.chunked
+        if wanted and array.ndim and array.shape[0] > 1:
+            first = (array.shape[0] + 1) // 2
+            chunks = ((first, array.shape[0] - first), *((n,) for n in array.shape[1:]))
+            feeds.append(dask.array.from_array(array, chunks=chunks))
+            cut = True
+        else:
+            feeds.append(array)
+    return feeds if cut else None
+
+
+def numerical_gradient(function, inputs, position, seed, step=1e-6):
+    """Return the central-difference gradient of ``sum(seed * function(inputs))``."""
+    base = [numpy.array(a, dtype=numpy.float64) if i == position else a
+            for i, a in enumerate(inputs)]  # fmt: skip
+    result = numpy.zeros_like(base[position])
+    for index in numpy.ndindex(*result.shape):
+        sides = []
+        for sign in (1, -1):
+            moved = base[position].copy()
+            moved[index] += sign * step
+            values = function([*base[:position], moved, *base[position + 1 :]])
+            sides.append(sum(float(numpy.sum(s * v)) for s, v in zip(seed, values, strict=True)))
+        result[index] = (sides[0] - sides[1]) / (2 * step)
+    return result
+
+
+def assert_gradients(sample, rtol=2e-4):
+    """The symbolic gradient equals the numerical one, for every differentiable input."""
+    for position in sample.differentiable:
+        with dv.Graph().as_default() as graph:
+            dv.set_random_seed(7)
+            inputs = placeholders(sample)
+            ys = [t for t in nest.flatten(sample.call(*inputs)) if t.dtype.is_floating]
+            rng = numpy.random.default_rng(3)
+            with dv.Session(graph=graph) as session:
+                feed = dict(zip(inputs, sample.inputs, strict=True))
+                seed = [rng.normal(size=numpy.shape(v)) for v in session.run(ys, feed)]
+                (dx,) = dv.gradients(ys, [inputs[position]], [dv.constant(s) for s in seed])
+                assert dx is not None, f"input {position} of {sample.name} has no gradient"
+                found = session.run(dv.convert_to_tensor(dx), feed)
+
+                def function(arrays, session=session, inputs=inputs, ys=ys):
+                    return session.run(ys, dict(zip(inputs, arrays, strict=True)))
+
+                wanted = numerical_gradient(function, sample.inputs, position, seed)
+        scale = max(1.0, float(numpy.max(numpy.abs(wanted), initial=0.0)))
+        assert_allclose(found, wanted, rtol=rtol, atol=rtol * scale / 10)

@@ -1,0 +1,39 @@
+"""One entry of the samples table: how to call an op, and what may be checked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A call of one op.
+
+    Attributes:
+      type: the registered op type that the sample covers.
+      call: ``call(*tensors)`` -> tensor, or list of tensors.
+      inputs: the arrays given to it, fed through placeholders; small (under 100 elements).
+      differentiable: positions of the inputs whose gradient is compared with central differences
+        (float64 inputs away from kinks).
+      chunked: positions of the inputs that the chunked test cuts along axis 0 (into 2 blocks);
+        None: all of rank 1 or more.
+      rtol: relative tolerance of chunked = whole and eager = graph.
+      random: the values are random: only shapes, dtypes and repeatability are compared.
+      id: a suffix for the test's name where an op has several samples.
+    """
+
+    type: str
+    call: Callable[..., Any]
+    inputs: tuple[Any, ...] = ()
+    differentiable: tuple[int, ...] = ()
+    chunked: tuple[int, ...] | None = None
+    rtol: float = 1e-6
+    random: bool = False
+    id: str = field(default="")
+
+    @property
+    def name(self) -> str:
+        """The name of the sample in a test report."""
+        return f"{self.type}-{self.id}" if self.id else self.type

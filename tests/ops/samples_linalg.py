@@ -1,0 +1,83 @@
+"""Samples of products, equations, inverses and decompositions of matrices."""
+
+import numpy as np
+
+import daskvars as dv
+from tests.ops.sample import Sample
+
+RNG = np.random.default_rng(3)
+
+
+def floats(*shape):
+    return RNG.normal(size=shape)
+
+
+A, B = floats(4, 3), floats(3, 5)
+SQUARE = floats(2, 3, 3) + 3 * np.eye(3)
+POSITIVE = SQUARE @ SQUARE.swapaxes(1, 2)
+SIDES = floats(2, 3, 2)
+
+
+def product(id, a, b, **options):
+    type = "MatMul" if a.ndim == b.ndim == 2 else "BatchMatMulV2"
+    return Sample(type, lambda x, y: dv.matmul(x, y, **options), (a, b), (0, 1), id=id)
+
+
+def equation(text, *inputs):
+    return Sample("Einsum", lambda *x: dv.einsum(text, *x), inputs, tuple(range(len(inputs))),
+                  id=text)  # fmt: skip
+
+
+SAMPLES = [
+    product("plain", A, B),
+    product("transpose_a", A.T.copy(), B, transpose_a=True),
+    product("transpose_b", A, B.T.copy(), transpose_b=True),
+    product("transpose_both", A.T.copy(), B.T.copy(), transpose_a=True, transpose_b=True),
+    product("batch", floats(2, 4, 3), floats(2, 3, 5)),
+    product("batch transpose_a", floats(2, 3, 4), floats(2, 3, 5), transpose_a=True),
+    product("batch transpose_b", floats(2, 4, 3), floats(1, 5, 3), transpose_b=True),
+    product("batch of one", floats(2, 4, 3), B),
+    product("batch of one transposed", floats(2, 4, 3), B.T.copy(), transpose_b=True),
+    product("one of batch", A, floats(2, 3, 5)),
+    Sample("MatMul", dv.matmul, (RNG.integers(0, 5, (2, 3)), RNG.integers(0, 5, (3, 2))),
+           id="integers"),
+    Sample("MatMul", lambda x, y: dv.matmul(x, y, adjoint_a=True),
+           (floats(3, 2) + 1j * floats(3, 2), floats(3, 2) + 1j * floats(3, 2)), id="adjoint"),
+    Sample("BatchMatMulV2", dv.matvec, (floats(2, 4, 3), floats(2, 3)), (0, 1), id="matvec"),
+    equation("ij,jk->ik", A, B),
+    equation("bthd,bshd->bhts", floats(2, 3, 2, 3), floats(2, 2, 2, 3)),
+    equation("bhts,bshd->bthd", floats(2, 2, 3, 2), floats(2, 2, 2, 3)),
+    equation("ij,jk,kl->il", floats(2, 3), floats(3, 4), floats(4, 2)),
+    equation("...ij,jk->...ik", floats(2, 4, 3), B),
+    equation("...i,...i->...", floats(2, 1, 3), floats(4, 3)),
+    equation("ij->ji", A),
+    equation("ij->", A),
+    equation("ijk,k->i", floats(4, 2, 3), floats(3)),
+    equation("i,j->ij", floats(4), floats(3)),
+    Sample("Einsum", lambda x, y: dv.tensordot(x, y, [[1, 0], [0, 1]]), (floats(4, 3), floats(3, 4)),
+           (0, 1), id="tensordot"),
+    Sample("Cross", dv.cross, (floats(4, 3), floats(4, 3)), (0, 1)),
+    Sample("Trace", dv.trace, (floats(2, 3, 4),), (0,)),
+    Sample("MatrixInverse", dv.matrix_inverse, (SQUARE,), (0,)),
+    Sample("MatrixInverse", lambda x: dv.matrix_inverse(x, adjoint=True), (SQUARE,), (0,),
+           id="adjoint"),
+    Sample("MatrixDeterminant", dv.matrix_determinant, (SQUARE,), (0,)),
+    Sample("MatrixSolve", dv.matrix_solve, (SQUARE, SIDES), (0, 1)),
+    Sample("MatrixSolve", lambda x, y: dv.matrix_solve(x, y, adjoint=True), (SQUARE, SIDES),
+           (0, 1), id="adjoint"),
+    Sample("MatrixTriangularSolve", dv.matrix_triangular_solve, (SQUARE, SIDES), (0, 1)),
+    Sample("MatrixTriangularSolve",
+           lambda x, y: dv.matrix_triangular_solve(x, y, lower=False, adjoint=True),
+           (SQUARE, SIDES), (0, 1), id="upper adjoint"),
+    # Only the symmetric part of the input counts, so it is differentiated through x + x'.
+    Sample("Cholesky", lambda x: dv.cholesky(x + dv.matrix_transpose(x)), (POSITIVE,), (0,)),
+    Sample("MatrixTriangularSolve", lambda x, y: dv.cholesky_solve(dv.cholesky(x), y),
+           (POSITIVE, SIDES), id="cholesky"),
+    Sample("Qr", dv.qr, (floats(2, 4, 3),)),
+    Sample("Qr", lambda x: dv.qr(x, full_matrices=True), (floats(2, 4, 3),), id="full"),
+    Sample("Svd", dv.svd, (floats(2, 4, 3),)),
+    Sample("Svd", lambda x: dv.svd(x, full_matrices=True), (floats(2, 4, 3),), id="full"),
+    Sample("Svd", lambda x: dv.svd(x, compute_uv=False), (floats(2, 4, 3),), id="values"),
+    Sample("SelfAdjointEigV2", dv.self_adjoint_eig, (POSITIVE,)),
+    Sample("SelfAdjointEigV2", dv.self_adjoint_eigvals, (POSITIVE,), id="values"),
+]  # fmt: skip

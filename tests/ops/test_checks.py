@@ -1,0 +1,62 @@
+"""The checkers themselves: they must notice small mistakes."""
+
+import numpy
+import pytest
+
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import REGISTRY, OpDef, Spec
+from daskvars.graph.patterns import Elementwise
+from daskvars.ops.arithmetic import multiply
+from tests.ops import checks
+from tests.ops.sample import Sample
+
+
+@pytest.fixture
+def define():
+    """Register ops for one test."""
+    made = []
+
+    def register(type, **rules):
+        rules = {
+            "infer": lambda inputs: inputs[0], "pattern": Elementwise(), "kernel": "exp",
+            "gradient": lambda op, dy: multiply(dy, op.outputs[0]), **rules,
+        }  # fmt: skip
+        made.append(type)
+        definition = OpDef(type, "x:F", **rules)
+        return Sample(type, lambda x: apply(definition, x), (numpy.array([0.3, -1.2]),), (0,))
+
+    yield register
+    for type in made:
+        del REGISTRY[type]
+
+
+def test_accepts_a_right_gradient(define):
+    checks.assert_gradients(define("RightExp"))
+
+
+@pytest.mark.parametrize("error", [1.001, 0.999])
+def test_rejects_a_gradient_off_by_a_thousandth(define, error):
+    sample = define(
+        "WrongExp", gradient=lambda op, dy: multiply(multiply(dy, op.outputs[0]), error)
+    )
+    with pytest.raises(AssertionError):
+        checks.assert_gradients(sample)
+
+
+def test_rejects_a_wrong_dtype(define):
+    sample = define("WrongDtype", infer=lambda inputs: Spec(checks.tf.float32, inputs[0].shape))
+    tensors, values = checks.graph_run(sample)
+    with pytest.raises(AssertionError):
+        checks.assert_inferred(tensors[0], values[0])
+
+
+def test_rejects_a_wrong_shape(define):
+    sample = define("WrongShape", infer=lambda inputs: Spec(inputs[0].dtype, (3,)))
+    tensors, values = checks.graph_run(sample)
+    with pytest.raises(AssertionError):
+        checks.assert_inferred(tensors[0], values[0])
+
+
+def test_rejects_values_that_differ():
+    with pytest.raises(AssertionError):
+        checks.assert_same([numpy.array([1.0, 2.0])], [numpy.array([1.0, 2.001])])

@@ -1,0 +1,72 @@
+"""Every registered op: inferred = computed, chunked = whole, gradient = numerical, eager = graph,
+and its definition pickles."""
+
+import pickle
+
+import pytest
+
+import daskvars as dv
+from daskvars.graph import nest
+from daskvars.graph.opdef import REGISTRY
+from tests.ops import checks
+from tests.ops.samples import SAMPLES
+
+# Ops that exist only inside others: exercised through the samples and tests of those.
+INTERNAL = {
+    "Const", "Parameter", "Placeholder", "VariableV2", "HistoryItem", "WhileGradient",
+}  # fmt: skip
+
+everyone = pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+
+
+def test_every_registered_op_has_a_sample():
+    missing = set(REGISTRY) - {sample.type for sample in SAMPLES} - INTERNAL
+    assert not missing, f"add samples for {sorted(missing)}"
+
+
+@everyone
+def test_inferred_is_computed(sample):
+    for shapes in ("static", "open"):
+        tensors, values = checks.graph_run(sample, shapes=shapes)
+        for tensor, value in zip(tensors, values, strict=True):
+            checks.assert_inferred(tensor, value)
+
+
+@everyone
+def test_chunked_is_whole(sample):
+    feeds = checks.chunked_feeds(sample)
+    if feeds is None:
+        pytest.skip("no input to cut")
+    _, whole = checks.graph_run(sample)
+    tensors, chunked = checks.graph_run(sample, feeds)
+    checks.assert_same(chunked, whole, sample.rtol)
+    for tensor, value in zip(tensors, chunked, strict=True):
+        checks.assert_inferred(tensor, value)
+
+
+@everyone
+def test_gradient_is_numerical(sample):
+    if not sample.differentiable:
+        pytest.skip("not differentiable")
+    checks.assert_gradients(sample)
+
+
+@everyone
+def test_eager_is_graph(sample):
+    dv.set_random_seed(7)
+    tensors = nest.flatten(sample.call(*[dv.constant(a) for a in sample.inputs]))
+    eager = [t.numpy() for t in tensors]
+    _, graph = checks.graph_run(sample)
+    if sample.random:
+        assert [e.shape for e in eager] == [g.shape for g in graph]
+    else:
+        checks.assert_same(eager, graph, sample.rtol)
+
+
+@pytest.mark.parametrize("type", sorted(REGISTRY))
+def test_definition_pickles_to_itself(type):
+    definition = REGISTRY[type]
+    assert pickle.loads(pickle.dumps(definition)) is definition
+    if callable(definition.kernel):
+        assert definition.kernel.__module__.startswith("daskvars.kernels")
+        assert pickle.loads(pickle.dumps(definition.kernel)) is definition.kernel

@@ -1,0 +1,75 @@
+"""Every stored layout is regular and covers the array once; overlaps give what slicing gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daskvars.shapes import Chunks, block_indices, block_slices
+from daskvars.state.grids import (
+    flat_index,
+    layout_shape,
+    num_stored_chunks,
+    overlaps,
+    plain_region,
+    stored_chunk_shape,
+    stored_chunks,
+)
+
+AXES = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
+LAYOUTS = st.lists(AXES, max_size=3).map(tuple)
+
+
+@given(LAYOUTS)
+def test_stored_layouts_are_regular(chunks: Chunks) -> None:
+    stored = stored_chunks(chunks)
+    assert layout_shape(stored) == layout_shape(chunks)
+    assert num_stored_chunks(chunks) == len(list(block_indices(stored)))
+    for sizes, size in zip(stored, stored_chunk_shape(chunks), strict=True):
+        assert all(n == size for n in sizes[:-1])
+        assert all(0 < n <= size for n in sizes)
+    assert [flat_index(stored, i) for i in block_indices(stored)] == list(
+        range(num_stored_chunks(chunks))
+    )
+
+
+def test_a_regular_layout_is_stored_as_it_is() -> None:
+    for chunks in [((4, 4, 2), (3,)), ((5,),), (), ((2, 2), (1, 1, 1))]:
+        assert stored_chunks(chunks) == chunks
+
+
+@pytest.mark.parametrize(
+    ("sizes", "stored"),
+    [
+        ((4, 3, 3), (4, 4, 2)),
+        ((6, 3, 6), (3, 3, 3, 3, 3)),
+        ((8, 8, 4, 8, 2), (4, 4, 4, 4, 4, 4, 4, 2)),
+        ((2, 4), (2, 2, 2)),
+        ((0, 3, 3, 0), (3, 3)),
+        ((0,), ()),
+    ],
+)
+def test_other_layouts_are_cut_finer_or_regrouped(sizes: tuple, stored: tuple) -> None:
+    assert stored_chunks((sizes,)) == (stored,)
+
+
+@given(LAYOUTS, st.data())
+def test_overlaps_put_a_region_together(chunks: Chunks, data: st.DataObject) -> None:
+    shape = layout_shape(chunks)
+    array = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    bounds = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
+    region = tuple(slice(*pair) for pair in bounds)
+    found = np.full(array[region].shape, -1)
+    for index, source, target in overlaps(chunks, region):
+        assert (found[target] == -1).all()
+        found[target] = array[block_slices(chunks, index)][source]
+    assert (found == array[region]).all()
+
+
+def test_regions_are_read_as_numpy_reads_them() -> None:
+    assert plain_region((slice(-2, None), slice(5, 2)), (4, 9)) == (slice(2, 4), slice(5, 5))
+    for region in [(slice(None),), (slice(None), slice(0, 4, 2))]:
+        with pytest.raises(ValueError, match="one slice with step 1"):
+            plain_region(region, (4, 9))

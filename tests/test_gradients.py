@@ -1,0 +1,398 @@
+"""gradients: paths, accumulation, sparse gradients, names and errors."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars.gradients import AggregationMethod, UnconnectedGradients
+from daskvars.graph.graph import FuncGraph
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, OpDef
+from daskvars.graph.patterns import Elementwise
+from daskvars.ops.densify import densify
+from daskvars.ops.rules import like_first
+
+STOPS = OpDef(
+    "TestStops", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    gradient=NO_GRADIENT,
+)  # fmt: skip
+TOO_MANY = OpDef(
+    "TestTooMany", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    gradient=lambda op, dy: (dy, dy),
+)  # fmt: skip
+WRONG_SHAPE = OpDef(
+    "TestWrongShape", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    gradient=lambda op, dy: tf.zeros([7]),
+)  # fmt: skip
+WRONG_DTYPE = OpDef(
+    "TestWrongDtype", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    gradient=lambda op, dy: tf.cast(dy, tf.float64),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as entered:
+        yield entered
+
+
+def run(fetches, feed_dict=None):
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        return sess.run(fetches, feed_dict)
+
+
+def test_product_and_sum():
+    x = tf.constant([1.0, 2.0])
+    y = tf.constant([3.0, 4.0])
+    dx, dy = run(tf.gradients(tf.reduce_sum(x * y + x), [x, y]))
+    np.testing.assert_allclose(dx, [4.0, 5.0])
+    np.testing.assert_allclose(dy, [1.0, 2.0])
+
+
+def test_single_x_gives_a_list_of_one():
+    x = tf.constant(2.0)
+    assert len(tf.gradients(x * x, x)) == 1
+
+
+def test_no_xs():
+    assert tf.gradients(tf.constant(1.0), []) == []
+
+
+def test_x_itself_has_gradient_one():
+    x = tf.constant(5.0)
+    assert run(tf.gradients(x, x)) == [1.0]
+
+
+def test_sum_of_several_ys():
+    x = tf.constant(3.0)
+    assert run(tf.gradients([x * x, 2.0 * x, x], x)) == [9.0]
+
+
+def test_same_y_twice_counts_twice():
+    x = tf.constant(3.0)
+    y = x * x
+    assert run(tf.gradients([y, y], x)) == [12.0]
+
+
+def test_grad_ys_scale():
+    x = tf.constant([1.0, 2.0])
+    (dx,) = tf.gradients(x * x, x, grad_ys=tf.constant([10.0, 100.0]))
+    np.testing.assert_allclose(run(dx), [20.0, 400.0])
+
+
+def test_grad_ys_may_be_none_in_part():
+    x = tf.constant(3.0)
+    assert run(tf.gradients([x * x, 5.0 * x], x, grad_ys=[None, 2.0])) == [16.0]
+
+
+def test_intermediate_and_input_together():
+    x = tf.constant(2.0)
+    y = x * x
+    z = y * y * y
+    assert run(tf.gradients(z, [x, y])) == [192.0, 48.0]
+
+
+def test_second_order():
+    x = tf.constant(2.0)
+    (first,) = tf.gradients(x * x * x, x)
+    (second,) = tf.gradients(first, x)
+    assert run([first, second]) == [12.0, 12.0]
+
+
+def test_unconnected_is_none_or_zeros():
+    x = tf.constant([1.0, 2.0])
+    y = tf.constant(3.0)
+    assert tf.gradients(y * y, x) == [None]
+    for way in ("zero", UnconnectedGradients.ZERO):
+        (zeros,) = tf.gradients(y * y, x, unconnected_gradients=way)
+        assert run(zeros).tolist() == [0.0, 0.0]
+    with pytest.raises(ValueError, match="sometimes"):
+        tf.gradients(y * y, x, unconnected_gradients="sometimes")
+
+
+def test_unconnected_zeros_of_a_variable():
+    v = tf.Variable([1.0, 2.0])
+    (zeros,) = tf.gradients(tf.constant(1.0), v, unconnected_gradients="zero")
+    assert run(zeros).tolist() == [0.0, 0.0]
+
+
+def test_only_ops_on_the_path_are_visited(graph):
+    x = tf.constant(2.0)
+    aside = apply(TOO_MANY, tf.constant(1.0))  # its gradient raises if asked
+    assert run(tf.gradients(x * aside, x)) == [-1.0]
+
+
+def test_nothing_is_built_where_nothing_is_connected(graph):
+    x, y = tf.constant(2.0), tf.constant(3.0) * 2.0
+    before = graph.version
+    assert tf.gradients(y, x) == [None]
+    assert graph.version == before
+
+
+def test_stop_gradients_makes_a_constant():
+    a = tf.constant(0.0)
+    b = 2.0 * a
+    assert run(tf.gradients(a + b, [a, b], stop_gradients=[a, b])) == [1.0, 1.0]
+    assert run(tf.gradients(a + b, [a, b])) == [3.0, 1.0]
+
+
+def test_integers_stop_the_walk():
+    x = tf.constant(2.0)
+    through = tf.cast(tf.cast(x, tf.int32), tf.float32)
+    n = tf.constant(3)
+    assert tf.gradients(through, x) == [None]
+    assert tf.gradients(tf.cast(n, tf.float32) * x, n) == [None]
+
+
+def test_no_gradient_stops_silently():
+    x = tf.constant(2.0)
+    assert tf.gradients(apply(STOPS, x), x) == [None]
+    assert run(tf.gradients(apply(STOPS, x) * x, x)) == [-2.0]
+
+
+def test_unused_output_gets_zeros():
+    x = tf.constant([1.0, 2.0, 3.0, 4.0])
+    first, _ = tf.split(x, 2)
+    assert run(tf.gradients(tf.reduce_sum(first * first), x))[0].tolist() == [2.0, 4.0, 0.0, 0.0]
+
+
+def test_integer_output_gets_none():
+    x = tf.constant([1.0, 3.0, 2.0])
+    values, _ = tf.nn.top_k(x, 2)
+    assert run(tf.gradients(tf.reduce_sum(values * values), x))[0].tolist() == [0.0, 6.0, 4.0]
+
+
+def test_variables_gather_at_the_handle():
+    v = tf.Variable([2.0, 3.0])
+    once = v * v
+    again = v.read_value() * 10.0
+    (dv,) = tf.gradients(tf.reduce_sum(once + again), v)
+    assert run(dv).tolist() == [14.0, 16.0]
+
+
+def test_a_read_is_a_tensor_like_others():
+    v = tf.Variable(3.0)
+    value = v.read_value()
+    assert run(tf.gradients(value * value + v, [value, v])) == [6.0, 7.0]
+
+
+def test_complex_needs_grad_ys():
+    x = tf.constant(1 + 2j, dtype=tf.complex64)
+    with pytest.raises(TypeError, match="Gradients of complex tensors must set grad_ys"):
+        tf.gradients(x * x, x)
+    with pytest.raises(TypeError, match="must be complex"):
+        tf.gradients(x * x, x, grad_ys=tf.constant(1.0))
+
+
+def test_grad_ys_are_checked():
+    x = tf.constant([1.0, 2.0])
+    with pytest.raises(ValueError, match="Passed 2 grad_ys for 1 ys"):
+        tf.gradients(x * x, x, grad_ys=[None, None])
+    with pytest.raises(TypeError, match="must be real"):
+        tf.gradients(x * x, x, grad_ys=tf.constant([1j, 1j], dtype=tf.complex64))
+    with pytest.raises(ValueError, match=r"grad_ys\[0\] has shape"):
+        tf.gradients(x * x, x, grad_ys=tf.constant([1.0, 1.0, 1.0]))
+    with pytest.raises(TypeError, match="must be numeric"):
+        tf.gradients(tf.constant("text"), x)
+
+
+def test_wrong_gradients_are_named():
+    x = tf.constant([1.0, 2.0], name="x")
+    with pytest.raises(ValueError, match="Num gradients 2 generated for op 'TestTooMany'"):
+        tf.gradients(apply(TOO_MANY, x), x)
+    with pytest.raises(ValueError, match="Forward operation: TestWrongShape"):
+        tf.gradients(apply(WRONG_SHAPE, x), x)
+    with pytest.raises(TypeError, match=r"'TestWrongDtype'.*float64"):
+        tf.gradients(apply(WRONG_DTYPE, x), x)
+
+
+def test_aggregation_methods_agree():
+    x = tf.constant(2.0)
+    ways = [AggregationMethod.ADD_N, AggregationMethod.EXPERIMENTAL_TREE,
+            AggregationMethod.EXPERIMENTAL_ACCUMULATE_N]  # fmt: skip
+    found = [tf.gradients(x * x + x, x, aggregation_method=way)[0] for way in ways]
+    assert run(found) == [5.0, 5.0, 5.0]
+    with pytest.raises(ValueError, match="aggregation_method"):
+        tf.gradients(x * x, x, aggregation_method=9)
+
+
+def test_static_shape_comes_from_the_input():
+    x = tf.placeholder(tf.float32, [None, 3])
+    (dx,) = tf.gradients(tf.reduce_sum(tf.reshape(x, [-1])), x)
+    assert dx.shape.as_list() == [None, 3]
+
+
+def test_names_and_scopes(graph):
+    with tf.name_scope("layer"):
+        x = tf.constant(2.0, name="x")
+        y = tf.sin(x, name="wave")
+    before = set(graph.get_operations())
+    tf.gradients(y, x)
+    made = [op.name for op in graph.get_operations() if op not in before]
+    assert "gradients/grad_ys_0" in made
+    assert [n for n in made if n.startswith("gradients/layer/wave_grad/")]
+    assert all(n.startswith("gradients/") for n in made)
+    before = set(graph.get_operations())
+    tf.gradients(y, x)
+    made = [op.name for op in graph.get_operations() if op not in before]
+    assert made and all(n.startswith("gradients_1/") for n in made)
+    tf.gradients(y, x, name="mine")
+    assert graph.get_operation_by_name("mine/grad_ys_0")
+
+
+def test_colocation_follows_the_op():
+    with tf.device("/job:ps/task:3"):
+        x = tf.constant(2.0)
+        y = tf.exp(x)
+    (near,) = tf.gradients(y, x, colocate_gradients_with_ops=True)
+    (free,) = tf.gradients(y, x)
+    assert (near.device, free.device) == ("/job:ps/task:3", "")
+
+
+# -- sparse ---------------------------------------------------------------------------------
+
+
+def test_gather_gives_slices():
+    v = tf.Variable(np.ones([4, 2], np.float32))
+    (dv,) = tf.gradients(tf.reduce_sum(3.0 * tf.gather(v, [1, 3])), v)
+    assert isinstance(dv, tf.IndexedSlices)
+    values, indices = run([dv.values, dv.indices])
+    assert values.tolist() == [[3.0, 3.0], [3.0, 3.0]] and indices.tolist() == [1, 3]
+
+
+def test_slices_join_by_concatenation():
+    v = tf.Variable(np.ones([4, 2], np.float32))
+    far = tf.constant([3], dtype=tf.int64)
+    total = tf.reduce_sum(tf.gather(v, [1, 1])) + 5.0 * tf.reduce_sum(tf.gather(v, far))
+    (dv,) = tf.gradients(total, v)
+    assert isinstance(dv, tf.IndexedSlices) and dv.indices.dtype is tf.int64
+    assert run(densify(dv)).tolist() == [[0, 0], [2, 2], [0, 0], [5, 5]]
+
+
+def test_sparse_and_dense_give_dense():
+    v = tf.Variable(np.ones([3, 2], np.float32))
+    total = tf.reduce_sum(tf.gather(v, [2, 2])) + tf.reduce_sum(v)
+    (dv,) = tf.gradients(total, v)
+    assert isinstance(dv, tf.Tensor)
+    assert run(dv).tolist() == [[1, 1], [1, 1], [3, 3]]
+
+
+def test_slices_are_made_dense_for_other_ops():
+    v = tf.Variable(np.ones([3, 2], np.float32))
+    (dv,) = tf.gradients(tf.reduce_sum(tf.gather(2.0 * v, [0, 0])), v)
+    assert isinstance(dv, tf.Tensor) and dv.shape.as_list() == [3, 2]
+    assert run(dv).tolist() == [[4, 4], [0, 0], [0, 0]]
+
+
+def test_slices_go_through_identity():
+    v = tf.Variable(np.ones([3, 2], np.float32))
+    (dv,) = tf.gradients(tf.reduce_sum(tf.gather(tf.identity(v), [0])), v)
+    assert isinstance(dv, tf.IndexedSlices)
+
+
+def test_slices_convert_to_tensors():
+    slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 0]), tf.constant([2, 1]))
+    assert run(tf.convert_to_tensor(slices)).tolist() == [[3.0], [0.0]]
+    with pytest.raises(ValueError, match="float64"):
+        tf.convert_to_tensor(slices, dtype=tf.float64)
+    bare = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0]))
+    with pytest.raises(ValueError, match="without dense_shape"):
+        tf.convert_to_tensor(bare)
+
+
+def test_large_densification_names_op_and_size():
+    v = tf.Variable(tf.zeros([1 << 20, 8]))
+    used = tf.gather(2.0 * v, [0], name="lookup")
+    with pytest.warns(UserWarning, match=rf"lookup_grad.*{(1 << 23) * 4} bytes"):
+        tf.gradients(used, v)
+
+
+def test_small_densification_is_silent():
+    v = tf.Variable(tf.zeros([1 << 10, 8]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tf.gradients(tf.gather(2.0 * v, [0]), v)
+
+
+# -- functions ------------------------------------------------------------------------------
+
+
+def body_of(outer, build):
+    def parameter(graph, tensor):
+        with graph.as_default():
+            return tf.placeholder(tensor.dtype, tensor.shape)
+
+    body = FuncGraph("body", outer, parameter)
+    with body.as_default():
+        return body, build()
+
+
+def test_walk_goes_on_at_captured_tensors(graph):
+    x = tf.constant(3.0)
+    square = x * x
+    body, (dx, dsquare, inner) = body_of(
+        graph, lambda: (*tf.gradients(square * 2.0, [x, square]), square * 1.0)
+    )
+    assert dx.graph is body and dsquare.graph is body and inner.graph is body
+
+
+def test_inputs_of_a_body_are_sources_too(graph):
+    x = tf.constant(3.0)
+
+    def build():
+        y = x * 2.0
+        return tf.gradients(y, list(tf.get_default_graph().inputs))
+
+    body, (dx,) = body_of(graph, build)
+    assert dx is not None and dx.graph is body
+
+
+# -- size -----------------------------------------------------------------------------------
+
+
+def test_long_chain_is_linear_and_does_not_recurse():
+    def seconds(n):
+        with tf.Graph().as_default():
+            x = tf.constant(1.0)
+            y = x
+            for _ in range(n):
+                y = tf.sin(y)
+            start = time.perf_counter()
+            (dx,) = tf.gradients(y, x)
+            assert dx is not None
+            return time.perf_counter() - start
+
+    short, long = seconds(1000), seconds(10_000)
+    assert long < 30 * short
+
+
+# -- hessians -------------------------------------------------------------------------------
+
+
+def test_hessian_of_a_quadratic_form():
+    a = np.array([[2.0, 1.0], [0.0, 3.0]], np.float32)
+    x = tf.constant([1.0, 2.0])
+    form = tf.reduce_sum(tf.matmul(tf.matmul(tf.reshape(x, [1, 2]), a), tf.reshape(x, [2, 1])))
+    (h,) = tf.hessians(form, x)
+    np.testing.assert_allclose(run(h), a + a.T)
+
+
+def test_hessian_of_a_matrix_argument():
+    x = tf.constant([[1.0, 2.0]])
+    (h,) = tf.hessians(tf.reduce_sum(x * x * x), x)
+    assert h.shape.as_list() == [1, 2, 1, 2]
+    np.testing.assert_allclose(run(h).reshape(2, 2), [[6.0, 0.0], [0.0, 12.0]])
+
+
+def test_hessian_without_a_path_or_shape():
+    x = tf.placeholder(tf.float32, [None], name="x")
+    with pytest.raises(ValueError, match="its shape is not known"):
+        tf.hessians(tf.reduce_sum(x * x), x)
+    with pytest.raises(ValueError, match="do not depend on it"):
+        tf.hessians(tf.constant(1.0), tf.constant([1.0]))

@@ -1,0 +1,58 @@
+"""Slots: what they are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars.train import slots
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as entered:
+        yield entered
+
+
+def test_slot_of_a_value():
+    v = tf.Variable([1.0, 2.0], name="v")
+    slot = slots.create_slot(v, v.initialized_value(), "copy")
+    assert slot.name == "v/copy:0" and slot.op.name == "v/copy"
+    assert slot in tf.global_variables() and slot not in tf.trainable_variables()
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(slot).tolist() == [1.0, 2.0]
+
+
+def test_slot_of_zeros_may_have_another_dtype():
+    v = tf.Variable([1.0, 2.0], name="v")
+    slot = slots.create_zeros_slot(v, "zeros", dtype=tf.float64)
+    assert slot.dtype.base_dtype is tf.float64
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(slot).tolist() == [0.0, 0.0]
+
+
+def test_slot_of_an_initializer():
+    v = tf.Variable(np.zeros([2, 3], np.float32), name="v")
+    slot = slots.create_slot_with_initializer(
+        v, tf.constant_initializer(0.5), v.shape, tf.float32, "half"
+    )
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert (sess.run(slot) == 0.5).all()
+
+
+def test_slot_under_a_variable_scope():
+    with tf.variable_scope("layer"):
+        w = tf.get_variable("w", [2])
+    assert slots.create_zeros_slot(w, "Adam").name == "layer/w/Adam:0"
+    assert slots.create_zeros_slot(w, "Adam").name == "layer/w/Adam_1:0"
+
+
+def test_slot_of_a_partitioned_scope_is_whole():
+    with tf.variable_scope("cut", partitioner=tf.fixed_size_partitioner(2)):
+        v = tf.Variable(np.zeros([4, 2], np.float32), name="v")
+        slot = slots.create_zeros_slot(v, "zeros")
+    assert slot.shape.as_list() == [4, 2] and slot.chunks == v.chunks

@@ -1,0 +1,67 @@
+"""The public name_scope."""
+
+import pytest
+
+from daskvars.graph.graph import FuncGraph, Graph
+from daskvars.graph.name_scope import name_scope
+from daskvars.ops.branching import parameter
+from daskvars.ops.control import no_op
+
+
+def test_prefixes_and_suffixes(graph):
+    with name_scope("a") as first, name_scope("b") as inner:
+        assert (first, inner) == ("a/", "a/b/")
+        assert no_op(name="c").name == "a/b/c"
+    with name_scope("a") as second:
+        assert second == "a_1/"
+    with name_scope(first) as again:
+        assert again == "a/" and no_op(name="c").name == "a/c"
+    for root in (None, ""):
+        with name_scope("a"), name_scope(root) as scope:
+            assert scope == "" and graph.get_name_scope() == ""
+    assert graph.get_name_scope() == ""
+
+
+def test_default_names(graph):
+    with name_scope(None, "d") as scope:
+        assert scope == "d/"
+    with name_scope("n", "d") as scope:
+        assert scope == "n/"
+    assert name_scope("n", "d").name == "n" and name_scope(None, "d").name == "d"
+    with pytest.raises(ValueError, match="At least one of name"):
+        name_scope(None, None, [])
+
+
+def test_illegal_names_leave_everything_as_it_was(graph):
+    with pytest.raises(ValueError, match="not a valid scope name"), name_scope("a b"):
+        pass
+    assert graph.get_name_scope() == ""
+
+
+def test_an_exception_restores_the_scope(graph):
+    with pytest.raises(KeyError), name_scope("a"):
+        raise KeyError
+    assert graph.get_name_scope() == ""
+
+
+def test_one_object_entered_twice(graph):
+    scope = name_scope("a")
+    with scope as first, scope as second:
+        assert (first, second) == ("a/", "a/a/")
+    with scope as third:
+        assert third == "a_1/"
+
+
+def test_the_graph_of_the_values_is_entered():
+    graph = Graph()
+    with graph.as_default():
+        op = no_op()
+    with name_scope("a", values=[op, 1.0]):
+        assert no_op(name="c").name == "a/c" and no_op().graph is graph
+
+
+def test_a_body_being_traced_is_not_left(graph):
+    scope = name_scope("a")
+    body = FuncGraph("body", graph, parameter)
+    with body.as_default(), scope:
+        assert no_op(name="c").graph is body and body.get_name_scope() == "a"
