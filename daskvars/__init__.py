@@ -14,6 +14,7 @@ ways into one engine. The layers, lowest first; each uses only those below it:
 """
 
 from daskvars import config, errors, nn, train
+from daskvars.variables import initializers
 from daskvars.dtypes import (
     DType,
     as_dtype,
@@ -90,7 +91,7 @@ from daskvars.ops.assign import (
     scatter_sub,
     scatter_update,
 )
-from daskvars.ops.branching import case, cond, trace, while_loop
+from daskvars.ops.branching import case, cond, while_loop
 from daskvars.ops.broadcasting import sum_to_shape
 from daskvars.ops.casting import (
     cast,
@@ -179,11 +180,21 @@ from daskvars.ops.division import (
     truncatediv,
     truncatemod,
 )
-from daskvars.ops.gather import boolean_mask, gather
+from daskvars.ops.gather import batch_gather, boolean_mask, gather
 from daskvars.ops.joining import concat, split, stack, unstack
-from daskvars.ops.linalg import cross, matmul, matvec, tensordot
+from daskvars.ops.linalg import cross, matmul, matvec, tensordot, trace
+from daskvars.ops.matrix_parts import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+)
 from daskvars.ops.moments import norm, reduce_euclidean_norm, reduce_std, reduce_variance
+from daskvars.ops.one_hot import one_hot
 from daskvars.ops.padding import pad
+from daskvars.ops.partitioning import dynamic_partition, dynamic_stitch, unique, unique_with_counts
 from daskvars.ops.placeholders import placeholder, placeholder_with_default
 from daskvars.ops.random import (
     get_seed,
@@ -228,7 +239,20 @@ from daskvars.ops.reshaping import (
     stop_gradient,
 )
 from daskvars.ops.scans import cumprod, cumsum
-from daskvars.ops.segment import unsorted_segment_sum
+from daskvars.ops.scattering import gather_nd, scatter_nd, tensor_scatter_add, tensor_scatter_update
+from daskvars.ops.segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
 from daskvars.ops.slicing import slice, strided_slice
 from daskvars.ops.transcendental import (
     acos,
@@ -257,6 +281,8 @@ from daskvars.ops.transcendental import (
     sigmoid,
     sin,
     sinh,
+    softplus,
+    softsign,
     sqrt,
     tan,
     tanh,
@@ -301,7 +327,6 @@ from daskvars.variables.variable_collections import (
     global_variables_initializer,
     initialize_all_variables,
     initialize_local_variables,
-    initialize_variables,
     local_variables,
     local_variables_initializer,
     model_variables,
@@ -378,6 +403,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "batch_gather",
     "batch_to_space_nd",
     "bfloat16",
     "bincount",
@@ -417,11 +443,15 @@ __all__ = [
     "cumsum",
     "depth_to_space",
     "device",
+    "diag",
+    "diag_part",
     "digamma",
     "div",
     "div_no_nan",
     "divide",
     "double",
+    "dynamic_partition",
+    "dynamic_stitch",
     "einsum",
     "ensure_shape",
     "equal",
@@ -442,6 +472,7 @@ __all__ = [
     "floormod",
     "function",
     "gather",
+    "gather_nd",
     "get_collection",
     "get_collection_ref",
     "get_default_graph",
@@ -467,7 +498,7 @@ __all__ = [
     "imag",
     "initialize_all_variables",
     "initialize_local_variables",
-    "initialize_variables",
+    "initializers",
     "int16",
     "int32",
     "int64",
@@ -496,8 +527,12 @@ __all__ = [
     "logical_xor",
     "make_template",
     "matmul",
+    "matrix_band_part",
     "matrix_determinant",
+    "matrix_diag",
+    "matrix_diag_part",
     "matrix_inverse",
+    "matrix_set_diag",
     "matrix_solve",
     "matrix_transpose",
     "matrix_triangular_solve",
@@ -519,6 +554,7 @@ __all__ = [
     "no_regularizer",
     "norm",
     "not_equal",
+    "one_hot",
     "ones",
     "ones_initializer",
     "ones_like",
@@ -577,8 +613,14 @@ __all__ = [
     "scatter_max",
     "scatter_min",
     "scatter_mul",
+    "scatter_nd",
     "scatter_sub",
     "scatter_update",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "self_adjoint_eig",
     "self_adjoint_eigvals",
     "sequence_mask",
@@ -591,6 +633,8 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "softplus",
+    "softsign",
     "space_to_batch_nd",
     "space_to_depth",
     "split",
@@ -609,6 +653,8 @@ __all__ = [
     "sync",
     "tan",
     "tanh",
+    "tensor_scatter_add",
+    "tensor_scatter_update",
     "tensordot",
     "tile",
     "to_bfloat16",
@@ -633,6 +679,13 @@ __all__ = [
     "uint64",
     "uint8",
     "uniform_unit_scaling_initializer",
+    "unique",
+    "unique_with_counts",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variable_axis_size_partitioner",

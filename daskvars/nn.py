@@ -30,6 +30,7 @@ from daskvars.ops.nn_convolution_forms import (
     separable_conv2d,
 )
 from daskvars.ops.nn_dropout import dropout
+from daskvars.ops.nn_embedding import embedding_lookup
 from daskvars.ops.nn_layer_norm import layer_norm
 from daskvars.ops.nn_loss import (
     l2_loss,

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, errors, nn, train
+from daskvars import dtypes, errors, initializers, nn, train
 from daskvars.graph.default_graph import in_graph, in_graph_class, in_graph_context
 
 # Context managers enter the default graph for the length of their block.
@@ -55,4 +55,5 @@ globals().update({
 })  # fmt: skip
 nn = _namespace(nn)
 train = _namespace(train)
+initializers = _namespace(initializers)
 __all__ = sorted((set(daskvars.__all__) - _EAGER_ONLY) | {"errors", "nn", "train"})  # noqa: PLE0605

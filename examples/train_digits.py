@@ -27,7 +27,7 @@ def conv_relu(x, name, filters):
     with dv.variable_scope(name):
         channels = int(x.shape[-1])
         weights = dv.get_variable(
-            "weights", [3, 3, channels, filters], initializer=dv.he_normal_initializer()
+            "weights", [3, 3, channels, filters], initializer=dv.initializers.he_normal()
         )
         biases = dv.get_variable("biases", [filters], initializer=dv.zeros_initializer())
         return dv.nn.relu(dv.nn.conv2d(x, weights, [1, 1, 1, 1], "SAME") + biases)

@@ -15,7 +15,7 @@ import daskvars.v1 as tf
 
 def conv_relu(x, filters):
     weights = tf.get_variable(
-        "weights", [3, 3, x.get_shape()[-1], filters], initializer=tf.he_normal_initializer()
+        "weights", [3, 3, x.get_shape()[-1], filters], initializer=tf.initializers.he_normal()
     )
     biases = tf.get_variable("biases", [filters], initializer=tf.zeros_initializer())
     return tf.nn.relu(tf.nn.conv2d(x, weights, strides=[1, 1, 1, 1], padding="SAME") + biases)

@@ -323,8 +323,10 @@ class _Threaded(_Bound):
         self, graph: Any, leaves: list[Any], pieces: Any, tails: list[Any], version: int,
         state: list[Any],
     ) -> list[Any]:  # fmt: skip
-        computed = dask.threaded.get(graph, list(pieces.values()), pool=self.executor.threads())
-        bundles = dict(zip(pieces, computed, strict=True))
+        at_hand = {piece: key for piece, key in pieces.items() if isinstance(key, Literal)}
+        asked = {piece: key for piece, key in pieces.items() if piece not in at_hand}
+        computed = dask.threaded.get(graph, list(asked.values()), pool=self.executor.threads())
+        bundles = {**at_hand, **dict(zip(asked, computed, strict=True))}
         graph.clear()  # `finish` needs the only references to the variables
         leaves.clear()
         return self._results(bundles, tails, version, state)

@@ -119,12 +119,11 @@ class InGraph(type):
         return in_graph(super().__call__)(*args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        original = cls.__dict__.get("_original")
-        return isinstance(instance, original) if original else super().__instancecheck__(instance)
+        return cls.__subclasscheck__(type(instance))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        original = cls.__dict__.get("_original")
-        return issubclass(subclass, original) if original else super().__subclasscheck__(subclass)
+        # By the line of ancestors, not issubclass: an abstract original would ask this class again.
+        return cls.__dict__.get("_original", cls) in subclass.__mro__
 
 
 def in_graph_class(original: type) -> type:

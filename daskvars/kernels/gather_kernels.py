@@ -162,12 +162,15 @@ def sorted_segments(
     return reduce(xp, data, ids, num_segments=count, **more)
 
 
-def gather_or_zero(xp: Any, params: Any, ids: Any) -> Any:
+def gather_or_zero(
+    xp: Any, params: Any, ids: Any, *, offset: int = 0, size: int | None = None
+) -> Any:
     """Give the rows of `params` that `ids` name, zeros for negative ids."""
     negative = ids < 0
     if not negative.any():
-        return segment.gather_rows(xp, params, ids)
-    taken = segment.gather_rows(xp, params, xp.where(negative, 0, ids))
+        return segment.gather_rows(xp, params, ids, offset=offset, size=size)
+    named = xp.where(negative, ids.dtype.type(0), ids)
+    taken = segment.gather_rows(xp, params, named, offset=offset, size=size)
     taken[negative] = 0
     return taken
 

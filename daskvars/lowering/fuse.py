@@ -88,20 +88,23 @@ def _sink(program: Program, consumers: dict[int, list[tuple[Node, int]]]) -> Non
 
 
 def label(group: Group) -> str:
-    """Return the scope that most of a region's work belongs to: its name on the dashboard."""
+    """Return the scope that most of a region's work belongs to: its name on the dashboard.
+
+    That is the innermost scope with at least half of the work, or else the outermost one with the
+    most; an operation outside of all scopes counts as a scope of its own.
+    """
     work: dict[str, float] = defaultdict(float)
     for node in group.nodes:
         parts = node.name.split("/")
-        weight = _work(node)
-        for i in range(1, len(parts) + 1):
-            work["/".join(parts[:i])] += weight
-    total = max((w for scope, w in work.items() if "/" not in scope), default=0.0)
-    best = max(
-        (scope for scope, w in work.items() if w >= 0.5 * total),
-        key=lambda scope: (scope.count("/"), work[scope], scope),
-        default="run",
-    )
-    return best.replace("-", "_") or "run"
+        for depth in range(1, max(2, len(parts))):
+            work["/".join(parts[:depth])] += _work(node)
+    total = sum(amount for scope, amount in work.items() if "/" not in scope)
+    inner = [scope for scope, amount in work.items() if 2 * amount >= total]
+    if inner:
+        chosen = max(inner, key=lambda scope: (scope.count("/"), work[scope], scope))
+    else:
+        chosen = max((s for s in work if "/" not in s), key=lambda s: (work[s], s), default="run")
+    return chosen.replace("-", "_")
 
 
 def _work(node: Node) -> float:

@@ -16,7 +16,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.casting import cast
 from daskvars.ops.joining import concat
 from daskvars.ops.slicing import strided_slice
-from daskvars.ops.segment import unsorted_segment_sum
+from daskvars.ops.segments import unsorted_segment_sum
 
 LARGE_BYTES = 16 << 20  # a sparse gradient made dense beyond this is worth a warning
 

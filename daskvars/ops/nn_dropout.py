@@ -105,11 +105,15 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if is_symbolic(noise_shape):
         return noise_shape
     wanted = shapes.as_tuple(noise_shape)
-    if None in wanted and found is not None and len(found) == len(wanted):
-        wanted = tuple(n if m is None else m for m, n in zip(wanted, found, strict=True))
-    if None in wanted:
+    if None not in wanted:
+        return wanted
+    if found is None or len(found) != len(wanted):
         raise ValueError(
-            f"noise_shape {shapes.show(wanted)} of dropout leaves a size open that x of shape "
-            f"{shapes.show(found)} does not tell; take it from shape(x)"
+            f"noise_shape {shapes.show(wanted)} of dropout does not fit x of shape "
+            f"{shapes.show(found)}: give a size for each dimension"
         )
-    return wanted
+    filled = tuple(n if m is None else m for m, n in zip(wanted, found, strict=True))
+    if None not in filled:
+        return filled
+    sizes = shape_of(x)
+    return [sizes[i] if n is None else n for i, n in enumerate(filled)]

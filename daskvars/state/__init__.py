@@ -38,10 +38,19 @@ from __future__ import annotations
 
 from daskvars.state.assembly import stored_chunk
 from daskvars.state.checkpoint import list_variables, load_variable, restore, save
-from daskvars.state.chunks import read_chunk, read_region, read_values, write_chunk
+from daskvars.state.chunks import (
+    ChunkRef,
+    chunk_ref,
+    read_chunk,
+    read_ref,
+    read_region,
+    read_values,
+    write_chunk,
+    write_ref,
+)
 from daskvars.state.failures import ConflictError
 from daskvars.state.foreign import records_from_group
-from daskvars.state.grids import Blocks, Index, Region, stored_chunks
+from daskvars.state.grids import Blocks, Grid, Index, Region, stored_chunks
 from daskvars.state.keypath import check_key, decode_path, encode_keys
 from daskvars.state.manifest import Manifest, VariableRecord
 from daskvars.state.memory_store import MemoryStore
@@ -58,7 +67,9 @@ from daskvars.state.zarr_store import ZarrStore
 
 __all__ = [
     "Blocks",
+    "ChunkRef",
     "ConflictError",
+    "Grid",
     "Index",
     "Manifest",
     "MemoryStore",
@@ -70,6 +81,7 @@ __all__ = [
     "Writer",
     "ZarrStore",
     "check_key",
+    "chunk_ref",
     "decode_path",
     "delete_snapshot",
     "encode_keys",
@@ -81,6 +93,7 @@ __all__ = [
     "open_zarr_store",
     "read_chunk",
     "read_manifest",
+    "read_ref",
     "read_region",
     "read_values",
     "records_from_group",
@@ -89,4 +102,5 @@ __all__ = [
     "stored_chunk",
     "stored_chunks",
     "write_chunk",
+    "write_ref",
 ]

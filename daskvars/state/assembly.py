@@ -1,5 +1,4 @@
-"""Values in pieces: from a variable's blocks to its stored chunks, and from chunks to any other
-blocks."""
+"""Values in pieces: a variable's blocks to its stored chunks, and chunks to any other blocks."""
 
 from __future__ import annotations
 
@@ -9,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.shapes import Chunks, block_indices, block_shape, block_slices
+from daskvars.shapes import Chunks, block_indices, block_shape, whole
 from daskvars.state.encoding import memory_dtype, on_host
 from daskvars.state.failures import invalid
 from daskvars.state.grids import (
     Blocks,
     Index,
+    Layout,
+    Overlap,
     Region,
-    covers,
     layout_shape,
-    overlaps,
     plain_region,
-    stored_chunks,
+    region_shape,
 )
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.manifest import VariableRecord, shorten
 
 Load = Callable[[VariableRecord, Index], np.ndarray]
 """Gives a stored chunk of a variable."""
@@ -37,22 +36,24 @@ def stored_chunk(record: VariableRecord, blocks: Blocks, index: Index) -> np.nda
     Args:
         record: the variable.
         blocks: block index -> block, in ``record.chunks``; at least those that the chunk touches.
-        index: the chunk's index in ``stored_chunks(record.chunks)``.
+        index: the chunk's index in ``record.grid``.
 
     Returns:
-        The chunk; a view where it lies in one block.
+        The chunk; the block or a view where it lies in one block.
 
     Raises:
-        InvalidArgumentError: a block is missing or of another shape than the layout says.
+        InvalidArgumentError: a block is missing, or of another shape or dtype than the record says.
     """
-    region = block_slices(stored_chunks(record.chunks), index)
+    if record.is_regular:
+        return on_host(block_at(record, blocks, index))
+    region = record.grid.region(index)
     parts = [
         (on_host(part_of(block_at(record, blocks, position), source)), target)
-        for position, source, target in overlaps(record.chunks, region)
+        for position, source, target in Layout(record.chunks).overlaps(region)
     ]
     if len(parts) == 1:
         return parts[0][0]
-    chunk = np.empty([part.stop - part.start for part in region], parts[0][0].dtype)
+    chunk = np.empty(region_shape(region), memory_dtype(record.dtype))
     for part, target in parts:
         chunk[target] = part
     return chunk
@@ -68,10 +69,12 @@ def block_at(record: VariableRecord, blocks: Blocks, position: Index) -> np.ndar
     """Give the block at a position of a variable's layout."""
     wanted = block_shape(record.chunks, position)
     block = blocks.get(position)
-    if block is None or block.shape != wanted:
-        found = "missing" if block is None else f"of shape {block.shape}"
+    if block is None:
+        raise invalid(f"variable {record.key!r}: block {position} is missing")
+    if block.shape != wanted or block.dtype != memory_dtype(record.dtype):
         raise invalid(
-            f"variable {record.key!r}: block {position} is {found}, where the layout has {wanted}"
+            f"variable {record.key!r}: block {position} is {block.dtype} of shape {block.shape},"
+            f" where the record has {record.dtype} of shape {wanted}"
         )
     return block
 
@@ -86,16 +89,16 @@ def assemble_region(record: VariableRecord, region: Region, load: Load, run: Run
         region = plain_region(region, record.shape)
     except ValueError as error:
         raise invalid(f"variable {record.key!r}: {error}") from None
-    layout = tuple((part.stop - part.start,) for part in region)
-    assembly = Assembly(layout, record.dtype)
+    shape = region_shape(region)
+    assembly = Assembly(whole(shape), record.dtype)
 
-    def add(piece: tuple[Index, Region, Region]) -> None:
+    def add(piece: Overlap) -> None:
         index, source, target = piece
-        chunk = load(record, index)
-        assembly.add(chunk if covers(source, chunk.shape) else chunk[source].copy(), target)
+        chunk, size = load(record, index), region_shape(source)
+        assembly.add(chunk if chunk.shape == size else chunk[source].copy(), target)
 
-    run(add, list(overlaps(stored_chunks(record.chunks), region)))
-    return assembly.blocks()[(0,) * len(layout)]
+    run(add, list(record.grid.overlaps(region)))
+    return assembly.blocks()[(0,) * len(shape)]
 
 
 def assemble_values(
@@ -117,22 +120,21 @@ def assemble_values(
     for record, layout in wanted.values():
         if layout_shape(layout) != record.shape:
             raise invalid(
-                f"variable {record.key!r}: chunks {layout} do not add up to shape {record.shape}"
+                f"variable {record.key!r}: chunks {shorten(layout)} do not add up to shape"
+                f" {record.shape}"
             )
     assemblies = {name: Assembly(layout, record.dtype) for name, (record, layout) in wanted.items()}
+    aligned = {name for name, (record, layout) in wanted.items() if record.grid.chunks == layout}
 
     def add(chunk: tuple[str, Index]) -> None:
         name, index = chunk
-        record = wanted[name][0]
-        region = block_slices(stored_chunks(record.chunks), index)
-        assemblies[name].add(load(record, index), region)
+        record, assembly = wanted[name][0], assemblies[name]
+        if name in aligned:
+            assembly.found[index] = load(record, index)
+        else:
+            assembly.add(load(record, index), record.grid.region(index))
 
-    chunks = [
-        (name, index)
-        for name, (record, _) in wanted.items()
-        for index in block_indices(stored_chunks(record.chunks))
-    ]
-    run(add, chunks)
+    run(add, [(name, index) for name, (record, _) in wanted.items() for index in record.grid])
     return {name: assembly.blocks() for name, assembly in assemblies.items()}
 
 
@@ -144,29 +146,27 @@ class Assembly:
     """
 
     def __init__(self, layout: Chunks, dtype: str) -> None:
-        self.layout, self.dtype = layout, memory_dtype(dtype)
+        self.layout, self.dtype = Layout(layout), memory_dtype(dtype)
         self.found: dict[Index, np.ndarray] = {}
         self.lock = threading.Lock()
 
     def add(self, piece: np.ndarray, region: Region) -> None:
         """Put a piece where its region of the whole value is."""
-        for index, target, source in overlaps(self.layout, region):
-            shape = block_shape(self.layout, index)
-            if covers(target, shape) and piece.shape == shape:
+        for index, target, source in self.layout.overlaps(region):
+            shape = block_shape(self.layout.chunks, index)
+            if piece.shape == shape == region_shape(target):
                 self.found[index] = piece
             else:
-                self.block(index, shape)[target] = piece[source]
+                self.block(index)[target] = piece[source]
 
-    def block(self, index: Index, shape: tuple[int, ...]) -> np.ndarray:
+    def block(self, index: Index) -> np.ndarray:
         """Give the block of an index to write into."""
         with self.lock:
             if index not in self.found:
+                shape = block_shape(self.layout.chunks, index)
                 self.found[index] = np.empty(shape, self.dtype)
             return self.found[index]
 
     def blocks(self) -> dict[Index, np.ndarray]:
         """Give all blocks in C order; those without elements had no piece and are made here."""
-        return {
-            index: self.block(index, block_shape(self.layout, index))
-            for index in block_indices(self.layout)
-        }
+        return {index: self.block(index) for index in block_indices(self.layout.chunks)}

@@ -1,22 +1,22 @@
 """Reading and writing the chunks of a snapshot.
 
-Writing needs the store, the snapshot's path and the variable's record, so any process can do it.
-Reading trusts
-nothing: Zarr gives zeros for a missing chunk, so here every chunk's length and crc32c are
-compared with the manifest's before a value is made of it, and nothing is allocated for a size
-that no object has.
+Writing needs the store, the snapshot's path and a `ChunkRef`, so any process can do it. Reading
+trusts nothing: Zarr gives zeros for a missing chunk, so here every chunk's length and crc32c are
+compared with the manifest's before a value is made of it, and nothing is allocated for a size that
+no object has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.errors import CorruptChunkError
-from daskvars.shapes import Chunks, block_shape
+from daskvars.shapes import Chunks
 from daskvars.state.assembly import assemble_region, assemble_values
 from daskvars.state.documents import chunk_object
 from daskvars.state.encoding import (
@@ -29,94 +29,124 @@ from daskvars.state.encoding import (
     on_host,
 )
 from daskvars.state.failures import invalid
-from daskvars.state.grids import (
-    Index,
-    Region,
-    flat_index,
-    stored_chunk_shape,
-    stored_chunks,
-)
+from daskvars.state.grids import Index, Region, region_shape
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.objects import get, in_parallel, put
+from daskvars.state.objects import get, in_parallel, join, put
 
 
-def write_chunk(
-    store: ZarrStorage, path: str, record: VariableRecord, index: Index, array: np.ndarray
-) -> int:
+@dataclass(frozen=True, slots=True)
+class ChunkRef:
+    """All that reading or writing one stored chunk needs; small enough to travel with a task.
+
+    Attributes:
+        key: the variable's key.
+        index: the chunk's index in the variable's grid.
+        name: the chunk's object in the snapshot.
+        dtype: the variable's dtype, by name.
+        shape: the chunk's shape.
+        full_shape: the shape at which it is stored; larger at the edges.
+        digest: crc32c of its bytes; None before it was written.
+    """
+
+    key: str
+    index: Index
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    full_shape: tuple[int, ...]
+    digest: int | None
+
+
+def chunk_ref(record: VariableRecord, index: Index) -> ChunkRef:
+    """Give the reference to one chunk of a variable.
+
+    Args:
+        record: the variable, from a snapshot's manifest, or from its writer.
+        index: the chunk's index in ``record.grid``.
+
+    Raises:
+        InvalidArgumentError: no such chunk, or a record of no snapshot.
+    """
+    grid = record.grid
+    check_index(record, index)
+    return ChunkRef(
+        key=record.key,
+        index=index,
+        name=chunk_object(record, index),
+        dtype=record.dtype,
+        shape=region_shape(grid.region(index)),
+        full_shape=grid.chunk_shape,
+        digest=record.digests[grid.position(index)] if record.digests else None,
+    )
+
+
+def check_index(record: VariableRecord, index: Index) -> None:
+    """Refuse an index outside a variable's grid."""
+    if index not in record.grid:
+        raise invalid(
+            f"variable {record.key!r} has no chunk {index};"
+            f" its stored chunks form a {record.grid.counts} grid"
+        )
+
+
+def write_ref(store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray) -> int:
     """Write one chunk of a declared variable, from any process.
 
     Args:
         store: the Zarr store.
         path: the snapshot's path in it.
-        record: the variable, as `SnapshotWriter.records` has it.
-        index: the chunk's index in ``stored_chunks(record.chunks)``.
+        chunk: the chunk, ``chunk_ref(writer.records[key], index)``.
         array: the chunk's elements, in the variable's NumPy dtype.
 
     Returns:
         The crc32c of the chunk's bytes, for `SnapshotWriter.commit`.
 
     Raises:
-        InvalidArgumentError: no such chunk, or an array of another shape or dtype than declared.
+        InvalidArgumentError: an array of another shape or dtype than declared.
         StoreError: the store refuses it.
     """
-    data = chunk_bytes(record, index, array)
+    data = chunk_bytes(chunk, array)
     digest = checksum(data)
-    put(store, chunk_object(path, record, index), [data, digest.to_bytes(CHECKSUM_BYTES, "little")])
+    put(store, join(path, chunk.name), [data, digest.to_bytes(CHECKSUM_BYTES, "little")])
     return digest
 
 
-def chunk_bytes(record: VariableRecord, index: Index, array: np.ndarray) -> np.ndarray:
-    """Give the bytes of a stored chunk, having checked that it is one."""
-    check_index(record, index)
-    wanted = block_shape(stored_chunks(record.chunks), index)
-    if array.shape != wanted or array.dtype != memory_dtype(record.dtype):
+def chunk_bytes(chunk: ChunkRef, array: np.ndarray) -> np.ndarray:
+    """Give the bytes of a chunk, having checked that the array is one."""
+    if array.shape != chunk.shape or array.dtype != memory_dtype(chunk.dtype):
         raise invalid(
-            f"variable {record.key!r}, chunk {index}: {array.dtype} of shape {array.shape},"
-            f" where the stored chunk is {record.dtype} of shape {wanted}"
+            f"variable {chunk.key!r}, chunk {chunk.index}: {array.dtype} of shape {array.shape},"
+            f" where the stored chunk is {chunk.dtype} of shape {chunk.shape}"
         )
-    return encode(on_host(array), record.dtype, stored_chunk_shape(record.chunks))
+    return encode(on_host(array), chunk.dtype, chunk.full_shape)
 
 
-def check_index(record: VariableRecord, index: Index) -> None:
-    """Refuse an index outside a variable's stored layout."""
-    grid = tuple(len(sizes) for sizes in stored_chunks(record.chunks))
-    inside = len(index) == len(grid) and all(0 <= i < n for i, n in zip(index, grid, strict=True))
-    if not inside:
-        raise invalid(
-            f"variable {record.key!r} has no chunk {index}; its stored chunks form a {grid} grid"
-        )
-
-
-def read_chunk(store: ZarrStorage, path: str, record: VariableRecord, index: Index) -> np.ndarray:
+def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:
     """Read one chunk of a variable and verify it.
 
     Args:
         store: the Zarr store.
         path: the snapshot's path in it.
-        record: the variable, from the snapshot's manifest.
-        index: the chunk's index in ``stored_chunks(record.chunks)``.
+        chunk: the chunk, ``chunk_ref(manifest.record(key), index)``.
 
     Returns:
         The chunk's elements, a new array.
 
     Raises:
-        InvalidArgumentError: no such chunk.
+        InvalidArgumentError: the chunk's checksum is not known.
         CorruptChunkError: the chunk is missing, truncated or altered.
     """
-    check_index(record, index)
-    stored = stored_chunks(record.chunks)
-    full_shape = stored_chunk_shape(record.chunks)
-    digest = record.digests[flat_index(stored, index)]
-    name = chunk_object(path, record, index)
-    data = get(store, name)
+    if chunk.digest is None:
+        raise invalid(f"variable {chunk.key!r}: use the record that its snapshot's manifest has")
+    data = get(store, join(path, chunk.name))
     try:
-        array = verified(data, digest, record.dtype, full_shape)
+        array = verified(data, chunk.digest, chunk.dtype, chunk.full_shape)
     except ValueError as error:
-        raise CorruptChunkError(record.key, index, f"object {name!r} {error}", str(store)) from None
-    shape = block_shape(stored, index)
-    if shape == full_shape:
+        reason = f"object {join(path, chunk.name)!r} {error}"
+        raise CorruptChunkError(chunk.key, chunk.index, reason, str(store)) from None
+    if chunk.shape == chunk.full_shape:
         return array
-    return np.ascontiguousarray(array[tuple(slice(size) for size in shape)])
+    return np.ascontiguousarray(array[tuple(slice(size) for size in chunk.shape)])
 
 
 def verified(
@@ -138,6 +168,18 @@ def verified(
     return decode(content, dtype, full_shape)
 
 
+def write_chunk(
+    store: ZarrStorage, path: str, record: VariableRecord, index: Index, array: np.ndarray
+) -> int:
+    """Write one chunk, given by record and index; see `write_ref`."""
+    return write_ref(store, path, chunk_ref(record, index), array)
+
+
+def read_chunk(store: ZarrStorage, path: str, record: VariableRecord, index: Index) -> np.ndarray:
+    """Read one chunk, given by record and index; see `read_ref`."""
+    return read_ref(store, path, chunk_ref(record, index))
+
+
 def read_region(
     store: ZarrStorage, path: str, record: VariableRecord, region: Region
 ) -> np.ndarray:
@@ -156,9 +198,8 @@ def read_region(
         InvalidArgumentError: `region` is no region of the variable.
         CorruptChunkError: a chunk of the region is missing, truncated or altered.
     """
-    return assemble_region(
-        record, region, partial(read_chunk, store, path), partial(in_parallel, store)
-    )
+    run = partial(in_parallel, store)
+    return assemble_region(record, region, partial(read_chunk, store, path), run)
 
 
 def read_values(
@@ -179,4 +220,5 @@ def read_values(
         InvalidArgumentError: a layout of another shape than its variable.
         CorruptChunkError: a chunk is missing, truncated or altered.
     """
-    return assemble_values(wanted, partial(read_chunk, store, path), partial(in_parallel, store))
+    run = partial(in_parallel, store)
+    return assemble_values(wanted, partial(read_chunk, store, path), run)

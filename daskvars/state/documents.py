@@ -10,8 +10,8 @@ import numpy as np
 from zarr.abc.store import Store
 
 from daskvars.state.encoding import zarr_codecs, zarr_data_type, zarr_fill_value
-from daskvars.state.failures import store_failure
-from daskvars.state.grids import Index, stored_chunk_shape
+from daskvars.state.failures import invalid, store_failure
+from daskvars.state.grids import Index
 from daskvars.state.manifest import NAMINGS, VariableRecord
 from daskvars.state.objects import get, join, put
 
@@ -27,7 +27,7 @@ def array_document(record: VariableRecord) -> dict[str, Any]:
         "data_type": zarr_data_type(record.dtype),
         "chunk_grid": {
             "name": "regular",
-            "configuration": {"chunk_shape": list(stored_chunk_shape(record.chunks))},
+            "configuration": {"chunk_shape": list(record.grid.chunk_shape)},
         },
         "chunk_key_encoding": {"name": record.naming, "configuration": {"separator": "."}},
         "fill_value": zarr_fill_value(record.dtype),
@@ -42,22 +42,22 @@ def group_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
 
 
-def chunk_name(record: VariableRecord, index: Index) -> str:
-    """Name a chunk's object below its array.
+def chunk_object(record: VariableRecord, index: Index) -> str:
+    """Name a chunk's object in its snapshot.
 
-    >>> record = VariableRecord("w", "int8", (4, 2), ((2, 2), (2,)))
-    >>> chunk_name(record, (1, 0))
-    'c.1.0'
+    Raises:
+        InvalidArgumentError: the record is of no snapshot, so it has no path.
+
+    >>> record = VariableRecord("w", "int8", (4, 2), ((2, 2), (2,)), path="w")
+    >>> chunk_object(record, (1, 0))
+    'w/c.1.0'
     """
+    if not record.path:
+        raise invalid(f"variable {record.key!r}: use the record that its snapshot's writer has")
     numbers = [str(i) for i in index]
     if record.naming == NAMINGS[0]:
-        return ".".join(["c", *numbers])
-    return ".".join(numbers) or "0"
-
-
-def chunk_object(path: str, record: VariableRecord, index: Index) -> str:
-    """Name a chunk's object in its store, given the path of the snapshot."""
-    return join(path, f"{record.path}/{chunk_name(record, index)}")
+        numbers.insert(0, "c")
+    return f"{record.path}/{'.'.join(numbers) or '0'}"
 
 
 def group_paths(array_paths: Iterable[str]) -> set[str]:

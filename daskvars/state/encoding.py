@@ -3,10 +3,10 @@
 A chunk object is the chunk's elements, little endian and in C order (Zarr's ``bytes`` codec),
 then their crc32c (Zarr's ``crc32c`` codec); no compression, as float weights hardly compress.
 Zarr stores every chunk at full size, so a smaller one at the edge is padded with zeros. Strings
-are Zarr's ``variable_length_bytes`` (``vlen-bytes``
-codec: a count, then the length and the bytes of each). Nothing is ever pickled. A dtype that Zarr
-lacks is stored as the integer of its size, bfloat16 as uint16, qint8 as int8 and so on; the true
-dtype is in the array's attributes and in the manifest.
+are Zarr's ``variable_length_bytes`` (``vlen-bytes`` codec: a count, then the length and the bytes
+of each). Nothing is ever pickled. A dtype that Zarr lacks is stored as the integer of its size,
+bfloat16 as uint16, qint8 as int8 and so on; the true dtype is in the array's attributes and in the
+manifest.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from daskvars.backend import namespace
 from daskvars.dtypes import as_dtype
 from daskvars.state.failures import invalid
 
+STRINGS = "variable_length_bytes"
+
 STORED_AS = {
     "bfloat16": "uint16",
     "qint8": "int8",
@@ -29,7 +31,7 @@ STORED_AS = {
     "qint16": "int16",
     "quint16": "uint16",
     "qint32": "int32",
-    "string": "variable_length_bytes",
+    "string": STRINGS,
 }
 """Zarr data types of the dtypes that Zarr does not have."""
 
@@ -39,7 +41,6 @@ AS_NAMED = (
 )
 """Dtypes that Zarr has, by the same name."""
 
-STRINGS = "variable_length_bytes"
 CHECKSUM_BYTES = 4
 CHECKSUM_STEP = 1 << 20
 

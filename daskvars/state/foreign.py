@@ -16,11 +16,10 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.dtypes import as_dtype, to_numpy
 from daskvars.errors import CorruptChunkError
-from daskvars.shapes import Chunks, block_slices
 from daskvars.state.assembly import Load
 from daskvars.state.encoding import is_storable
 from daskvars.state.failures import not_found
-from daskvars.state.grids import Index, stored_chunks
+from daskvars.state.grids import Grid, Index
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.objects import join
 
@@ -47,7 +46,7 @@ def records_from_group(store: ZarrStorage, path: str) -> dict[str, VariableRecor
     members = open_group(store, path).members(max_depth=None)
     arrays = {name: node for name, node in members if isinstance(node, zarr.Array)}
     return {
-        name: VariableRecord(name, dtype, array.shape, grid(array))
+        name: VariableRecord(name, dtype, array.shape, Grid(array.shape, array.chunks).chunks)
         for name, array in arrays.items()
         if (dtype := variable_dtype(array))
     }
@@ -59,14 +58,6 @@ def open_group(store: ZarrStorage, path: str) -> zarr.Group:
         return zarr.open_group(store, path=path, mode="r")
     except FileNotFoundError:
         raise not_found(f"{join(str(store), path)} holds no Zarr group; check the path") from None
-
-
-def grid(array: zarr.Array) -> Chunks:
-    """Give an array's chunk grid as a layout."""
-    return tuple(
-        (size,) * (total // size) + ((total % size,) if total % size else ())
-        for total, size in zip(array.shape, array.chunks, strict=True)
-    )
 
 
 def variable_dtype(array: zarr.Array) -> str:
@@ -89,7 +80,7 @@ def load_chunk(group: Any, record: VariableRecord, index: Index) -> np.ndarray:
     Raises:
         CorruptChunkError: Zarr cannot decode it.
     """
-    region = block_slices(stored_chunks(record.chunks), index)
+    region = record.grid.region(index)
     try:
         data = group[record.key][region]
     except (ValueError, RuntimeError) as error:

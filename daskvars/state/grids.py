@@ -1,13 +1,13 @@
 """Arithmetic of chunk grids: layouts, the regular grid that Zarr stores, overlaps.
 
 A *layout* is Dask's ``chunks``: per axis the sizes of its chunks. Zarr stores regular grids only
-(all chunks of an axis equal, the last one smaller), so a layout has a *stored layout*: itself
-where it is regular, else per axis
+(all chunks of an axis equal, the last one smaller). A regular layout is its own `Grid`; for another
+one, the chunk size of an axis is
 
-- the greatest common divisor of its inner boundaries, if that makes at most twice as many
-  chunks: each layout chunk is then cut into whole stored chunks and its owner writes them alone;
-- otherwise its largest chunk size, and the writer of a stored chunk gathers it from the two or so
-  layout chunks that it straddles. Either way a stored chunk has one writer.
+- the greatest common divisor of its inner boundaries, if that makes at most twice as many chunks:
+  each layout chunk is then cut into whole stored chunks, and its owner writes them alone;
+- otherwise its largest chunk: the writer of a stored chunk gathers it from the two or so layout
+  chunks that it straddles. Either way a stored chunk has one writer.
 
 The rule is part of the manifest's format number: changing it means a new number.
 """
@@ -18,7 +18,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,30 +29,125 @@ Region = tuple[slice, ...]
 Blocks = Mapping[Index, np.ndarray]
 """A value in pieces: chunk index -> array, for every chunk of a layout."""
 
+Overlap = tuple[Index, Region, Region]
+"""A chunk that a region touches: its index, the part of the chunk that lies in the region, and
+where in the region that part goes."""
+
 FINEST_CUT = 2
 """Cut a layout into at most this many times as many stored chunks, to spare its writers the
 exchange of edges."""
 
 
-def layout_shape(chunks: Chunks) -> tuple[int, ...]:
-    """Give the shape of the array that a layout cuts up."""
-    return tuple(sum(sizes) for sizes in chunks)
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A regular chunk grid, as Zarr has them.
 
+    Attributes:
+        shape: size of each axis of the array.
+        chunk_shape: size of each axis of a chunk, at least 1; chunks at the edge hold less.
 
-@lru_cache(maxsize=4096)
-def boundaries(chunks: Chunks) -> tuple[tuple[int, ...], ...]:
-    """Give per axis where chunks begin, and where the last one ends."""
-    return tuple((0, *itertools.accumulate(sizes)) for sizes in chunks)
-
-
-@lru_cache(maxsize=4096)
-def stored_chunk_shape(chunks: Chunks) -> tuple[int, ...]:
-    """Give the chunk shape of the regular grid that stores a layout.
-
-    >>> stored_chunk_shape(((4, 4, 2), (3, 5, 2), (6, 3, 6), ()))
-    (4, 5, 3, 1)
+    >>> grid = Grid.of(((4, 3, 3), (2,)))
+    >>> grid.chunk_shape, grid.counts, grid.region((2, 0))
+    ((4, 2), (3, 1), (slice(8, 10, None), slice(0, 2, None)))
     """
-    return tuple(stored_size(sizes) for sizes in chunks)
+
+    shape: tuple[int, ...]
+    chunk_shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, chunks: Chunks) -> Grid:
+        """Give the grid that stores a layout."""
+        return cls(layout_shape(chunks), tuple(stored_size(sizes) for sizes in chunks))
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Chunks along each axis; none along an empty one."""
+        return tuple(-(-n // size) for n, size in zip(self.shape, self.chunk_shape, strict=True))
+
+    @property
+    def num_chunks(self) -> int:
+        """Chunks in all."""
+        return math.prod(self.counts)
+
+    @property
+    def chunks(self) -> Chunks:
+        """The grid as a layout."""
+        return tuple(
+            (size,) * (n // size) + ((n % size,) if n % size else ())
+            for n, size in zip(self.shape, self.chunk_shape, strict=True)
+        )
+
+    def __iter__(self) -> Iterator[Index]:
+        """Walk the chunk indices in C order."""
+        return itertools.product(*map(range, self.counts))
+
+    def __contains__(self, index: Index) -> bool:
+        counts = self.counts
+        return len(index) == len(counts) and all(
+            0 <= i < n for i, n in zip(index, counts, strict=True)
+        )
+
+    def position(self, index: Index) -> int:
+        """Give the position of a chunk in C order."""
+        position = 0
+        for count, i in zip(self.counts, index, strict=True):
+            position = position * count + i
+        return position
+
+    def region(self, index: Index) -> Region:
+        """Give the region of the array that a chunk holds."""
+        axes = zip(self.shape, self.chunk_shape, index, strict=True)
+        return tuple(slice(i * size, min(i * size + size, n)) for n, size, i in axes)
+
+    def overlaps(self, region: Region) -> Iterator[Overlap]:
+        """Find the chunks that a region of the array touches."""
+        touched = [
+            range(part.start // size, -(-part.stop // size)) if part.start < part.stop else ()
+            for part, size in zip(region, self.chunk_shape, strict=True)
+        ]
+        for index in itertools.product(*touched):
+            yield overlap(index, self.region(index), region)
+
+
+class Layout:
+    """Any layout, prepared for finding overlaps.
+
+    >>> for piece in Layout(((4, 4, 2),)).overlaps((slice(3, 5),)):
+    ...     print(*piece)
+    (0,) (slice(3, 4, None),) (slice(0, 1, None),)
+    (1,) (slice(0, 1, None),) (slice(1, 2, None),)
+    """
+
+    def __init__(self, chunks: Chunks) -> None:
+        self.chunks = chunks
+        self.bounds = [[0, *itertools.accumulate(sizes)] for sizes in chunks]
+
+    def region(self, index: Index) -> Region:
+        """Give the region of the array that a chunk holds."""
+        return tuple(slice(b[i], b[i + 1]) for b, i in zip(self.bounds, index, strict=True))
+
+    def overlaps(self, region: Region) -> Iterator[Overlap]:
+        """Find the chunks that a region of the array touches; none for an empty region."""
+        if any(part.start >= part.stop for part in region):
+            return
+        touched = [
+            range(bisect.bisect_right(b, part.start) - 1, bisect.bisect_left(b, part.stop))
+            for b, part in zip(self.bounds, region, strict=True)
+        ]
+        for index in itertools.product(*touched):
+            chunk = self.region(index)
+            if all(part.start < part.stop for part in chunk):
+                yield overlap(index, chunk, region)
+
+
+def overlap(index: Index, chunk: Region, region: Region) -> Overlap:
+    """Give what a chunk and a region of one array have in common, seen from each."""
+    source, target = [], []
+    for held, asked in zip(chunk, region, strict=True):
+        low, high = max(held.start, asked.start), min(held.stop, asked.stop)
+        source.append(slice(low - held.start, high - held.start))
+        target.append(slice(low - asked.start, high - asked.start))
+    return index, tuple(source), tuple(target)
 
 
 def stored_size(sizes: tuple[int, ...]) -> int:
@@ -67,77 +162,23 @@ def stored_size(sizes: tuple[int, ...]) -> int:
     return divisor if sum(sizes) <= divisor * len(filled) * FINEST_CUT else max(filled)
 
 
-def num_stored_chunks(chunks: Chunks) -> int:
-    """Count the chunks of the stored layout without listing them."""
-    sizes = zip(layout_shape(chunks), stored_chunk_shape(chunks), strict=True)
-    return math.prod(-(-total // size) for total, size in sizes)
-
-
-@lru_cache(maxsize=4096)
 def stored_chunks(chunks: Chunks) -> Chunks:
-    """Give the regular layout in which Zarr stores a layout.
+    """Give the layout in which Zarr stores a layout.
 
-    >>> stored_chunks(((4, 3, 3), (0,)))
-    ((4, 4, 2), ())
+    >>> stored_chunks(((4, 3, 3), (0,), (6, 3, 6)))
+    ((4, 4, 2), (), (3, 3, 3, 3, 3))
     """
-    return tuple(
-        (size,) * (total // size) + ((total % size,) if total % size else ())
-        for total, size in zip(layout_shape(chunks), stored_chunk_shape(chunks), strict=True)
-    )
+    return Grid.of(chunks).chunks
 
 
-def overlaps(chunks: Chunks, region: Region) -> Iterator[tuple[Index, Region, Region]]:
-    """Find the chunks that a region touches.
-
-    Args:
-        chunks: the layout to look in.
-        region: one slice with step 1 and bounds inside the array per axis.
-
-    Returns:
-        Per chunk its index, the part of the chunk that lies in the region, and where in the
-        region that part goes.
-
-    >>> for piece in overlaps(((4, 4, 2),), (slice(3, 5),)):
-    ...     print(*piece)
-    (0,) (slice(3, 4, None),) (slice(0, 1, None),)
-    (1,) (slice(0, 1, None),) (slice(1, 2, None),)
-    """
-    axes = [
-        list(axis_overlaps(bounds, part))
-        for bounds, part in zip(boundaries(chunks), region, strict=True)
-    ]
-    for parts in itertools.product(*axes):
-        yield tuple(zip(*parts, strict=True)) if parts else ((), (), ())
+def layout_shape(chunks: Chunks) -> tuple[int, ...]:
+    """Give the shape of the array that a layout cuts up."""
+    return tuple(map(sum, chunks))
 
 
-def axis_overlaps(bounds: tuple[int, ...], part: slice) -> Iterator[tuple[int, slice, slice]]:
-    """Find the chunks of one axis that a slice touches."""
-    first = max(bisect.bisect_right(bounds, part.start) - 1, 0)
-    for i in range(first, len(bounds) - 1):
-        low, high = max(bounds[i], part.start), min(bounds[i + 1], part.stop)
-        if bounds[i] >= part.stop:
-            return
-        if low < high:
-            yield (
-                i,
-                slice(low - bounds[i], high - bounds[i]),
-                slice(low - part.start, high - part.start),
-            )
-
-
-def covers(region: Region, shape: tuple[int, ...]) -> bool:
-    """Tell whether a region is all of an array of a shape."""
-    return all(
-        part.start == 0 and part.stop == size for part, size in zip(region, shape, strict=True)
-    )
-
-
-def flat_index(chunks: Chunks, index: Index) -> int:
-    """Give the position of a chunk in C order."""
-    position = 0
-    for sizes, i in zip(chunks, index, strict=True):
-        position = position * len(sizes) + i
-    return position
+def region_shape(region: Region) -> tuple[int, ...]:
+    """Give the shape of a region whose bounds are filled in."""
+    return tuple(part.stop - part.start for part in region)
 
 
 def plain_region(region: Region, shape: tuple[int, ...]) -> Region:
@@ -150,8 +191,6 @@ def plain_region(region: Region, shape: tuple[int, ...]) -> Region:
     (slice(0, 4, None), slice(3, 5, None))
     """
     if len(region) != len(shape) or any(part.step not in (None, 1) for part in region):
-        raise ValueError(
-            f"region {region} is not one slice with step 1 for each of {len(shape)} axes"
-        )
+        raise ValueError(f"{region} is not one slice with step 1 for each of {len(shape)} axes")
     bounds = (part.indices(size)[:2] for part, size in zip(region, shape, strict=True))
     return tuple(slice(start, max(start, stop)) for start, stop in bounds)

@@ -11,13 +11,14 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, TypeVar
 
 from daskvars.errors import InvalidArgumentError
 from daskvars.shapes import Chunks
 from daskvars.state.encoding import is_storable, item_bytes
 from daskvars.state.failures import invalid, not_found, store_failure
-from daskvars.state.grids import layout_shape, num_stored_chunks
+from daskvars.state.grids import Grid, layout_shape
 from daskvars.state.keypath import check_key, decode_path
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ MAX_BYTES = 1 << 62
 """A variable of more bytes than this is a damaged manifest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VariableRecord:
     """What is known of one variable without its value.
 
@@ -87,8 +88,18 @@ class VariableRecord:
             yield f"path {self.path!r} belongs to another key"
         if self.naming not in NAMINGS:
             yield f"chunk naming {self.naming!r} is none of {NAMINGS}"
-        if self.digests and len(self.digests) != num_stored_chunks(self.chunks):
-            yield f"{len(self.digests)} checksums for {num_stored_chunks(self.chunks)} chunks"
+        if self.digests and len(self.digests) != self.grid.num_chunks:
+            yield f"{len(self.digests)} checksums for {self.grid.num_chunks} chunks"
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid of the stored chunks, by which they are indexed."""
+        return Grid.of(self.chunks)
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether the stored chunks are those of the layout."""
+        return self.grid.chunks == self.chunks
 
     @property
     def nbytes(self) -> int:
@@ -255,10 +266,9 @@ def read_record(key: str, data: object, where: str) -> VariableRecord:
         raise store_failure(f"{where}: {error}") from None
     if not record.path:
         raise store_failure(f"{where}: 'path' is empty")
-    if len(record.digests) != num_stored_chunks(record.chunks):
+    if len(record.digests) != record.grid.num_chunks:
         raise store_failure(
-            f"{where}: {len(record.digests)} checksums"
-            f" for {num_stored_chunks(record.chunks)} chunks"
+            f"{where}: {len(record.digests)} checksums for {record.grid.num_chunks} chunks"
         )
     return record
 

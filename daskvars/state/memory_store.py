@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.state.chunks import check_index, chunk_bytes
+from daskvars.state.chunks import check_index, chunk_bytes, chunk_ref
 from daskvars.state.encoding import checksum
 from daskvars.state.failures import conflict, invalid, not_found
 from daskvars.state.grids import Index
@@ -97,7 +97,7 @@ class MemoryWriter(Writer):
 
     def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:
         """Write one stored chunk; see `Writer.write_chunk`."""
-        digest = checksum(chunk_bytes(self.record(key), index, array))
+        digest = checksum(chunk_bytes(chunk_ref(self.record(key), index), array))
         self.chunks[key, index] = np.array(array)
         self.digests[key, index] = digest
         return digest

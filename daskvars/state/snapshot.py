@@ -10,7 +10,7 @@ Zarr store and without renaming a directory:
    other names than the old ones (Zarr's two chunk key encodings alternate: ``c.0.1`` and
    ``0.1``), so both are there.
 3. *commit*: the arrays' documents, then the manifest. Only then are objects deleted that it does
-    not name.
+   not name.
 
 A kill at any moment leaves the old manifest with all of its chunks, or the new one; what an
 interrupted writer left is known from the announcement and goes with the next commit. Between the
@@ -22,27 +22,25 @@ before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.shapes import block_indices
-from daskvars.state.assembly import stored_chunk
 from daskvars.state.chunks import write_chunk
 from daskvars.state.documents import (
     DOCUMENT,
     array_document,
-    chunk_name,
+    chunk_object,
     get_document,
     group_document,
     group_paths,
     put_document,
 )
 from daskvars.state.failures import already_exists, conflict, not_found, store_failure
-from daskvars.state.grids import Blocks, Index, stored_chunks
+from daskvars.state.grids import Index
 from daskvars.state.keypath import encode_keys
 from daskvars.state.manifest import NAMINGS, Manifest, VariableRecord
 from daskvars.state.objects import child_names, delete, in_parallel, join, object_names
@@ -112,14 +110,9 @@ class SnapshotWriter(Writer):
         self.digests[key, index] = digest
         return digest
 
-    def write_values(self, values: Mapping[str, Blocks]) -> None:
-        """Write all chunks of several variables, many at once; see `Writer.write_values`."""
-
-        def write(chunk: tuple[str, Index]) -> None:
-            key, index = chunk
-            self.write_chunk(key, index, stored_chunk(self.records[key], values[key], index))
-
-        in_parallel(self.store, write, self.chunks_of(values))
+    def run(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Write many things at once; see `Writer.run`."""
+        in_parallel(self.store, function, items)
 
     def commit(
         self,
@@ -228,9 +221,7 @@ def named_objects(manifest: Manifest) -> set[str]:
     arrays = {record.path for record in manifest.records.values()}
     documents = {join(node, DOCUMENT) for node in arrays | group_paths(arrays) | {""}}
     return documents | {
-        join(record.path, chunk_name(record, index))
-        for record in manifest.records.values()
-        for index in block_indices(stored_chunks(record.chunks))
+        chunk_object(record, index) for record in manifest.records.values() for index in record.grid
     }
 
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.shapes import Chunks, block_indices
+from daskvars.shapes import Chunks
 from daskvars.state.assembly import Load, assemble_region, assemble_values, stored_chunk
 from daskvars.state.failures import invalid
-from daskvars.state.grids import Blocks, Index, Region, stored_chunks
+from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
 
 Digests = Mapping[str, Mapping[Index, int]]
@@ -112,16 +112,21 @@ class Writer(ABC):
         Raises:
             InvalidArgumentError: a block is missing, or as for `write_chunk`.
         """
-        for key, index in self.chunks_of(values):
+
+        def write(chunk: tuple[str, Index]) -> None:
+            key, index = chunk
             self.write_chunk(key, index, stored_chunk(self.records[key], values[key], index))
+
+        self.run(write, self.chunks_of(values))
+
+    def run(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Call a function that writes with each of many arguments; a writer may do so at once."""
+        for item in items:
+            function(item)
 
     def chunks_of(self, keys: Iterable[str]) -> list[tuple[str, Index]]:
         """List the stored chunks of some declared variables."""
-        return [
-            (key, index)
-            for key in keys
-            for index in block_indices(stored_chunks(self.record(key).chunks))
-        ]
+        return [(key, index) for key in keys for index in self.record(key).grid]
 
     def record(self, key: str) -> VariableRecord:
         """Give a declared variable's record."""
@@ -160,7 +165,7 @@ class Writer(ABC):
 
 def form(record: VariableRecord) -> tuple[Any, ...]:
     """Give what must be equal for two variables to have interchangeable chunks."""
-    return record.dtype, record.shape, stored_chunks(record.chunks)
+    return record.dtype, record.grid
 
 
 def checked_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:

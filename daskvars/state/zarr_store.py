@@ -1,9 +1,9 @@
 """A state store in Zarr: a group of snapshots, whose attributes name the head.
 
 Version 12 is the snapshot group ``v12``. Its manifest is the commit; the head in the root's
-attributes follows it and is there for stores that cannot be listed and for other tools. So after
-a crash the head is the newest complete snapshot, whatever the attribute says. The attribute also
-keeps numbers from being used twice.
+attributes follows it, and is there for other tools and for stores that cannot be listed. So after a
+crash the head is the newest complete snapshot, whatever the attributes say. They also keep the
+highest number ever used, so that none is used twice.
 """
 
 from __future__ import annotations
@@ -89,15 +89,15 @@ class ZarrStore(Store):
     def begin(self, records: Iterable[VariableRecord], version: int) -> Writer:
         """Begin to write a version, clearing away interrupted ones; see `Store.begin`."""
         numbers = self.version_numbers()
-        last = max([self.last_number(), *(v for v in numbers if self.find(v) is not None)])
+        complete = [number for number in numbers if self.find(number) is not None]
+        last = max([self.root_numbers()[1], *complete])
         if version <= last:
             raise conflict(
                 f"{location(self.storage, self.path)}: version {version} is not above {last}"
             )
-        for number in numbers:
-            if self.find(number) is None:
-                delete_tree(self.storage, self.place(number))
-        self.put_last_number(last)
+        for number in numbers.difference(complete):
+            delete_tree(self.storage, self.place(number))
+        self.put_root(max(complete, default=NO_VERSION), last)
         writer = VersionWriter(self, version)
         writer.declare(records)
         return writer
@@ -114,6 +114,12 @@ class ZarrStore(Store):
     def drop(self, version: int) -> None:
         """Remove a version; see `Store.drop`."""
         self.manifest(version)
+        last = max(self.root_numbers()[1], *self.snapshots())
+        self.remove(version)
+        self.put_root(max(self.snapshots(), default=NO_VERSION), last)
+
+    def remove(self, version: int) -> None:
+        """Delete a version's objects, its manifest first."""
         del self.manifests[version]
         place = self.place(version)
         delete(self.storage, [join(place, DOCUMENT)])
@@ -135,17 +141,17 @@ class ZarrStore(Store):
     def version_numbers(self) -> set[int]:
         """Give the numbers of all snapshots that may be there, complete or not."""
         if not self.storage.supports_listing:
-            return {self.last_number()} - {NO_VERSION}
+            return {self.root_numbers()[0]} - {NO_VERSION}
         names = map(SNAPSHOT.fullmatch, child_names(self.storage, self.path))
         numbers = {int(name[1]) for name in names if name}
         self.manifests = {v: m for v, m in self.manifests.items() if v in numbers}
         return numbers
 
-    def last_number(self) -> int:
-        """Give the highest number that was ever committed, as the root's attributes have it."""
+    def root_numbers(self) -> tuple[int, int]:
+        """Give the head and the highest number ever used, as the root's attributes have them."""
         document = get_document(self.storage, self.path)
         if document is None:
-            return NO_VERSION
+            return NO_VERSION, NO_VERSION
         where = location(self.storage, self.path)
         attributes = document.get("attributes", {})
         if ATTRIBUTE not in attributes:
@@ -155,19 +161,19 @@ class ZarrStore(Store):
         fields = Fields(attributes[ATTRIBUTE], where)
         if fields.take("format", int) != FORMAT:
             raise store_failure(f"{where}: format {fields.take('format', int)}, not {FORMAT}")
-        return fields.take("head", int)
+        return fields.take("head", int), fields.take("last", int)
 
-    def put_last_number(self, version: int) -> None:
-        """Write the head into the root's attributes."""
-        attributes = {ATTRIBUTE: {"format": FORMAT, "head": version}}
+    def put_root(self, head: int, last: int) -> None:
+        """Write the head and the highest number ever used into the root's attributes."""
+        attributes = {ATTRIBUTE: {"format": FORMAT, "head": head, "last": last}}
         put_document(self.storage, self.path, group_document(attributes))
 
     def publish(self, manifest: Manifest) -> None:
         """Take note of a committed version and drop those that are not kept."""
         self.manifests[manifest.version] = manifest
-        self.put_last_number(manifest.version)
+        self.put_root(manifest.version, manifest.version)
         for version in self.snapshots()[: -self.keep]:
-            self.drop(version)
+            self.remove(version)
 
 
 class VersionWriter(SnapshotWriter):
@@ -187,13 +193,11 @@ class VersionWriter(SnapshotWriter):
         indices = [index for _, index in self.chunks_of([key])]
 
         def carry_chunk(index: Index) -> None:
-            names = chunk_object(source, old, index), chunk_object(self.path, record, index)
-            if not copy(self.store, *names):
-                raise CorruptChunkError(
-                    key, index, f"object {names[0]!r} is missing", str(self.store)
-                )
+            name = join(source, chunk_object(old, index))
+            if not copy(self.store, name, join(self.path, chunk_object(record, index))):
+                raise CorruptChunkError(key, index, f"object {name!r} is missing", str(self.store))
 
-        in_parallel(self.store, carry_chunk, indices)
+        self.run(carry_chunk, indices)
         self.digests.update({(key, i): d for i, d in zip(indices, old.digests, strict=True)})
         return True
 

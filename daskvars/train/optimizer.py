@@ -24,7 +24,8 @@ from daskvars.ops.assign import assign_add
 from daskvars.ops.control import control_dependencies, group
 from daskvars.ops.gather import deduplicate
 from daskvars.train import slots
-from daskvars.variables.colocation import colocate_with, owner
+from daskvars.variables import colocation
+from daskvars.variables.colocation import owner
 from daskvars.variables.variable import Variable
 
 Gradient = Tensor | IndexedSlices
@@ -196,7 +197,7 @@ class Optimizer:
         is_sparse = isinstance(gradient, IndexedSlices)
         if is_sparse and variable.constraint is not None:
             raise RuntimeError("Cannot use a constraint function on a sparse variable.")
-        with builder.name_scope("update_" + variable.op.name), colocate_with(variable):
+        with builder.name_scope("update_" + variable.op.name), colocation.colocate_with(variable):
             if is_sparse:
                 return self._apply_sparse_duplicate_indices(gradient, variable)
             update = self._apply_dense(gradient, variable)
@@ -212,7 +213,7 @@ class Optimizer:
             step = self._finish(updates, scope)
         else:
             finished = [self._finish(updates, "update")]
-            with control_dependencies(finished), colocate_with(global_step):
+            with control_dependencies(finished), colocation.colocate_with(global_step):
                 step = assign_add(global_step, 1, name=scope)
         return step.op if isinstance(step, Tensor) else step
 
@@ -265,7 +266,7 @@ class Optimizer:
         named = self._slot_dict(slot_name)
         key = _key(var)
         if key not in named:
-            with colocate_with(var):
+            with colocation.colocate_with(var):
                 named[key] = make()
         return named[key]
 
@@ -275,7 +276,7 @@ class Optimizer:
         """Return the variable `name` that belongs to the optimizer as a whole, made if need be."""
         key = (name, _key(colocate_with).op.graph)
         if key not in self._non_slot_dict:
-            with colocate_with(colocate_with):
+            with colocation.colocate_with(colocate_with):
                 self._non_slot_dict[key] = Variable(initial_value, name=name, trainable=False)
         return self._non_slot_dict[key]
 

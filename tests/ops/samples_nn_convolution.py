@@ -38,7 +38,7 @@ SAMPLES = [
     Sample(
         "Conv2DBackpropInput",
         lambda w, dy, sizes: ops.conv2d_backprop_input(sizes, w, dy, 1, "VALID"), (W, DY, SIZES),
-        (0, 1), id="tensor sizes",
+        (0, 1), chunked=(0, 1), id="tensor sizes",
     ),
     Sample(
         "Conv2DBackpropInput",

@@ -8,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskvars.shapes import Chunks, block_indices, block_slices
-from daskvars.state.grids import (
-    flat_index,
-    layout_shape,
-    num_stored_chunks,
-    overlaps,
-    plain_region,
-    stored_chunk_shape,
-    stored_chunks,
-)
+from daskvars.state.grids import Grid, Layout, layout_shape, plain_region, stored_chunks
 
 AXES = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
 LAYOUTS = st.lists(AXES, max_size=3).map(tuple)
@@ -24,15 +16,21 @@ LAYOUTS = st.lists(AXES, max_size=3).map(tuple)
 
 @given(LAYOUTS)
 def test_stored_layouts_are_regular(chunks: Chunks) -> None:
-    stored = stored_chunks(chunks)
-    assert layout_shape(stored) == layout_shape(chunks)
-    assert num_stored_chunks(chunks) == len(list(block_indices(stored)))
-    for sizes, size in zip(stored, stored_chunk_shape(chunks), strict=True):
+    grid = Grid.of(chunks)
+    assert layout_shape(grid.chunks) == grid.shape == layout_shape(chunks)
+    for sizes, size in zip(grid.chunks, grid.chunk_shape, strict=True):
         assert all(n == size for n in sizes[:-1])
         assert all(0 < n <= size for n in sizes)
-    assert [flat_index(stored, i) for i in block_indices(stored)] == list(
-        range(num_stored_chunks(chunks))
-    )
+    indices = list(grid)
+    assert indices == list(block_indices(grid.chunks))
+    assert [grid.position(index) for index in indices] == list(range(grid.num_chunks))
+    for index in indices:
+        assert index in grid
+        assert grid.region(index) == block_slices(grid.chunks, index)
+    if chunks:
+        assert grid.counts not in grid
+        assert (-1,) * len(chunks) not in grid
+        assert grid.counts[1:] not in grid
 
 
 def test_a_regular_layout_is_stored_as_it_is() -> None:
@@ -61,11 +59,13 @@ def test_overlaps_put_a_region_together(chunks: Chunks, data: st.DataObject) -> 
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     bounds = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
     region = tuple(slice(*pair) for pair in bounds)
-    found = np.full(array[region].shape, -1)
-    for index, source, target in overlaps(chunks, region):
-        assert (found[target] == -1).all()
-        found[target] = array[block_slices(chunks, index)][source]
-    assert (found == array[region]).all()
+    for cut in (Layout(chunks), Grid.of(chunks)):
+        found = np.full(array[region].shape, -1)
+        for index, source, target in cut.overlaps(region):
+            assert (found[target] == -1).all()
+            assert found[target].size or not shape
+            found[target] = array[cut.region(index)][source]
+        assert (found == array[region]).all()
 
 
 def test_regions_are_read_as_numpy_reads_them() -> None:

@@ -1,0 +1,59 @@
+"""Blocks that live on workers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import distributed
+import numpy
+from distributed import CancelledError, Client, Future
+
+from daskvars.state.grids import Blocks
+
+
+class Reference(NamedTuple):
+    """One output of a bundle, or (position None) all that a key holds."""
+
+    future: Future
+    position: int | None
+
+
+class RemoteBlock:
+    """A block of a variable: the Dask key that holds it.
+
+    The value never changes. Where it is to be had from does: sealing puts a key without history
+    in the place of one that has some (`reference` is replaced whole, so readers need no lock).
+    """
+
+    __slots__ = ("reference",)
+
+    def __init__(self, future: Future, position: int | None) -> None:
+        self.reference = Reference(future, position)
+
+
+def remote_blocks(states: Iterable[Blocks]) -> Iterator[RemoteBlock]:
+    """Yield the blocks of some variables that are on workers."""
+    for blocks in states:
+        for block in blocks.values():
+            if isinstance(block, RemoteBlock):
+                yield block
+
+
+def wait(client: Client, futures: Iterable[Future]) -> None:
+    """Wait until each of some futures is finished, failed or lost for good."""
+    unfinished = [future for future in futures if future.status in ("pending", "lost")]
+    if unfinished:
+        with client.as_current(), contextlib.suppress(CancelledError):
+            distributed.wait(unfinished)
+
+
+def own(value: Any) -> Any:
+    """Return what came from a worker as the caller's own: an array that may be written into.
+
+    Without a network between, client and worker hold one and the same array.
+    """
+    if isinstance(value, numpy.ndarray):
+        return numpy.array(value, order="C")
+    return value

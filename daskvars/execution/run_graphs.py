@@ -1,0 +1,192 @@
+"""From a plan to the graph of one run: a template made once, filled with keys run by run.
+
+Keys. The first word is the region's label, which is what the dashboard groups tasks by; a stamp
+follows (executor and run), then region and block. No key is ever used twice. The stamp begins with
+a digit, since Dask appends words of letters to the first one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from dask._task_spec import Task, TaskRef
+
+from daskvars.execution.blocks import recipe
+from daskvars.execution.bundles import Bundling, bundlings
+from daskvars.kernels.tasks import Cut, Take
+from daskvars.kernels.worker_tasks import PackedRegion, pack_region, pick, run_region
+from daskvars.lowering.plan import Index, Piece, Plan, Region
+
+Leaf = Callable[[Piece], tuple[Any, int | None]]
+
+
+class Place(NamedTuple):
+    """Where a run has a piece: the two ends of a key, and the output of the bundle under it."""
+
+    head: str
+    tail: str
+    position: int
+
+    def key(self, stamp: str) -> str:
+        """Return the key in the run of that stamp."""
+        return f"{self.head}-{stamp}-{self.tail}"
+
+
+class BlockTask(NamedTuple):
+    """The task of one block: its place, and where its dependencies come from."""
+
+    block: Index
+    place: Place
+    dependencies: tuple[Place | Piece, ...]
+    number: int  # of the region's tasks, for spreading them
+
+
+class Template:
+    """What the graphs of all runs of a plan have in common.
+
+    Attributes:
+      plan: the plan.
+      packed: for each region its program, to be sent once.
+      tasks: for each region the tasks of its blocks.
+      uses: how many tasks take each block of a leaf.
+      sinks: places of the tasks that run for an effect alone.
+    """
+
+    def __init__(self, plan: Plan, token: str) -> None:
+        self.plan = plan
+        self.bundlings: list[Bundling] = bundlings(plan)
+        self.packed: list[PackedRegion] = []
+        self.tasks: list[list[BlockTask]] = []
+        for number, region in enumerate(plan.regions):
+            steps, tasks = self._region(number, region)
+            self.packed.append(pack_region(f"program-{token}-{number}", region.program, steps))
+            self.tasks.append(tasks)
+        taken = [d for tasks in self.tasks for task in tasks for d in task.dependencies]
+        self.uses = Counter(d for d in taken if isinstance(d, Piece))
+        results = [*plan.outputs, *plan.updates.values()]
+        used = {s.value.origin.region for r in plan.regions for s in r.sources if s.value}
+        used.update(value.origin.region for value in results)
+        self.sinks = [
+            task.place
+            for number, tasks in enumerate(self.tasks) if number not in used
+            for task in tasks
+        ]  # fmt: skip
+
+    def place(self, piece: Piece) -> Place:
+        """Return where a region's output is."""
+        (number, position), block = piece
+        bundling = self.bundlings[number]
+        group, position = bundling.where[position]
+        if bundling.is_split:
+            return Place("pick", joined(number, group, *block), position)
+        return self._bundle(number, block)._replace(position=position)
+
+    def _bundle(self, number: int, block: Index) -> Place:
+        return Place(self.plan.regions[number].label, joined(number, *block), 0)
+
+    def _region(self, number: int, region: Region) -> tuple[dict[Index, Any], list[BlockTask]]:
+        steps: dict[Index, Any] = {}
+        tasks = []
+        for count, block in enumerate(region.blocks()):
+            pieces: list[Piece] = []
+            by_bundle = recipe(region, block, lambda piece: piece, pieces)
+            slots: dict[Any, int] = {}
+            dependencies: list[Place | Piece] = []
+
+            def moved(take: Take) -> Take:
+                """Return what takes the same from the groups that bundles are split into."""
+                (origin, _), at = pieces[take.dependency]  # noqa: B023
+                place: Place | Piece = pieces[take.dependency]  # noqa: B023
+                position = None
+                if origin >= 0:
+                    place = self.place(Piece((origin, take.position), at))
+                    position = place.position
+                identity = place[:2]
+                if identity not in slots:  # noqa: B023
+                    slots[identity] = len(slots)  # noqa: B023
+                    dependencies.append(place)  # noqa: B023
+                return Take(slots[identity], position)  # noqa: B023
+
+            steps[block] = [_mapped(step, moved) for step in by_bundle]
+            place = self._bundle(number, block)
+            tasks.append(BlockTask(block, place, tuple(dependencies), count))
+        return steps, tasks
+
+    def graph(
+        self, stamp: str, programs: Sequence[str], leaf: Leaf, homes: Sequence[str]
+    ) -> tuple[dict[Any, Any], dict[str, dict[Any, Any]]]:
+        """Return the tasks of one run, and their annotations.
+
+        Args:
+          stamp: executor and run.
+          programs: the key of each region's program.
+          leaf: ``leaf(piece) -> (TaskRef or plain data, position)`` for blocks from outside.
+          homes: workers over which the blocks of a region are spread, if more than one.
+        """
+        tasks: dict[Any, Any] = {}
+        annotations: dict[str, dict[Any, Any]] = {}
+        for number, region in enumerate(self.plan.regions):
+            program = TaskRef(programs[number])
+            wishes = restrictions(region)
+            for task in self.tasks[number]:
+                arguments, positions = _arguments(task, stamp, leaf)
+                key = task.place.key(stamp)
+                tasks[key] = Task(key, run_region, program, task.block, positions, *arguments)
+                self._pick(number, task, stamp, tasks)
+                spread = len(homes) > 1 and region.num_tasks > 1
+                wanted = wishes or (_home(homes, task.number, region.num_tasks) if spread else {})
+                for name, value in wanted.items():
+                    annotations.setdefault(name, {})[key] = value
+        return tasks, annotations
+
+    def _pick(self, number: int, task: BlockTask, stamp: str, tasks: dict[Any, Any]) -> None:
+        if self.bundlings[number].is_split:
+            bundle = TaskRef(task.place.key(stamp))
+            for group, positions in enumerate(self.bundlings[number].groups):
+                key = Place("pick", joined(number, group, *task.block), 0).key(stamp)
+                tasks[key] = Task(key, pick, bundle, positions)
+
+
+def restrictions(region: Region) -> dict[str, Any]:
+    """Return Dask annotations for the tasks of a region, from the device it must run on."""
+    del region
+    return {}
+
+
+def joined(*numbers: int) -> str:
+    """Return the end of a key."""
+    return "-".join(map(str, numbers))
+
+
+def _home(homes: Sequence[str], number: int, count: int) -> dict[str, Any]:
+    """Return the wish that block `number` of `count` runs on its worker, if that is there.
+
+    Dask itself only considers workers that hold something a task needs, so that everything would
+    run where the first task ran.
+    """
+    return {"workers": [homes[number * len(homes) // count]], "allow_other_workers": True}
+
+
+def _arguments(task: BlockTask, stamp: str, leaf: Leaf) -> tuple[list[Any], Any]:
+    arguments: list[Any] = []
+    positions: list[int | None] = []
+    for dependency in task.dependencies:
+        if isinstance(dependency, Place):
+            argument, position = TaskRef(dependency.key(stamp)), None
+        else:
+            argument, position = leaf(dependency)
+        arguments.append(argument)
+        positions.append(position)
+    return arguments, tuple(positions) if any(p is not None for p in positions) else None
+
+
+def _mapped(step: Any, change: Callable[[Take], Take]) -> Any:
+    if isinstance(step, Take):
+        return change(step)
+    if isinstance(step, list):
+        return [change(take) for take in step]
+    if isinstance(step, Cut):
+        return Cut(step.shape, tuple((change(take), s, t) for take, s, t in step.parts))
+    return step

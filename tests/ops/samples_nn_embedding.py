@@ -1,0 +1,29 @@
+import numpy
+
+from daskvars.ops import nn_embedding as ops
+from tests.ops.sample import Sample
+
+rng = numpy.random.default_rng(0)
+TABLE = rng.normal(size=(7, 2))
+IDS = numpy.array([[6, 0, 3], [3, 5, 1]])
+MOD = TABLE[::3], TABLE[1::3], TABLE[2::3]
+DIV = TABLE[:3], TABLE[3:5], TABLE[5:]
+
+
+def lookup(**options):
+    return lambda ids, *parts: ops.embedding_lookup(list(parts), ids, **options)
+
+
+SAMPLES = [
+    Sample(
+        "DynamicStitch", lambda a, b, x, y: ops.dynamic_stitch([a, b], [x, y]),
+        (numpy.array([4, 0, 2]), numpy.array([3, 1]), TABLE[:3], TABLE[3:5]), (2, 3),
+    ),
+    Sample("GatherV2", lookup(), (IDS, TABLE), (1,), id="embedding_lookup"),
+    Sample("GatherV2", lookup(max_norm=1.0), (IDS, TABLE), (1,), id="embedding_lookup clipped"),
+    Sample("DynamicStitch", lookup(), (IDS, *MOD), (1, 2, 3), id="mod"),
+    Sample("DynamicStitch", lookup(partition_strategy="div"), (IDS, *DIV), (1, 2, 3), id="div"),
+    Sample(
+        "DynamicStitch", lookup(max_norm=1.0), (IDS.astype("i4"), *MOD), (1, 2, 3), id="clipped"
+    ),
+]  # fmt: skip
