@@ -191,12 +191,20 @@ from daskvars.ops.matrix_parts import (
     matrix_diag_part,
     matrix_set_diag,
 )
-from daskvars.ops.moments import norm, reduce_euclidean_norm, reduce_std, reduce_variance
+from daskvars.ops.moments import (
+    moments,
+    norm,
+    reduce_euclidean_norm,
+    reduce_std,
+    reduce_variance,
+    weighted_moments,
+)
 from daskvars.ops.one_hot import one_hot
 from daskvars.ops.padding import pad
 from daskvars.ops.partitioning import dynamic_partition, dynamic_stitch, unique, unique_with_counts
 from daskvars.ops.placeholders import placeholder, placeholder_with_default
 from daskvars.ops.random import (
+    categorical,
     get_seed,
     multinomial,
     random_crop,
@@ -412,6 +420,7 @@ __all__ = [
     "broadcast_to",
     "case",
     "cast",
+    "categorical",
     "ceil",
     "check_numerics",
     "cholesky",
@@ -543,6 +552,7 @@ __all__ = [
     "minimum",
     "mod",
     "model_variables",
+    "moments",
     "moving_average_variables",
     "multinomial",
     "multiply",
@@ -694,6 +704,7 @@ __all__ = [
     "variables_initializer",
     "variance_scaling_initializer",
     "variant",
+    "weighted_moments",
     "where",
     "where_v2",
     "while_loop",

@@ -30,10 +30,10 @@ from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
+from daskvars.ops.arithmetic import add_n
 from daskvars.ops.branching import use_gradients
 from daskvars.ops.constant import ones_like, zeros_like
 from daskvars.ops.densify import densify, joined
-from daskvars.ops.arithmetic import add_n
 from daskvars.ops.joining import stack, unstack
 from daskvars.ops.reshaping import reshape
 
@@ -164,7 +164,12 @@ def _hessian(first: Gradient | None, x: Any, options: dict[str, Any]) -> Tensor:
     return reshape(stack([densify(row) for row in rows]), [*shape, *shape])
 
 
-use_gradients(gradients)  # of the bodies of branches and loops
+def _body_gradients(ys: Any, xs: list[Tensor], grad_ys: Any) -> list[Gradient | None]:
+    """Return the gradients of the body of a branch or loop, whose inputs `xs` are independent."""
+    return gradients(ys, xs, grad_ys, stop_gradients=xs)
+
+
+use_gradients(_body_gradients)
 
 
 class _Walk:

@@ -108,9 +108,10 @@ def _batch_size(tensors: Sequence[Tensor], values: Sequence[Any]) -> int:
 
 def signature(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return what a plan depends on of the fed arrays: their shapes and chunks."""
-    return tuple(
-        [value.shape if type(value) is numpy.ndarray else (value.shape, value.chunks) for value in values]
-    )
+    return tuple([
+        value.shape if type(value) is numpy.ndarray else (value.shape, getattr(value, "chunks", None))
+        for value in values
+    ])  # fmt: skip
 
 
 def feed_specs(

@@ -17,7 +17,7 @@ from daskvars.execution.blocks import recipe
 from daskvars.execution.bundles import Bundling, bundlings
 from daskvars.kernels.tasks import Cut, Take
 from daskvars.kernels.worker_tasks import PackedRegion, pack_region, pick, run_region
-from daskvars.lowering.plan import Index, Piece, Plan, Region
+from daskvars.lowering.plan import Index, Origin, Piece, Plan, Region
 
 Leaf = Callable[[Piece], tuple[Any, int | None]]
 
@@ -90,28 +90,10 @@ class Template:
         steps: dict[Index, Any] = {}
         tasks = []
         for count, block in enumerate(region.blocks()):
-            pieces: list[Piece] = []
-            by_bundle = recipe(region, block, lambda piece: piece, pieces)
-            slots: dict[Any, int] = {}
-            dependencies: list[Place | Piece] = []
-
-            def moved(take: Take) -> Take:
-                """Return what takes the same from the groups that bundles are split into."""
-                (origin, _), at = pieces[take.dependency]  # noqa: B023
-                place: Place | Piece = pieces[take.dependency]  # noqa: B023
-                position = None
-                if origin >= 0:
-                    place = self.place(Piece((origin, take.position), at))
-                    position = place.position
-                identity = place[:2]
-                if identity not in slots:  # noqa: B023
-                    slots[identity] = len(slots)  # noqa: B023
-                    dependencies.append(place)  # noqa: B023
-                return Take(slots[identity], position)  # noqa: B023
-
-            steps[block] = [_mapped(step, moved) for step in by_bundle]
+            inputs = _Inputs(self, region, block)
+            steps[block] = inputs.steps
             place = self._bundle(number, block)
-            tasks.append(BlockTask(block, place, tuple(dependencies), count))
+            tasks.append(BlockTask(block, place, tuple(inputs.dependencies), count))
         return steps, tasks
 
     def graph(
@@ -147,6 +129,35 @@ class Template:
             for group, positions in enumerate(self.bundlings[number].groups):
                 key = Place("pick", joined(number, group, *task.block), 0).key(stamp)
                 tasks[key] = Task(key, pick, bundle, positions)
+
+
+class _Inputs:
+    """The steps of one block, taking from the groups that bundles are split into."""
+
+    def __init__(self, template: Template, region: Region, block: Index) -> None:
+        self.template = template
+        self.pieces: list[Piece] = []
+        self.dependencies: list[Place | Piece] = []
+        self.slots: dict[Any, int] = {}
+        by_bundle = recipe(region, block, _itself, self.pieces)
+        self.steps = [_mapped(step, self._moved) for step in by_bundle]
+
+    def _moved(self, take: Take) -> Take:
+        found: Place | Piece = self.pieces[take.dependency]
+        position = None
+        if found.origin.region >= 0:
+            origin = Origin(found.origin.region, take.position)
+            found = self.template.place(Piece(origin, found.block))
+            position = found.position
+        identity = found[:2]
+        if identity not in self.slots:
+            self.slots[identity] = len(self.dependencies)
+            self.dependencies.append(found)
+        return Take(self.slots[identity], position)
+
+
+def _itself(piece: Piece) -> tuple[Piece, int | None]:
+    return piece, piece.origin.position if piece.origin.region >= 0 else None
 
 
 def restrictions(region: Region) -> dict[str, Any]:

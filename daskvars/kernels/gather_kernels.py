@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy
@@ -151,15 +152,22 @@ def stitch(xp: Any, *values: Any) -> Any:
 # -- sorted segments ---------------------------------------------------------------------------
 
 
-def sorted_segments(
-    xp: Any, data: Any, ids: Any, *, reduce: Callable[..., Any], empty: Any = None
-) -> Any:
-    """Give the segments of `data`, whose ids must not decrease, each folded by `reduce`."""
+# How each fold of sorted segments is computed; empty segments of extremes are zeros.
+FOLDS = {
+    "SegmentSum": segment.segment_sum,
+    "SegmentProd": segment.segment_prod,
+    "SegmentMax": partial(segment.segment_max, empty=0),
+    "SegmentMin": partial(segment.segment_min, empty=0),
+    "SegmentMean": segment.segment_mean,
+}
+
+
+def sorted_segments(xp: Any, data: Any, ids: Any, *, fold: str) -> Any:
+    """Give the segments of `data`, whose ids must not decrease, each folded into one row."""
     count = int(ids[-1]) + 1 if ids.size else 0
     if ids.size and (int(ids[0]) < 0 or (ids[1:] < ids[:-1]).any()):
         raise InvalidArgumentError(None, None, "segment ids are not increasing")
-    more = {} if empty is None else {"empty": empty}
-    return reduce(xp, data, ids, num_segments=count, **more)
+    return FOLDS[fold](xp, data, ids, num_segments=count)
 
 
 def gather_or_zero(

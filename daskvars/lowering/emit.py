@@ -30,6 +30,7 @@ class _Emission:
         self.infos: list[LeafInfo] = []
         self.positions: dict[Ref, int] = {}  # value -> position among its region's outputs
         self.exported = self._exported()
+        self.used = used_values(program)
 
     def _exported(self) -> list[list[Ref]]:
         """Return for each region the values that others, or the caller, need of it."""
@@ -72,7 +73,7 @@ class _Emission:
         )
 
     def _region(self, number: int, group: Group) -> Region:
-        builder = _RegionBuilder(self, group)
+        builder = _RegionBuilder(self, group, self.used)
         for node in _ordered(group.nodes):
             builder.add(node)
         name = label(group)
@@ -91,10 +92,15 @@ class _Emission:
         return Source(value, kind, node.wanted[position], axes)
 
 
+def used_values(program: Program) -> set[Ref]:
+    """Return every value that a node of the program, or its caller, takes."""
+    return {*(ref for node in program.nodes for ref in node.inputs), *program.results()}
+
+
 class _RegionBuilder:
     """Collects the calls of one region and numbers its slots."""
 
-    def __init__(self, emission: _Emission | None, group: Group) -> None:
+    def __init__(self, emission: _Emission | None, group: Group, used: set[Ref]) -> None:
         self.emission = emission
         self.group = group
         self.sources: list[Source] = []
@@ -104,6 +110,7 @@ class _RegionBuilder:
         self.calls: list[Call] = []
         self.constants: dict[int, Any] = {}
         self.members = set(map(id, group.nodes))
+        self.used = used  # every value that some node or result takes
         self.next_slot = 1 << 20  # renumbered once the number of inputs is known
 
     def _new_slot(self) -> int:
@@ -120,20 +127,29 @@ class _RegionBuilder:
     def slot(self, node: Node, position: int) -> int:
         """Return the slot of input `position` of `node`."""
         ref = node.inputs[position]
-        if id(ref.node) in self.members and lines_up(node, position):
-            return self.slots[ref]
-        if isinstance(ref.node, Leaf) and ref.node.kind == CONSTANT and node.wanted[position] is None:
-            if ref.layout is None and ref.node.what.nbytes <= config.get().inline_constant_bytes:
-                if ref not in self.slots:
-                    self.slots[ref] = self._new_slot()
-                    self.constants[self.slots[ref]] = ref.node.what
+        if isinstance(ref.node, Leaf):
+            if ref in self.slots and node.wanted[position] is None:
                 return self.slots[ref]
+        elif id(ref.node) in self.members and lines_up(node, position):
+            return self.slots[ref]
+        if self._is_inlined(ref) and node.wanted[position] is None:
+            self.slots[ref] = self._new_slot()
+            self.constants[self.slots[ref]] = ref.node.what
+            return self.slots[ref]
         source = self.emission.source(node, position)
         identity = (source.value.origin, source.kind, source.layout, source.axes, source.merged)
         shape = ref.spec.shape if source.kind == "block" else None
         if self.group.grid and shape is not None:
             shape = _nominal(shape, node.wanted[position])
         return self._input(identity, source, shape)
+
+    @staticmethod
+    def _is_inlined(ref: Ref) -> bool:
+        """Return whether a value is a constant small enough to be part of the program."""
+        node = ref.node
+        if not isinstance(node, Leaf) or node.kind != CONSTANT or ref.layout is not None:
+            return False
+        return node.what.nbytes <= config.get().inline_constant_bytes
 
     def add(self, node: Node) -> None:
         """Add the call of `node`."""
@@ -147,6 +163,7 @@ class _RegionBuilder:
             return
         attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
         if node.bodies:
+            attrs["used"] = tuple(Ref(node, i) in self.used for i in range(len(outs)))
             attrs["branches"] = tuple(
                 _body_program(node.name, body, len(node.inputs)) for body in node.bodies
             )
@@ -251,7 +268,7 @@ def _body_program(name: str, body: Program, num_inputs: int) -> RegionProgram:
     for node in body.nodes:
         node.layouts, node.out_maps = [None] * len(node.specs), [()] * len(node.specs)
         node.wanted, node.in_maps = [None] * len(node.inputs), [()] * len(node.inputs)
-    builder = _RegionBuilder(None, Group(0, (), "", body.nodes))
+    builder = _RegionBuilder(None, Group(0, (), "", body.nodes), used_values(body))
     builder.sources = [None] * num_inputs
     builder.shapes = [None] * num_inputs
     for (kind, _), leaf in body.leaves.items():

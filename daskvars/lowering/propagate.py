@@ -61,11 +61,14 @@ class _Propagation:
         in_shapes = [ref.spec.shape for ref in node.inputs]
         seeded = node.opdef.seeded
         out_shapes = [spec.shape for spec in node.specs]
-        access = node.opdef.pattern.access(
-            in_shapes[1:] if seeded else in_shapes, out_shapes, node.attrs
-        )
-        if seeded:
-            access = Access(((), *access.inputs), access.outputs, access.combine)
+        if any(shape is None or None in shape for shape in (*in_shapes[seeded:], *out_shapes)):
+            # What only the run can tell the size of is not cut.
+            access = Access(*(tuple((None,) * len(s or ()) for s in each)
+                              for each in (in_shapes, out_shapes)))  # fmt: skip
+        else:
+            access = node.opdef.pattern.access(in_shapes[seeded:], out_shapes, node.attrs)
+            if seeded:
+                access = Access(((), *access.inputs), access.outputs, access.combine)
         node.access = access
         wanted = self.program.stored.get(_written_key(node))
         labels = self._label_chunks(node, access, wanted)

@@ -183,3 +183,11 @@ def whole(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> Access:
         tuple((None,) * len(shape or ()) for shape in inputs),
         tuple((None,) * len(shape or ()) for shape in outputs),
     )
+
+
+def in_block(attrs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Return the attributes of one block: `changes`, and all others that are known.
+
+    Those that are not known come to the kernel as operands, which no attribute may shadow.
+    """
+    return {name: value for name, value in (attrs | changes).items() if is_complete(value)}

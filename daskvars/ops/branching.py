@@ -219,8 +219,12 @@ def copy_body(
       LookupError: a result depends on an assignment, which must not be made twice.
     """
     inputs = graph.inputs if inputs is None else inputs
-    copies: dict[Tensor, Tensor] = dict(zip(inputs, arguments, strict=True))
     builder = builder_for(())
+
+    def seen(tensor: Tensor) -> Tensor:
+        return tensor if tensor.graph is builder.graph else builder.capture(tensor)
+
+    copies = {t: seen(argument) for t, argument in zip(inputs, arguments, strict=True)}
     needed: set[Operation] = set()
     stack = [*(t.op for t in graph.results), *(graph.effects if effects else ())]
     while stack:
@@ -234,10 +238,7 @@ def copy_body(
                 f"gradient through a branch or loop that assigns a variable on the way "
                 f"({op.name!r}); assign after it instead"
             )
-        inputs = tuple(
-            copies[t] if t in copies else builder.capture(t) if t.graph is not builder.graph else t
-            for t in op.inputs
-        )
+        inputs = tuple(copies[t] if t in copies else seen(t) for t in op.inputs)
         attrs = op.attrs
         if op.opdef.seeded and not effects:
             attrs = {"_key_of": op.attrs.get("_key_of", op), **attrs}

@@ -179,7 +179,7 @@ def _filled(inputs, *, dims, **attrs):
 
 FILL = OpDef(
     "Fill", "value:T", infer=_filled, pattern=Source(), kernel=kernels.fill, operands=("dims",),
-    block=lambda attrs, block: {**attrs, "dims": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, dims=block.out_shapes[0]),
     gradient=lambda op, dy: sum_down(dy, ()),
 )  # fmt: skip
 

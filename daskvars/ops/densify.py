@@ -15,8 +15,8 @@ from daskvars.graph.static_values import partial_value
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.casting import cast
 from daskvars.ops.joining import concat
-from daskvars.ops.slicing import strided_slice
 from daskvars.ops.segments import unsorted_segment_sum
+from daskvars.ops.slicing import strided_slice
 
 LARGE_BYTES = 16 << 20  # a sparse gradient made dense beyond this is worth a warning
 

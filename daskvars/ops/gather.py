@@ -139,7 +139,7 @@ GATHER_AXIS_GRAD = OpDef(
               batch_dims=op.attrs["batch_dims"]),
         None,
     ),
-    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip
 
 
@@ -240,7 +240,8 @@ def deduplicate(values: Any, indices: Any, name: str | None = None) -> tuple[Ten
     >>> [t.numpy().tolist() for t in deduplicate([1.0, 2.0, 4.0], [7, 3, 7])]
     [[2.0, 5.0], [3, 7]]
     """
-    return apply(DEDUPLICATE, values, indices, name=name)
+    sums, unique = apply(DEDUPLICATE, values, indices, name=name)
+    return sums, unique
 
 
 # -- masks -------------------------------------------------------------------------------------

@@ -145,10 +145,10 @@ def _split_evenly(inputs, *, num_split, axis):
     return (part,) * num_split
 
 
-def _split_by_size(inputs, *, size_splits, axis, num_split, **attrs):
-    sizes = size_splits if isinstance(size_splits, tuple) else (None,) * num_split
+def _split_by_size(inputs, *, size_splits, axis, _num, **attrs):
+    sizes = size_splits if isinstance(size_splits, tuple) else (None,) * _num
     if inputs[0].shape is None:
-        return (inputs[0],) * num_split
+        return (inputs[0],) * _num
     place = shapes.normalize_axis(axis, len(inputs[0].shape), "split axis")
     total = inputs[0].shape[place]
     if None not in (total, *sizes):
@@ -216,7 +216,7 @@ def split(
             raise ValueError(f"Cannot infer num from shape {known.shape}: pass num")
     else:
         num = len(sizes)
-    return list(apply(SPLIT_V, value, name=name, size_splits=sizes, axis=axis, num_split=num))
+    return list(apply(SPLIT_V, value, name=name, size_splits=sizes, axis=axis, _num=num))
 
 
 # -- stack -------------------------------------------------------------------------------------

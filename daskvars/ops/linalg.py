@@ -222,7 +222,7 @@ def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[Sequence[int], Se
         axes = constant_value(convert_to_tensor(axes))
         if axes is None:
             raise ValueError("tensordot needs axes that are known when the graph is built")
-    if numpy.ndim(axes) == 0:
+    if isinstance(axes, int | numpy.integer) or getattr(axes, "ndim", None) == 0:
         count = int(axes)
         if not 0 <= count <= min(rank_a, rank_b):
             raise ValueError(f"'axes' must be between 0 and the ranks {rank_a} and {rank_b} of a "

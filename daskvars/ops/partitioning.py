@@ -54,7 +54,8 @@ def unique_with_counts(
     >>> [t.numpy().tolist() for t in unique_with_counts([1, 1, 2, 4, 4])]
     [[1, 2, 4], [0, 0, 1, 2, 2], [2, 1, 2]]
     """
-    return apply(UNIQUE, x, name=name, index_dtype=as_dtype(out_idx))
+    values, places, counts = apply(UNIQUE, x, name=name, index_dtype=as_dtype(out_idx))
+    return values, places, counts
 
 
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:

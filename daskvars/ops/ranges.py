@@ -38,7 +38,7 @@ def _range_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) ->
 
 
 def _range_block(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
-    return {**attrs, "offset": block.out_offsets[0][0], "count": block.out_shapes[0][0]}
+    return axes.in_block(attrs, offset=block.out_offsets[0][0], count=block.out_shapes[0][0])
 
 
 RANGE = OpDef(
@@ -154,11 +154,11 @@ EYE = OpDef(
         dtype, _eye_shape(num_rows, num_columns, batch_shape)
     ),
     kernel=kernels.eye, gradient=NO_GRADIENT,
-    block=lambda attrs, block: {
-        **attrs, "num_rows": block.out_shapes[0][-2], "num_columns": block.out_shapes[0][-1],
-        "batch_shape": block.out_shapes[0][:-2],
-        "diagonal": block.out_offsets[0][-2] - block.out_offsets[0][-1],
-    },
+    block=lambda attrs, block: axes.in_block(
+        attrs, num_rows=block.out_shapes[0][-2], num_columns=block.out_shapes[0][-1],
+        batch_shape=block.out_shapes[0][:-2],
+        diagonal=block.out_offsets[0][-2] - block.out_offsets[0][-1],
+    ),
 )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def _broadcast(inputs, *, shape, **attrs):
 
 def _broadcast_access(inputs, outputs, attrs):
     source, target = inputs[0], outputs[0]
-    if None in source or None in target:
+    if None in source or None in target or not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
     lead = len(target) - len(source)
     ins = tuple(
@@ -49,7 +49,7 @@ BROADCAST_TO = OpDef(
     "BroadcastTo", "input:T", infer=_broadcast, pattern=Movement(_broadcast_access, view=False),
     kernel=kernels.broadcast_to, operands=("shape",),
     gradient=lambda op, dy: sum_down(dy, _sizes(op.inputs[0])),
-    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip
 
 

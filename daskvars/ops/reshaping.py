@@ -62,7 +62,7 @@ ENSURE_SHAPE = OpDef(
     "EnsureShape", "input:T", pattern=Movement("...->..."), kernel=kernels.ensure_shape,
     infer=lambda inputs, *, shape: Spec(inputs[0].dtype, shapes.merge(inputs[0].shape, shape)),
     gradient=PASS_GRADIENT, static=axes.first_value,
-    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip
 
 
@@ -127,11 +127,17 @@ def _reshaped_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any])
     return axes.as_value(arrays[0].reshape(target))
 
 
+def _reshape_access(inputs, outputs, attrs):
+    if not axes.is_complete(attrs["shape"]):
+        return axes.whole(inputs, outputs)
+    return reshape_access(inputs, outputs, attrs)
+
+
 RESHAPE = OpDef(
-    "Reshape", "tensor:T", infer=_reshaped, pattern=Movement(reshape_access),
+    "Reshape", "tensor:T", infer=_reshaped, pattern=Movement(_reshape_access),
     kernel=kernels.reshape, operands=("shape",), static=_reshaped_value,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
-    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip
 
 

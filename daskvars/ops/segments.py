@@ -43,10 +43,10 @@ def _unsorted(inputs, *, num_segments, **attrs):
 
 def _part(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
     """Tell a block of the result which of all segments it has."""
-    return {
-        **attrs, "num_segments": block.out_shapes[0][0], "offset": block.out_offsets[0][0],
-        "size": block.full_out_shapes[0][0],
-    }  # fmt: skip
+    return axes.in_block(
+        attrs, num_segments=block.out_shapes[0][0], offset=block.out_offsets[0][0],
+        size=block.full_out_shapes[0][0],
+    )  # fmt: skip
 
 
 def _rows_or_zero(inputs):
@@ -112,13 +112,6 @@ def _product_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     return multiply(gather_or_zero(dy, ids), multiply(others, add(alone, none))), None
 
 
-def _unsorted_op(type: str, letter: str, kernel: Callable[..., Any], gradient: Any) -> OpDef:
-    return OpDef(
-        type, f"data:{letter}, segment_ids:I", infer=_unsorted, pattern=Scatter(), kernel=kernel,
-        operands=("num_segments",), gradient=gradient, block=_part,
-    )  # fmt: skip
-
-
 UNSORTED = """{summary}
 
 Args:
@@ -136,40 +129,43 @@ Raises:
 """
 
 
-def _unsorted_function(name: str, definition: OpDef, summary: str, types: str, empty: str):
+def _unsorted_function(
+    name: str, type: str, letter: str, kernel: Callable[..., Any], gradient: Callable[..., Any],
+    summary: str, types: str, empty: str,
+):  # fmt: skip
+    definition = OpDef(
+        type, f"data:{letter}, segment_ids:I", infer=_unsorted, pattern=Scatter(), kernel=kernel,
+        operands=("num_segments",), gradient=gradient, block=_part,
+    )  # fmt: skip
+
     def function(
         data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
     ) -> Tensor:
-        return apply(
-            definition, data, segment_ids, name=name, num_segments=axes.as_operand(num_segments)
-        )
+        number = axes.as_operand(num_segments)
+        return apply(definition, data, segment_ids, name=name, num_segments=number)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = UNSORTED.format(
-        summary=summary, types=types, type=definition.type, empty=empty
-    )
+    function.__doc__ = UNSORTED.format(summary=summary, types=types, type=type, empty=empty)
     return function
 
 
 unsorted_segment_sum = _unsorted_function(
-    "unsorted_segment_sum", _unsorted_op(
-        "UnsortedSegmentSum", "N", segment.segment_sum,
-        lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
-    ),
+    "unsorted_segment_sum", "UnsortedSegmentSum", "N", segment.segment_sum,
+    lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
     "Add up the rows of each segment.", "any number", "zeros",
 )  # fmt: skip
 unsorted_segment_max = _unsorted_function(
-    "unsorted_segment_max", _unsorted_op("UnsortedSegmentMax", "R", segment.segment_max, _extreme_gradient),
+    "unsorted_segment_max", "UnsortedSegmentMax", "R", segment.segment_max, _extreme_gradient,
     "Return the largest of each segment's rows, element by element.", "real",
     "the lowest number of the dtype",
 )  # fmt: skip
 unsorted_segment_min = _unsorted_function(
-    "unsorted_segment_min", _unsorted_op("UnsortedSegmentMin", "R", segment.segment_min, _extreme_gradient),
+    "unsorted_segment_min", "UnsortedSegmentMin", "R", segment.segment_min, _extreme_gradient,
     "Return the smallest of each segment's rows, element by element.", "real",
     "the highest number of the dtype",
 )  # fmt: skip
 unsorted_segment_prod = _unsorted_function(
-    "unsorted_segment_prod", _unsorted_op("UnsortedSegmentProd", "N", segment.segment_prod, _product_gradient),
+    "unsorted_segment_prod", "UnsortedSegmentProd", "N", segment.segment_prod, _product_gradient,
     "Multiply the rows of each segment.", "any number", "ones",
 )  # fmt: skip
 
@@ -228,7 +224,7 @@ def _sorted(inputs, **attrs):
 
 def _sorted_extreme_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     data, ids = op.inputs
-    chosen = cast(equal(data, gather(op.outputs[0], ids)), dy.dtype)
+    chosen = cast(equal(data, gather_or_zero(op.outputs[0], ids)), dy.dtype)
     weighted = div_no_nan(dy, segment_sum(chosen, ids))
     return multiply(chosen, gather_or_zero(weighted, ids)), None
 
@@ -262,8 +258,8 @@ Raises:
 
 
 def _sorted_function(
-    name: str, type: str, letter: str, kernel: Callable[..., Any], gradient: Any | NoGradient,
-    summary: str, types: str, empty: Any, example: str,
+    name: str, type: str, letter: str, gradient: Callable[..., Any] | NoGradient, summary: str,
+    types: str, example: str,
 ):  # fmt: skip
     definition = OpDef(
         type, f"data:{letter}, segment_ids:I", infer=_sorted, pattern=Opaque(),
@@ -271,8 +267,7 @@ def _sorted_function(
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-        fill = {} if empty is None else {"empty": empty}
-        result = apply(definition, data, segment_ids, name=name, reduce=kernel, **fill)
+        result = apply(definition, data, segment_ids, name=name, fold=type)
         ids = constant_value(result.op.inputs[1])
         if ids is not None and ids.size and result.spec.shape is not None:
             result.set_shape((int(ids[-1]) + 1, *result.spec.shape[1:]))
@@ -280,33 +275,34 @@ def _sorted_function(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = SORTED.format(
-        summary=summary, types=types, type=type, empty=1 if "Prod" in type else 0, example=example
-    )
+        summary=summary, types=types, type=type, example=example,
+        empty=1 if "Prod" in type else 0,
+    )  # fmt: skip
     return function
 
 
 segment_sum = _sorted_function(
-    "segment_sum", "SegmentSum", "N", segment.segment_sum, lambda op, dy: (gather(dy, op.inputs[1]), None),
-    "Add up the rows of each segment.", "any number", None,
+    "segment_sum", "SegmentSum", "N", lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
+    "Add up the rows of each segment.", "any number",
     "segment_sum([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[3, 3]",
 )  # fmt: skip
 segment_prod = _sorted_function(
-    "segment_prod", "SegmentProd", "N", segment.segment_prod, NO_GRADIENT,
-    "Multiply the rows of each segment.", "any number", None,
+    "segment_prod", "SegmentProd", "N", NO_GRADIENT,
+    "Multiply the rows of each segment.", "any number",
     "segment_prod([2, 3, 4], [0, 0, 1]).numpy().tolist()\n[6, 4]",
 )  # fmt: skip
 segment_max = _sorted_function(
-    "segment_max", "SegmentMax", "R", segment.segment_max, _sorted_extreme_gradient,
-    "Return the largest of each segment's rows, element by element.", "real", 0,
+    "segment_max", "SegmentMax", "R", _sorted_extreme_gradient,
+    "Return the largest of each segment's rows, element by element.", "real",
     "segment_max([1, 2, 3], [0, 0, 2]).numpy().tolist()\n[2, 0, 3]",
 )  # fmt: skip
 segment_min = _sorted_function(
-    "segment_min", "SegmentMin", "R", segment.segment_min, _sorted_extreme_gradient,
-    "Return the smallest of each segment's rows, element by element.", "real", 0,
+    "segment_min", "SegmentMin", "R", _sorted_extreme_gradient,
+    "Return the smallest of each segment's rows, element by element.", "real",
     "segment_min([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[1, 3]",
 )  # fmt: skip
 segment_mean = _sorted_function(
-    "segment_mean", "SegmentMean", "R", segment.segment_mean, _sorted_mean_gradient,
-    "Return the mean of the rows of each segment.", "real", None,
+    "segment_mean", "SegmentMean", "R", _sorted_mean_gradient,
+    "Return the mean of the rows of each segment.", "real",
     "segment_mean([1.0, 2.0, 3.0], [0, 0, 1]).numpy().tolist()\n[1.5, 3.0]",
 )  # fmt: skip

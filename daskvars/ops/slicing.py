@@ -49,7 +49,7 @@ def _slice_size(i: int, n: int | None, first: int | None, count: int | None) -> 
 
 def _slice_access(inputs, outputs, attrs):
     begin = attrs["begin"]
-    if begin is None:
+    if begin is None or not axes.is_complete(attrs["size" if "size" in attrs else "shape"]):
         return axes.whole(inputs, outputs)
     return axes.aligned(inputs, outputs, ((i, i) for i, first in enumerate(begin) if first == 0))
 
@@ -72,7 +72,7 @@ def _slice_gradient(op: Operation, dy: Tensor) -> Tensor:
 SLICE = OpDef(
     "Slice", "input:T", infer=_sliced, pattern=Movement(_slice_access), kernel=kernels.slice_array,
     operands=("begin", "size"), static=_slice_value, gradient=_slice_gradient,
-    block=lambda attrs, block: {**attrs, "size": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, size=block.out_shapes[0]),
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ SLICE_GRAD = OpDef(
     gradient=lambda op, dy: slice(
         dy, axes.operand_of(op, "begin"), constant.shape(op.inputs[0])
     ),
-    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip
 
 
@@ -303,6 +303,8 @@ def strided_slice(
 
 
 def _strided_grad_access(inputs, outputs, attrs):
+    if not axes.is_complete(attrs["shape"]):
+        return axes.whole(inputs, outputs)
     pairs = [(after, before) for before, after in _uncut(_key(attrs), len(outputs[0]))]
     return axes.aligned(inputs, outputs, pairs)
 
@@ -315,7 +317,7 @@ STRIDED_SLICE_GRAD = OpDef(
         dy, *(axes.operand_of(op, name) for name in ("begin", "end", "strides")),
         *(op.attrs[mask] for mask in MASKS),
     ),
-    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip
 
 

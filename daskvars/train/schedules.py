@@ -17,12 +17,11 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.arithmetic import add, ceil, floor, minimum, multiply
-from daskvars.ops.division import divide
-from daskvars.ops.transcendental import log, pow
 from daskvars.ops.casting import cast
 from daskvars.ops.comparison import equal, greater, where
-from daskvars.ops.transcendental import cos, exp
+from daskvars.ops.division import divide
 from daskvars.ops.random import random_normal
+from daskvars.ops.transcendental import cos, exp, log, pow
 
 Rate = Tensor | Callable[[], Tensor]
 

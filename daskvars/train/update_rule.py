@@ -22,8 +22,8 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import assign, assign_sub, read_variable, scatter_sub, scatter_update
-from daskvars.ops.control import group
 from daskvars.ops.casting import cast
+from daskvars.ops.control import group
 from daskvars.ops.gather import gather
 from daskvars.train.optimizer import Optimizer
 from daskvars.variables.variable import Variable

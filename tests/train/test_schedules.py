@@ -26,39 +26,39 @@ def restarted(step, first=10, t_mul=2.0, m_mul=0.5, alpha=0.1):
 
 CASES = {
     "exponential": (
-        lambda s: tf.train.exponential_decay(0.5, s, 10, 0.9), lambda s: 0.5 * 0.9 ** (s / 10)),
+        lambda train, s: train.exponential_decay(0.5, s, 10, 0.9), lambda s: 0.5 * 0.9 ** (s / 10)),
     "exponential_staircase": (
-        lambda s: tf.train.exponential_decay(0.5, s, 10, 0.9, staircase=True),
+        lambda train, s: train.exponential_decay(0.5, s, 10, 0.9, staircase=True),
         lambda s: 0.5 * 0.9 ** (s // 10)),
     "natural_exp": (
-        lambda s: tf.train.natural_exp_decay(0.5, s, 10, 0.9),
+        lambda train, s: train.natural_exp_decay(0.5, s, 10, 0.9),
         lambda s: 0.5 * math.exp(-0.9 * s / 10)),
     "natural_exp_staircase": (
-        lambda s: tf.train.natural_exp_decay(0.5, s, 10, 0.9, staircase=True),
+        lambda train, s: train.natural_exp_decay(0.5, s, 10, 0.9, staircase=True),
         lambda s: 0.5 * math.exp(-0.9 * (s // 10))),
     "inverse_time": (
-        lambda s: tf.train.inverse_time_decay(0.5, s, 10, 0.9),
+        lambda train, s: train.inverse_time_decay(0.5, s, 10, 0.9),
         lambda s: 0.5 / (1 + 0.9 * s / 10)),
     "polynomial": (
-        lambda s: tf.train.polynomial_decay(0.5, s, 20, 0.1, power=2.0),
+        lambda train, s: train.polynomial_decay(0.5, s, 20, 0.1, power=2.0),
         lambda s: 0.4 * (1 - min(s, 20) / 20) ** 2 + 0.1),
     "polynomial_cycle": (
-        lambda s: tf.train.polynomial_decay(0.5, s, 20, 0.1, cycle=True),
+        lambda train, s: train.polynomial_decay(0.5, s, 20, 0.1, cycle=True),
         lambda s: 0.4 * (1 - s / (20 * max(1, math.ceil(s / 20)))) + 0.1),
     "cosine": (
-        lambda s: tf.train.cosine_decay(0.5, s, 20, alpha=0.1),
+        lambda train, s: train.cosine_decay(0.5, s, 20, alpha=0.1),
         lambda s: 0.5 * (0.9 * cosine(min(s, 20) / 20) + 0.1)),
     "cosine_restarts": (
-        lambda s: tf.train.cosine_decay_restarts(0.5, s, 10, 2.0, 0.5, 0.1),
+        lambda train, s: train.cosine_decay_restarts(0.5, s, 10, 2.0, 0.5, 0.1),
         lambda s: 0.5 * restarted(s)),
     "cosine_restarts_equal": (
-        lambda s: tf.train.cosine_decay_restarts(0.5, s, 10, 1.0, 0.5, 0.1),
+        lambda train, s: train.cosine_decay_restarts(0.5, s, 10, 1.0, 0.5, 0.1),
         lambda s: 0.5 * restarted(s, t_mul=1.0)),
     "linear_cosine": (
-        lambda s: tf.train.linear_cosine_decay(0.5, s, 20, 2.0, 0.1, 0.01),
+        lambda train, s: train.linear_cosine_decay(0.5, s, 20, 2.0, 0.1, 0.01),
         lambda s: 0.5 * ((0.1 + 1 - min(s, 20) / 20) * cosine(4 * min(s, 20) / 20) + 0.01)),
     "piecewise": (
-        lambda s: tf.train.piecewise_constant(s, [9, 25], [1.0, 0.5, 0.25]),
+        lambda train, s: train.piecewise_constant(s, [9, 25], [1.0, 0.5, 0.25]),
         lambda s: 1.0 if s <= 9 else 0.5 if s <= 25 else 0.25),
 }  # fmt: skip
 
@@ -68,7 +68,7 @@ def test_in_a_graph(name):
     build, formula = CASES[name]
     with tf.Graph().as_default(), tf.Session() as sess:
         step = tf.placeholder(tf.int64, [])
-        rate = build(step)
+        rate = build(tf.train, step)
         assert rate.dtype is tf.float32 and rate.shape.as_list() == []
         found = [sess.run(rate, {step: s}) for s in STEPS]
     np.testing.assert_allclose(found, [formula(s) for s in STEPS], rtol=2e-5, atol=1e-6)
@@ -78,7 +78,7 @@ def test_in_a_graph(name):
 def test_eagerly_a_callable_that_follows_the_variable(name):
     build, formula = CASES[name]
     step = dv.Variable(np.int64(0), trainable=False)
-    rate = build(step)
+    rate = build(dv.train, step)
     assert callable(rate)
     for s in (0, 11):
         step.assign(s)

@@ -1,0 +1,55 @@
+"""What a cluster's failures mean to the program: an operation failed, or data was lost.
+
+An operation's error arrives as the worker raised it, with the worker's traceback. What Dask says
+when it cannot rebuild data becomes an `UnavailableError` that names variables and the last
+version from which they can be had.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+
+from distributed import CancelledError, Future
+from distributed.scheduler import KilledWorker
+
+from daskvars.errors import OpError, UnavailableError
+
+LOST = (KilledWorker, CancelledError)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Return whether an error says that data is gone, rather than that an operation failed."""
+    return isinstance(error, LOST)
+
+
+def error_of(future: Future) -> Exception:
+    """Return the error of a failed future, with the worker's traceback."""
+    error = future.exception()
+    return error.with_traceback(future.traceback()) if future.status == "error" else error
+
+
+def unavailable(
+    error: BaseException, run: int, keys: Collection[str], durable: int | None
+) -> UnavailableError:
+    """Return the error of a run whose data was lost."""
+    names = ", ".join(keys) or "its values"
+    last = (
+        "no version was durable yet: run the initializers again" if durable is None
+        else f"the last durable version is {durable}: recover() goes back to it"
+    )  # fmt: skip
+    reason = " ".join(str(error).split())[:300]
+    return UnavailableError(
+        None, None, f"run {run} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
+    )
+
+
+def deferred(error: Exception, run: int) -> Exception:
+    """Return the error of a run that was dispatched before, as it surfaces later."""
+    note = f"(in run {run}, dispatched before; variables are as they were before that run)"
+    if isinstance(error, OpError):
+        named = copy.copy(error)
+        named.message = f"{error.message} {note}"
+        return named
+    error.add_note(note)
+    return error

@@ -1,0 +1,317 @@
+"""Sealing: cutting the variables loose from the tasks that made them.
+
+Dask recovers lost blocks by running again what made them, so it keeps every ancestor of a block as
+long as the block: a chain of updates would grow for ever. Every so often the blocks that changed
+are written as a snapshot, and `load` tasks without ancestors take their places (`state.seals`).
+
+A seal waits for the runs in flight: a later version is built on the keys of the earlier ones, which
+cannot be changed under it. So it costs a few round trips and the writing; seals come so far apart
+that this is at most a twentieth of the time, but not farther than `config.seal_every_s`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+import time
+import warnings
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dask._task_spec import Task, TaskRef
+from distributed import Client, Future
+
+from daskvars import config
+from daskvars.chunk_grid import block_indices, block_slices
+from daskvars.execution import events
+from daskvars.execution.bundles import SPLIT_BYTES
+from daskvars.execution.remote_blocks import Reference, RemoteBlock
+from daskvars.kernels.worker_tasks import RunGraph
+from daskvars.state import SnapshotWriter, ZarrStore, delete_snapshot, open_zarr_store
+from daskvars.state.grids import Blocks, Index, overlaps, stored_chunks
+from daskvars.state.manifest import VariableRecord
+from daskvars.state.seals import Part, Slot, forget, load_blocks, write_parts
+from daskvars.state.values import Values
+
+FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
+SHARE = 20  # a seal may cost 1/20 of the time
+MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
+MOST_RETAINED_BYTES = 256 << 20  # of scattered feeds that are kept for recovery
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A variable in a snapshot: where, what is known of it, and its blocks as then rebound."""
+
+    path: str
+    record: VariableRecord
+    blocks: Blocks
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Blocks that are written, and loaded again, by one task: those of one bundle."""
+
+    parts: list[tuple[str, Index, dict[Index, RemoteBlock]]]
+    nbytes: int
+
+    def futures(self) -> list[Future]:
+        """Return the bundles it is made of."""
+        blocks = [block for _, _, found in self.parts for block in found.values()]
+        return list({id(b.reference.future): b.reference.future for b in blocks}.values())
+
+
+class Sealer:
+    """Seals the variables of one `Values`.
+
+    Args:
+      client: the cluster.
+      values: the variables; all their blocks are on workers when `seal` is called.
+      token: a text that no other sealer has.
+      store: where to, if the variables have a durable store; else `config.scratch`, or a
+        temporary directory.
+    """
+
+    def __init__(
+        self, client: Client, values: Values, token: str, store: ZarrStore | None = None
+    ) -> None:
+        self.client, self.values, self.token, self.store = client, values, token, store
+        self.version: int | None = None
+        self.sealed: dict[str, Sealed] = {}
+        self.retained: list[Any] = []
+        self._retained_bytes = 0
+        self._storage: Any = None
+        self._root = ""
+        self._works = True
+        self._count = 0
+        self._runs = 0
+        self._tasks = 0
+        self._next_s = 0.0
+        self._stale: set[str] = set()
+        self._finalizer: Any = None
+
+    # -- when -----------------------------------------------------------------------------------
+
+    def note_run(self, tasks: int, retained: Iterable[Any], nbytes: int) -> None:
+        """Take note of a run: how many tasks it had, and what its recovery needs kept alive."""
+        self._runs += 1
+        self._tasks += tasks
+        self.retained.extend(retained)
+        self._retained_bytes += nbytes
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to seal."""
+        if not self._works or self._runs < FIRST_RUNS:
+            return False
+        return (
+            time.monotonic() >= self._next_s
+            or self._tasks >= MOST_TASKS
+            or self._retained_bytes >= MOST_RETAINED_BYTES
+        )
+
+    # -- sealing --------------------------------------------------------------------------------
+
+    def seal(self) -> None:
+        """Make the present version durable, once no run is in flight, and forget its history."""
+        start = time.monotonic()
+        if self._storage is None and not self._open():
+            return
+        version, state = self.values.capture()
+        dirty = {
+            key: (record, blocks) for key, (record, blocks) in state.items()
+            if key not in self.sealed or self.sealed[key].blocks is not blocks
+        }  # fmt: skip
+        if dirty:
+            self._count += 1
+            self._write(version, state, dirty)
+            nbytes = sum(record.nbytes for record, _ in dirty.values())
+            path = f"{self._storage}/{self._root}"
+            events.publish(events.Sealed(path, version, nbytes, time.monotonic() - start))
+        self.version = version
+        self.retained, self._retained_bytes, self._runs, self._tasks = [], 0, 0, 0
+        now = time.monotonic()
+        self._next_s = now + min(SHARE * (now - start), config.get().seal_every_s)
+
+    def _write(self, version: int, state: Any, dirty: dict[str, tuple[Any, Blocks]]) -> None:
+        """Write dirty variables as a snapshot and rebind their blocks to it."""
+        writer = self._writer(version, state, dirty)
+        groups = grouped({key: (writer.records[key], b) for key, (_, b) in dirty.items()})
+        graph, slots = {}, {}
+        for number, group in enumerate(groups):
+            key = f"seal-{self.token}-{self._count}-{number}"
+            whole = all(len(blocks) == 1 for _, _, blocks in group.parts)
+            slots[key] = Slot(self.token, self._count, number) if whole else None
+            graph[key] = write_task(key, self._storage, writer, group, slots[key])
+        keys = list(graph)
+        written = self.client.get(RunGraph(graph, {}, f"seal-{self.token}-{self._count}"), keys)
+        digests: dict[str, dict[Index, int]] = {}
+        for group, (_, found) in zip(groups, written, strict=True):
+            for (key, index, _), digest in zip(group.parts, found, strict=True):
+                digests.setdefault(key, {})[index] = digest
+        manifest = writer.commit(digests)
+        wanted, homes = [], []
+        for key, group, (address, _) in zip(keys, groups, written, strict=True):
+            if slots[key] is not None:
+                names = [(name, at) for name, _, found in group.parts for at in found]
+                wanted.append((names, slots[key]))
+                homes.append(address)
+        self._rebind(writer.path, dirty, wanted, homes)
+        for key, (_, blocks) in dirty.items():
+            self.sealed[key] = Sealed(writer.path, manifest.records[key], blocks)
+        self._drop_stale()
+
+    def _writer(self, version: int, state: Any, dirty: dict[str, Any]) -> Any:
+        """Return the writer of a snapshot of the dirty variables, or of all in a durable store."""
+        if self.store is None:
+            path = f"{self._root}/v{self._count}" if self._root else f"v{self._count}"
+            writer = SnapshotWriter(self._storage, path, version)
+            writer.declare([record for record, _ in dirty.values()])
+            return writer
+        head = self.store.head()
+        version = max(version, head.version + 1 if head else 0)
+        writer = self.store.begin([record for record, _ in state.values()], version)
+        for key in state.keys() - dirty.keys():
+            if not writer.carry(key):
+                dirty[key] = state[key]
+        return writer
+
+    def _rebind(
+        self, path: str, dirty: dict[str, tuple[Any, Blocks]], wanted: list[Any], homes: list[str]
+    ) -> None:
+        """Put `load` tasks in the places of the blocks' keys."""
+        covered = {name for names, _ in wanted for name in names}
+        for key, (_, blocks) in dirty.items():
+            for index in blocks:
+                if (key, index) not in covered:
+                    wanted.append(([(key, index)], None))
+        self._load(path, wanted, homes, {key: blocks for key, (_, blocks) in dirty.items()})
+
+    def _load(
+        self, path: str, wanted: list[Any], homes: list[str], state: dict[str, Blocks]
+    ) -> None:
+        """Send load tasks, the first ones to the workers that have the blocks, and rebind."""
+        self._count_loads = getattr(self, "_count_loads", 0) + 1
+        stamp = f"{self.token}-{self._count_loads}"
+        keys = [f"load-{stamp}-{number}" for number in range(len(wanted))]
+        graph = {
+            key: Task(key, load_blocks, self._storage, path, tuple(names), slot)
+            for key, (names, slot) in zip(keys, wanted, strict=True)
+        }
+        annotations = {
+            "workers": {key: [home] for key, home in zip(keys, homes, strict=False)},
+            "allow_other_workers": dict.fromkeys(keys[: len(homes)], True),
+        }
+        futures = self.client.get(RunGraph(graph, annotations, f"load-{stamp}"), keys, sync=False)
+        for (names, _), future in zip(wanted, futures, strict=True):
+            for position, (key, index) in enumerate(names):
+                state[key][index].reference = Reference(future, position)
+
+    # -- going back -----------------------------------------------------------------------------
+
+    def reload(self) -> dict[str, tuple[VariableRecord, Blocks]]:
+        """Return the variables as last sealed, to be read anew from their snapshots."""
+        by_path: dict[str, dict[str, Blocks]] = {}
+        for key, sealed in self.sealed.items():
+            blocks = {index: RemoteBlock(None, 0) for index in sealed.blocks}
+            by_path.setdefault(sealed.path, {})[key] = blocks
+        for path, state in by_path.items():
+            wanted = [([(key, at)], None) for key, blocks in state.items() for at in blocks]
+            self._load(path, wanted, [], state)
+        state = {key: blocks for found in by_path.values() for key, blocks in found.items()}
+        for key, blocks in state.items():
+            self.sealed[key] = replace(self.sealed[key], blocks=blocks)
+        return {key: (self.sealed[key].record, blocks) for key, blocks in state.items()}
+
+    # -- the place ------------------------------------------------------------------------------
+
+    def _open(self) -> bool:
+        """Open the place for snapshots; False, with a warning, where workers cannot reach it."""
+        if self.store is not None:
+            self._storage, self._root = self.store.storage, self.store.path
+            return True
+        scratch = config.get().scratch
+        if scratch is None:
+            place = tempfile.mkdtemp(prefix="daskvars-")
+            self._finalizer = weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
+        else:
+            place = scratch
+            self._root = f"session-{self.token}"
+        if scratch is None or "://" not in place:
+            os.makedirs(place, exist_ok=True)
+            seen = self.client.run(os.path.isdir, place)
+            blind = sorted(worker for worker, found in seen.items() if not found)
+            if blind:
+                self._works = False
+                warnings.warn(
+                    f"workers {', '.join(blind)} do not see the directory {place!r}: history is kept "
+                    "instead of snapshots, and grows with every run; set config.scratch to a "
+                    "directory or URL that all workers reach",
+                    stacklevel=2,
+                )
+                return False
+        self._storage, inner = open_zarr_store(place)
+        self._root = "/".join(part for part in (inner, self._root) if part)
+        return True
+
+    def _drop_stale(self) -> None:
+        """Delete snapshots that nothing has been bound to since the seal before this one."""
+        used = {sealed.path for sealed in self.sealed.values()}
+        for path in self._stale - used:
+            if self.store is None:
+                delete_snapshot(self._storage, path)
+        self._stale = used
+
+    def close(self) -> None:
+        """Remove the snapshots that were private, and what workers keep of them."""
+        if self.client.status == "running":
+            self.client.run(forget, self.token)
+        if self._finalizer is not None:
+            self._finalizer()
+        elif self.store is None and self._storage is not None:
+            for path in self._stale | {sealed.path for sealed in self.sealed.values()}:
+                delete_snapshot(self._storage, path)
+        self.sealed, self._stale, self.retained = {}, set(), []
+
+
+def grouped(variables: dict[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
+    """Return the stored chunks of some variables by the task that writes them.
+
+    Small blocks of one bundle go together. A chunk that is not one block, because Zarr's grids
+    are regular, is a group of its own.
+    """
+    groups: dict[Any, Group] = {}
+    for key, (record, blocks) in variables.items():
+        stored = stored_chunks(record.chunks)
+        size = record.nbytes // max(1, math.prod(map(len, stored)))
+        for index in block_indices(stored):
+            if stored == record.chunks:
+                found = {index: blocks[index]}
+                alone = size >= SPLIT_BYTES
+            else:
+                region = block_slices(stored, index)
+                found = {at: blocks[at] for at, _, _ in overlaps(record.chunks, region)}
+                alone = True
+            bundle = blocks[next(iter(found))].reference.future.key
+            group = groups.setdefault((key, index) if alone else bundle, Group([], 0))
+            group.parts.append((key, index, found))
+            group.nbytes += size
+    return list(groups.values())
+
+
+def write_task(key: str, storage: Any, writer: Any, group: Group, slot: Slot | None) -> Task:
+    """Return the task that writes a group."""
+    futures = group.futures()
+    numbers = {future.key: number for number, future in enumerate(futures)}
+    parts = [
+        Part(writer.records[name], index, {
+            at: (numbers[b.reference.future.key], b.reference.position) for at, b in found.items()
+        })
+        for name, index, found in group.parts
+    ]  # fmt: skip
+    references = [TaskRef(future.key) for future in futures]
+    return Task(key, write_parts, storage, writer.path, parts, slot, *references)

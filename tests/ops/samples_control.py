@@ -1,0 +1,48 @@
+"""Samples of control flow: effects, branches, loops, Python calls."""
+
+import numpy
+
+import daskvars as dv
+from daskvars.graph.interpreter import apply_op
+from daskvars.ops import branching, control
+from tests.ops.sample import Sample
+
+X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])
+
+
+def double(x):
+    return x * 2
+
+
+def asserted(x):
+    with dv.control_dependencies([control.Assert(dv.reduce_all(x < 10.0), [x])]):
+        return dv.identity(x)
+
+
+def after_nothing(x):
+    with dv.control_dependencies([apply_op(control.NO_OP)]):
+        return dv.identity(x)
+
+
+def branch(x):
+    y = dv.reduce_sum(x)
+    return branching.cond(y > 100.0, lambda: x * y, lambda: dv.square(x) * y)
+
+
+def power(x):
+    steps = dv.constant(0)
+    return branching.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, y * x + 1.0), (steps, x)
+    )[1]
+
+
+SAMPLES = [
+    Sample("NoOp", after_nothing, (X,)),
+    Sample("Assert", asserted, (X,)),
+    Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
+    Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
+    Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,)),
+    Sample("PyFuncStateless", lambda x: control.py_func(double, [x], dv.float64, False), (X,)),
+    Sample("If", branch, (X,), (0,)),
+    Sample("While", power, (X,), (0,)),
+]

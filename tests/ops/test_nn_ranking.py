@@ -1,0 +1,58 @@
+import numpy
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.ops import nn_ranking as ops
+
+
+def test_ties_go_to_the_lower_index():
+    values, indices = ops.top_k([[1.0, 3.0, 3.0, 2.0], [5.0, 5.0, 5.0, 5.0]], k=2)
+    assert values.numpy().tolist() == [[3, 3], [5, 5]]
+    assert indices.numpy().tolist() == [[1, 2], [0, 1]]
+    assert indices.dtype == dv.int32
+
+
+def test_result_has_named_parts():
+    result = ops.top_k([2.0, 9.0, 4.0])
+    assert result.values.numpy().tolist() == [9]
+    assert result.indices.numpy().tolist() == [1]
+
+
+def test_gradient_goes_to_the_largest():
+    with dv.Graph().as_default(), dv.Session() as session:
+        x = tf.placeholder(dv.float32, [None, None])
+        values, _ = ops.top_k(x, 2)
+        (dx,) = dv.gradients(values, [x], [tf.constant([[10.0, 20.0]])])
+        assert session.run(dx, {x: [[1.0, 3.0, 2.0]]}).tolist() == [[0, 10, 20]]
+
+
+def test_in_top_k_counts_ties_with_the_last():
+    # TensorFlow: "if multiple classes have the same prediction value and straddle the top-k
+    # boundary, all of those classes are considered to be in the top k".
+    predictions = [[0.5, 0.5, 0.1], [0.2, 0.3, 0.4]]
+    assert ops.in_top_k(predictions, [1, 0], 1).numpy().tolist() == [True, False]
+    assert ops.in_top_k(predictions, [3, -1], 3).numpy().tolist() == [False, False]
+    assert ops.in_top_k([[numpy.nan, 1.0]], [1], 2).numpy().tolist() == [False]
+
+
+def test_arguments():
+    with dv.Graph().as_default():
+        x = tf.placeholder(dv.float32, [None, 3])
+        values, indices = ops.top_k(x, k=2)
+        assert values.op.name == "TopKV2"
+        assert values.shape.as_list() == indices.shape.as_list() == [None, 2]
+        assert ops.top_k(x, tf.placeholder(dv.int32, []))[0].shape.as_list() == [None, None]
+        with pytest.raises(ValueError, match="last dimension >= k = 4 but is 3"):
+            ops.top_k(x, 4)
+        with pytest.raises(ValueError, match="k >= 0"):
+            ops.top_k(x, -1)
+        with pytest.raises(ValueError, match="rank 1"):
+            ops.top_k(tf.constant(1.0))
+        targets = tf.placeholder(dv.int64, [5])
+        assert ops.in_top_k(x, targets, 2).op.name == "InTopKV2"
+        assert ops.in_top_k(x, targets, 2).shape.as_list() == [5]
+        with pytest.raises(ValueError, match="targets must be rank 1"):
+            ops.in_top_k(x, tf.placeholder(dv.int32, [5, 1]), 2)
+        with pytest.raises(ValueError):
+            ops.in_top_k(tf.zeros([4, 3]), targets, 2)
