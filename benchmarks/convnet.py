@@ -18,7 +18,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 import daskvars.v1 as tf
 
 LIMIT = 1.2
-RATE, MOMENTUM = 0.005, 0.9
+RATE, MOMENTUM = 0.001, 0.9
 PATCH_BYTES = 1 << 21
 
 

@@ -55,6 +55,7 @@ from daskvars.graph.interpreter import register_op
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef
 from daskvars.graph.operation import Operation
+from daskvars.graph.scopes import get_default_session
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.arithmetic import (
     abs,
@@ -485,6 +486,7 @@ __all__ = [
     "get_collection",
     "get_collection_ref",
     "get_default_graph",
+    "get_default_session",
     "get_local_variable",
     "get_seed",
     "get_variable",

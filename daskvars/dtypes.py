@@ -297,7 +297,7 @@ def _from_python(value: Any, dtype: DType | None, name: str | None) -> tuple[np.
         array = _from_indices(array, value, dtype, name)
     found = as_dtype(array.dtype)
     wanted = dtype or _preferred(array, found)
-    if not _fits_kind(found, wanted):
+    if array.size and not _fits_kind(found, wanted):
         raise _refusal(value, wanted, name)
     if wanted.np.kind in "iu" and found.is_integer and array.size:
         limits = np.iinfo(wanted.np)

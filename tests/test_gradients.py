@@ -353,6 +353,30 @@ def test_inputs_of_a_body_are_sources_too(graph):
     assert dx is not None and dx.graph is body
 
 
+def test_inputs_of_a_branch_are_independent():
+    x = tf.constant(2.0)
+    y = x * x
+    z = tf.cond(tf.placeholder_with_default(True, []), lambda: x * y, lambda: x)
+    assert run(tf.gradients(z, [x, y])) == [12.0, 2.0]
+
+
+def test_variables_in_a_branch():
+    v = tf.Variable(3.0)
+    pred = tf.placeholder(tf.bool, [])
+    (dv,) = tf.gradients(tf.cond(pred, lambda: v * v, lambda: 5.0 * v), v)
+    assert run(dv, {pred: True}) == 6.0
+    assert run(dv, {pred: False}) == 5.0
+
+
+def test_loop_with_captured_values():
+    x, v = tf.constant(2.0), tf.Variable(3.0)
+    square = x * x
+    _, z = tf.while_loop(
+        lambda i, a: i < 3, lambda i, a: (i + 1, a * x + square * v), [0, tf.constant(1.0)]
+    )
+    assert run(tf.gradients(z, [x, v])) == [156.0, 28.0]  # of x**3 + v*(x**4 + x**3 + x**2)
+
+
 # -- size -----------------------------------------------------------------------------------
 
 

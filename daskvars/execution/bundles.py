@@ -26,15 +26,22 @@ class Bundling:
     Attributes:
       groups: positions of the outputs in each group; one group needs no `pick`.
       where: output position -> (group, position in it).
+      sizes: bytes of each output of one block, about.
     """
 
     groups: tuple[tuple[int, ...], ...]
     where: dict[int, tuple[int, int]]
+    sizes: tuple[int, ...]
 
     @property
     def is_split(self) -> bool:
         """Whether groups are picked out of the bundle."""
         return len(self.groups) > 1
+
+    def extra_bytes(self, position: int) -> int:
+        """Return how many bytes travel with an output besides its own."""
+        group = self.groups[self.where[position][0]]
+        return sum(self.sizes[p] for p in group) - self.sizes[position]
 
 
 def bundlings(plan: Plan) -> list[Bundling]:
@@ -55,7 +62,7 @@ def bundlings(plan: Plan) -> list[Bundling]:
         if spared < SPLIT_BYTES:
             groups = (tuple(positions),)
         where = {p: (g, i) for g, group in enumerate(groups) for i, p in enumerate(group)}
-        found.append(Bundling(groups, where))
+        found.append(Bundling(groups, where, tuple(sizes)))
     return found
 
 

@@ -40,7 +40,7 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
       TypeError: it is a symbolic tensor, or does not have a value of that dtype.
       ValueError: its shape does not fit.
     """
-    spec = tensor.spec
+    spec = Spec(tensor.spec.dtype.base_dtype, tensor.spec.shape)
     if isinstance(value, Tensor):
         if tensor.graph is not None and value.graph is tensor.graph or not hasattr(value, "numpy"):
             raise TypeError(
@@ -50,16 +50,16 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
         value = value.numpy()
     if isinstance(value, dask.array.Array):
         array = value if value.dtype == spec.dtype.np else value.astype(spec.dtype.np)
-    elif type(value) is numpy.ndarray and value.dtype == spec.dtype.base_dtype.np:
+    elif type(value) is numpy.ndarray and value.dtype == spec.dtype.np:
         array = value
     else:
         try:
-            array = to_numpy(value, spec.dtype.base_dtype)
+            array = to_numpy(value, spec.dtype)
         except (TypeError, ValueError) as error:
             if not isinstance(value, numpy.ndarray | numpy.generic):
                 raise
             try:  # arrays are cast as TensorFlow casts them
-                array = numpy.asarray(value).astype(spec.dtype.base_dtype.np)
+                array = numpy.asarray(value).astype(spec.dtype.np)
             except (TypeError, ValueError):
                 raise error from None
     if spec.shape is not None and not _fits(spec.shape, array.shape):
@@ -119,7 +119,7 @@ def feed_specs(
 ) -> dict[Tensor, tuple[Spec, Chunks | None]]:
     """Return dtype, shape and chunks of each feed, as `lower` takes them."""
     return {
-        tensor: (Spec(tensor.spec.dtype, tuple(value.shape)), layout)
+        tensor: (Spec(tensor.spec.dtype.base_dtype, tuple(value.shape)), layout)
         for tensor, value, layout in zip(
             tensors, values, layouts(tensors, values, parts), strict=True
         )

@@ -14,10 +14,17 @@ from daskvars.state.grids import Blocks
 
 
 class Reference(NamedTuple):
-    """One output of a bundle, or (position None) all that a key holds."""
+    """Where a block is to be had.
+
+    Attributes:
+      future: the key that holds it.
+      position: which output of the bundle under that key, None if the block is all of it.
+      extra_bytes: how much the rest of the bundle is, about.
+    """
 
     future: Future
     position: int | None
+    extra_bytes: int = 0
 
 
 class RemoteBlock:
@@ -29,8 +36,8 @@ class RemoteBlock:
 
     __slots__ = ("reference",)
 
-    def __init__(self, future: Future, position: int | None) -> None:
-        self.reference = Reference(future, position)
+    def __init__(self, reference: Reference | None = None) -> None:
+        self.reference = reference
 
 
 def remote_blocks(states: Iterable[Blocks]) -> Iterator[RemoteBlock]:

@@ -54,10 +54,15 @@ class Sealed:
 
 @dataclass(eq=False, slots=True)
 class Group:
-    """Blocks that are written, and loaded again, by one task: those of one bundle."""
+    """Stored chunks that one task writes.
+
+    Attributes:
+      parts: key, index in the stored layout, and the blocks that the chunk is cut from.
+      is_whole: each chunk is one block, so that the blocks can be loaded by one task again.
+    """
 
     parts: list[tuple[str, Index, dict[Index, RemoteBlock]]]
-    nbytes: int
+    is_whole: bool
 
     def futures(self) -> list[Future]:
         """Return the bundles it is made of."""
@@ -88,10 +93,11 @@ class Sealer:
         self._root = ""
         self._works = True
         self._count = 0
+        self._num_loads = 0
         self._runs = 0
         self._tasks = 0
         self._next_s = 0.0
-        self._stale: set[str] = set()
+        self._paths: set[str] = set()
         self._finalizer: Any = None
 
     # -- when -----------------------------------------------------------------------------------
@@ -141,29 +147,39 @@ class Sealer:
         """Write dirty variables as a snapshot and rebind their blocks to it."""
         writer = self._writer(version, state, dirty)
         groups = grouped({key: (writer.records[key], b) for key, (_, b) in dirty.items()})
-        graph, slots = {}, {}
-        for number, group in enumerate(groups):
-            key = f"seal-{self.token}-{self._count}-{number}"
-            whole = all(len(blocks) == 1 for _, _, blocks in group.parts)
-            slots[key] = Slot(self.token, self._count, number) if whole else None
-            graph[key] = write_task(key, self._storage, writer, group, slots[key])
-        keys = list(graph)
-        written = self.client.get(RunGraph(graph, {}, f"seal-{self.token}-{self._count}"), keys)
+        slots = [
+            Slot(self.token, self._count, number) if group.is_whole else None
+            for number, group in enumerate(groups)
+        ]
+        try:
+            written = self._write_groups(writer, groups, slots)
+        except Exception:
+            writer.abort()
+            raise
         digests: dict[str, dict[Index, int]] = {}
-        for group, (_, found) in zip(groups, written, strict=True):
+        wanted, homes = [], []
+        for group, slot, (address, found) in zip(groups, slots, written, strict=True):
             for (key, index, _), digest in zip(group.parts, found, strict=True):
                 digests.setdefault(key, {})[index] = digest
-        manifest = writer.commit(digests)
-        wanted, homes = [], []
-        for key, group, (address, _) in zip(keys, groups, written, strict=True):
-            if slots[key] is not None:
-                names = [(name, at) for name, _, found in group.parts for at in found]
-                wanted.append((names, slots[key]))
+            if slot is not None:
+                wanted.append(([(key, index) for key, index, _ in group.parts], slot))
                 homes.append(address)
-        self._rebind(writer.path, dirty, wanted, homes)
-        for key, (_, blocks) in dirty.items():
+        manifest = writer.commit(digests)
+        bound = {key: blocks for key, (_, blocks) in dirty.items()}
+        covered = {name for names, _ in wanted for name in names}
+        wanted += [([(k, at)], None) for k, b in bound.items() for at in b if (k, at) not in covered]
+        self._load(writer.path, wanted, homes, bound)
+        for key, blocks in bound.items():
             self.sealed[key] = Sealed(writer.path, manifest.records[key], blocks)
-        self._drop_stale()
+        self._drop_unused()
+
+    def _write_groups(self, writer: Any, groups: list[Group], slots: list[Slot | None]) -> Any:
+        stamp = f"seal-{self.token}-{self._count}"
+        graph = {}
+        for number, (group, slot) in enumerate(zip(groups, slots, strict=True)):
+            key = f"{stamp}-{number}"
+            graph[key] = write_task(key, self._storage, writer, group, slot)
+        return self.client.get(RunGraph(graph, {}, stamp), list(graph))
 
     def _writer(self, version: int, state: Any, dirty: dict[str, Any]) -> Any:
         """Return the writer of a snapshot of the dirty variables, or of all in a durable store."""
@@ -180,23 +196,12 @@ class Sealer:
                 dirty[key] = state[key]
         return writer
 
-    def _rebind(
-        self, path: str, dirty: dict[str, tuple[Any, Blocks]], wanted: list[Any], homes: list[str]
-    ) -> None:
-        """Put `load` tasks in the places of the blocks' keys."""
-        covered = {name for names, _ in wanted for name in names}
-        for key, (_, blocks) in dirty.items():
-            for index in blocks:
-                if (key, index) not in covered:
-                    wanted.append(([(key, index)], None))
-        self._load(path, wanted, homes, {key: blocks for key, (_, blocks) in dirty.items()})
-
     def _load(
         self, path: str, wanted: list[Any], homes: list[str], state: dict[str, Blocks]
     ) -> None:
         """Send load tasks, the first ones to the workers that have the blocks, and rebind."""
-        self._count_loads = getattr(self, "_count_loads", 0) + 1
-        stamp = f"{self.token}-{self._count_loads}"
+        self._num_loads += 1
+        stamp = f"{self.token}-{self._num_loads}"
         keys = [f"load-{stamp}-{number}" for number in range(len(wanted))]
         graph = {
             key: Task(key, load_blocks, self._storage, path, tuple(names), slot)
@@ -217,7 +222,7 @@ class Sealer:
         """Return the variables as last sealed, to be read anew from their snapshots."""
         by_path: dict[str, dict[str, Blocks]] = {}
         for key, sealed in self.sealed.items():
-            blocks = {index: RemoteBlock(None, 0) for index in sealed.blocks}
+            blocks = {index: RemoteBlock() for index in sealed.blocks}
             by_path.setdefault(sealed.path, {})[key] = blocks
         for path, state in by_path.items():
             wanted = [([(key, at)], None) for key, blocks in state.items() for at in blocks]
@@ -258,13 +263,15 @@ class Sealer:
         self._root = "/".join(part for part in (inner, self._root) if part)
         return True
 
-    def _drop_stale(self) -> None:
-        """Delete snapshots that nothing has been bound to since the seal before this one."""
+    def _drop_unused(self) -> None:
+        """Delete snapshots that no variable is bound to any more."""
         used = {sealed.path for sealed in self.sealed.values()}
-        for path in self._stale - used:
+        for path in self._paths - used:
             if self.store is None:
                 delete_snapshot(self._storage, path)
-        self._stale = used
+            else:
+                self.store.drop(int(path.rpartition("/v")[2].removeprefix("v")))
+        self._paths = used
 
     def close(self) -> None:
         """Remove the snapshots that were private, and what workers keep of them."""
@@ -273,9 +280,9 @@ class Sealer:
         if self._finalizer is not None:
             self._finalizer()
         elif self.store is None and self._storage is not None:
-            for path in self._stale | {sealed.path for sealed in self.sealed.values()}:
+            for path in self._paths:
                 delete_snapshot(self._storage, path)
-        self.sealed, self._stale, self.retained = {}, set(), []
+        self.sealed, self._paths, self.retained = {}, set(), []
 
 
 def grouped(variables: dict[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
@@ -297,9 +304,9 @@ def grouped(variables: dict[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
                 found = {at: blocks[at] for at, _, _ in overlaps(record.chunks, region)}
                 alone = True
             bundle = blocks[next(iter(found))].reference.future.key
-            group = groups.setdefault((key, index) if alone else bundle, Group([], 0))
+            identity = (key, index) if alone else bundle
+            group = groups.setdefault(identity, Group([], stored == record.chunks))
             group.parts.append((key, index, found))
-            group.nbytes += size
     return list(groups.values())
 
 

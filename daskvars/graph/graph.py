@@ -19,6 +19,7 @@ from daskvars.graph.device import merge_device
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation, user_line
+from daskvars.graph.patterns import Effect
 from daskvars.graph.tensor import Tensor
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -77,7 +78,7 @@ class Graph:
             control_inputs=self._control_inputs_for(inputs) if self._controllers else (),
             tensor_class=self.tensor_class, created_at=user_line(),
         )  # fmt: skip
-        if self._devices:
+        if self._devices or (inputs and inputs[0].op.device):
             self._place(op)
         ops.append(op)
         self._ops_by_name[name] = op
@@ -96,6 +97,9 @@ class Graph:
         )
 
     def _place(self, op: Operation) -> None:
+        if isinstance(op.opdef.pattern, Effect):
+            op.device = op.inputs[0].op.device  # an op on a variable runs where the variable lives
+            return
         for function, _ in reversed(self._devices):
             op.device = scopes.device_string(function(op))
 

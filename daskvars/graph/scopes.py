@@ -52,15 +52,15 @@ def session_entered(session: Any) -> Iterator[Any]:
         _stacks.sessions.remove(session)
 
 
-def default_session() -> Any:
-    """Return the innermost default session, or None."""
+def get_default_session() -> Any:
+    """Return the session that was entered last in this thread, or None."""
     return _stacks.sessions[-1] if _stacks.sessions else None
 
 
 def session_for(session: Any, graph: Any, doing: str) -> Any:
     """Return `session` or the default one, checked against `graph`."""
     if session is None:
-        session = default_session()
+        session = get_default_session()
         if session is None:
             raise ValueError(
                 f"Cannot {doing} using eval()/run(): No default session is registered. Use "

@@ -258,18 +258,3 @@ def max_pool_with_argmax(
             shift = (row * width + column) * channels
             places[images] += xp.where(first, origin + shift, 0).astype(dtype.np)
     return y, places
-
-
-# -- rows --------------------------------------------------------------------------------------
-
-
-def stitch(xp: Any, *pieces: Any) -> Any:
-    """Rows put where their indices say; the first half of `pieces` are indices, then rows."""
-    half = len(pieces) // 2
-    indices, data = pieces[:half], pieces[half:]
-    rows = max((int(part.max()) + 1 for part in indices if part.size), default=0)
-    tail = data[0].shape[indices[0].ndim :]
-    out = xp.zeros((rows, *tail), data[0].dtype)
-    for part, values in zip(indices, data, strict=True):
-        out[part.reshape(-1)] = values.reshape(part.size, *tail)
-    return out

@@ -63,11 +63,11 @@ def log_softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     if axis not in (-1, x.ndim - 1) or x.ndim < 2:
         y -= xp.log(total(xp, xp.exp(y), axis))
         return y.astype(x.dtype, copy=False)
-    rows = y.reshape(-1, y.shape[-1])
+    rows = y.reshape(-1, y.shape[-1])  # a copy where x was transposed
     for block in row_blocks(xp, rows):
         sums = row_sums(xp, xp.exp(rows[block]))
         rows[block] -= xp.log(sums, out=sums)
-    return y.astype(x.dtype, copy=False)
+    return rows.reshape(x.shape).astype(x.dtype, copy=False)
 
 
 def log_softmax_grad(xp: Any, y: Any, dy: Any, *, axis: int = -1) -> Any:

@@ -75,10 +75,12 @@ class _Walk:
                 continue  # fed
             seen = self._seen_before(op) if self.writes else None
             pattern = op.opdef.pattern
-            if isinstance(pattern, Effect):
+            if isinstance(pattern, Effect) and op.inputs[0] not in self.values:
                 seen = self._effect(op, pattern, seen or {})
             elif isinstance(pattern, Opaque) and pattern.branches:
                 seen = self._branches(op, seen or {})
+            elif isinstance(pattern, Effect):
+                self._effect_on_fed(op, pattern)
             elif not _is_handle(op):
                 self._node(op, [self._read(t, seen) for t in op.inputs])
             if seen:
@@ -128,8 +130,9 @@ class _Walk:
         key = handle.op.attrs["key"]
         rest = [self._read(t, seen) for t in op.inputs[1:]]
         if pattern.presence:
-            present = bool(self.writes.get(key)) or self.state_of(handle)[2]
-            if key not in self.writes:
+            written = len(self.writes.get(key, ())) if self.sequential else seen.get(key, 0)
+            present = bool(written) or self.state_of(handle)[2]
+            if not written:
                 self.program.presence[key] = present
             value = numpy.array(present)
             self.values[op.outputs[0]] = self.program.leaf(CONSTANT, value, Spec(dtypes.bool, ()))
@@ -144,6 +147,15 @@ class _Walk:
             node.assigned = handle.spec
         self.writes.setdefault(key, []).append(Ref(node))
         return {**seen, key: len(self.writes[key])}
+
+    def _effect_on_fed(self, op: Operation, pattern: Effect) -> None:
+        """Read a variable whose handle was fed. Raises ValueError for an assignment to it."""
+        if pattern.writes or pattern.presence:
+            raise ValueError(
+                f"operation {op.name!r} ({op.type}) cannot run while its variable "
+                f"{op.inputs[0].name!r} is fed with a value"
+            )
+        self.values[op.outputs[0]] = self.values[op.inputs[0]]
 
     def _node(self, op: Operation, inputs: list[Ref]) -> Node:
         opdef = op.opdef

@@ -19,6 +19,7 @@ from daskvars.ops.casting import cast
 from daskvars.ops.comparison import greater_equal
 from daskvars.ops.constant import shape as shape_of
 from daskvars.ops.random import random_uniform
+from daskvars.ops.reshaping import reshape
 from daskvars.ops.rules import broadcasted
 
 # Its gradient is the same op on the same mask.
@@ -74,7 +75,7 @@ def dropout(
             if rate == 0:
                 return x
         else:
-            rate = convert_to_tensor(rate, name="rate")
+            rate = _scalar(rate)
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=float32)
         threshold = cast(rate, float32) if isinstance(rate, Tensor) else rate
         return apply(DROPOUT, x, greater_equal(uniform, threshold), name=scope, rate=rate)
@@ -96,6 +97,15 @@ def _rate(keep_prob: Any, rate: Any) -> Any:
                 f"{what} must be a scalar tensor or a float in the range {legal}, got {given:g}"
             )
     return 1.0 - keep_prob if rate is None else rate
+
+
+def _scalar(rate: Any) -> Tensor:
+    rate = convert_to_tensor(rate, name="rate")
+    if rate.spec.shape is None:
+        return reshape(rate, ())
+    if rate.spec.shape != ():
+        raise ValueError(f"rate must be a scalar tensor, got shape {rate.shape}")
+    return rate
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:

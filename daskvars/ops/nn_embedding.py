@@ -11,14 +11,14 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.arithmetic import add, add_n, maximum, number, subtract
 from daskvars.ops.casting import cast
 from daskvars.ops.clip import clip_by_norm
-from daskvars.ops.comparison import equal, less, where_v2
+from daskvars.ops.comparison import less, where_v2
 from daskvars.ops.constant import constant
 from daskvars.ops.constant import shape as shape_of
 from daskvars.ops.constant import size as size_of
 from daskvars.ops.division import floordiv, floormod
-from daskvars.ops.gather import boolean_mask, gather
+from daskvars.ops.gather import gather
 from daskvars.ops.joining import concat
-from daskvars.ops.partitioning import dynamic_stitch
+from daskvars.ops.partitioning import dynamic_partition, dynamic_stitch
 from daskvars.ops.ranges import range as number_range
 from daskvars.ops.reshaping import reshape
 from daskvars.ops.slicing import slice
@@ -70,13 +70,13 @@ def embedding_lookup(
         flat = reshape(ids, [-1])
         places = number_range(size_of(flat))
         own, local = (_by_rest if partition_strategy == "mod" else _by_range)(flat, tables)
-        chosen, rows = [], []
-        for i, table in enumerate(tables):
-            mask = equal(own, number(i, own))
-            chosen.append(boolean_mask(places, mask))
-            found = boolean_mask(local, mask)
-            rows.append(_clipped(gather(table, found), found, max_norm))
-        return _shaped(dynamic_stitch(chosen, rows), ids, scope)
+        chosen = dynamic_partition(local, own, len(tables))
+        rows = [
+            _clipped(gather(table, picked), picked, max_norm)
+            for table, picked in zip(tables, chosen, strict=True)
+        ]
+        stitched = dynamic_stitch(dynamic_partition(places, own, len(tables)), rows)
+        return _shaped(stitched, ids, scope)
 
 
 def _parts(params: Any) -> list[Any]:

@@ -151,7 +151,7 @@ def local_response_normalization(
     Neural Networks", 2012.
 
     >>> import daskvars as dv
-    >>> lrn([[[[3.0, 4.0]]]], bias=0.0).numpy().ravel().round(2).tolist()
+    >>> [round(float(v), 4) for v in lrn([[[[3.0, 4.0]]]], bias=0.0).numpy().ravel()]
     [0.6, 0.8]
     """
     return apply(

@@ -12,7 +12,7 @@ from typing import Any
 
 from daskvars.dtypes import DType, as_dtype, float32
 from daskvars.graph.tensor import Tensor
-from daskvars.ops import arithmetic, decompositions, random, ranges, reshaping, slicing, transposing
+from daskvars.ops import arithmetic, decompositions, random, ranges, reduce, reshaping, slicing, transposing
 from daskvars.ops import constant as constants
 from daskvars.variables.slices import PartitionInfo
 
@@ -302,8 +302,9 @@ class Orthogonal(Initializer):
         rows, columns = math.prod(shape[:-1]), shape[-1]
         tall = (max(rows, columns), min(rows, columns))
         q, r = decompositions.qr(random.random_normal(tall, dtype=dtype, seed=self.seed))
-        # The signs make the result uniform over all orthogonal matrices.
-        q = arithmetic.multiply(q, arithmetic.sign(linalg.matrix_diag_part(r)))
+        # The signs of r's diagonal make the result uniform over all orthogonal matrices.
+        diagonal = reduce.reduce_sum(arithmetic.multiply(r, ranges.eye(tall[1], dtype=dtype)), 0)
+        q = arithmetic.multiply(q, arithmetic.sign(diagonal))
         if rows < columns:
             q = transposing.transpose(q)
         return arithmetic.multiply(reshaping.reshape(q, shape), self.gain)

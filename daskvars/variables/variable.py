@@ -136,11 +136,11 @@ class Variable(VariableUpdates):
 
     def _cached_read(self, builder: Any, name: str, caching_device: Any) -> Tensor:
         read_name = builder.claim(f"{name}/read") + "/"
-        if caching_device is not None:
-            with builder.device(caching_device):
-                return read_variable(self._handle, read_name)
         snapshot = read_variable(self._handle, read_name)
-        place(snapshot.op, self._handle.op.device)
+        device = self._handle.op.device
+        if caching_device is not None:
+            device = caching_device(snapshot.op) if callable(caching_device) else caching_device
+        place(snapshot.op, device)
         return snapshot
 
     # -- what it is ---------------------------------------------------------------------------

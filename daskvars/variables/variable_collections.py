@@ -10,12 +10,14 @@ from daskvars.graph.collections import GraphKeys
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import is_variable_initialized, read_variable
-from daskvars.ops.comparison import logical_not
+from daskvars.ops.assign import is_variable_initialized
+from daskvars.ops.comparison import equal, logical_not
 from daskvars.ops.constant import constant
 from daskvars.ops.control import group, no_op
 from daskvars.ops.gather import boolean_mask
 from daskvars.ops.joining import stack
+from daskvars.ops.reduce import reduce_all
+from daskvars.ops.slicing import slice as first_part
 from daskvars.variables.colocation import owner
 
 
@@ -111,8 +113,14 @@ def report_uninitialized_variables(
         return boolean_mask(names, logical_not(stack([is_variable_initialized(v) for v in var_list])))
 
 
-def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
-    """Return an operation that fails unless all variables have values; None if there are none.
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+    """Return a tensor that cannot be computed unless all variables have values.
+
+    Args:
+      var_list: the variables to look at, by default all global and local ones.
+
+    Returns:
+      [n] bool of no meaning, or None if there are no variables.
 
     Raises:
       FailedPreconditionError: (when run) some have none; all of them are named.
@@ -121,7 +129,14 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Opera
         var_list = global_variables() + local_variables()
     if not var_list:
         return None
-    return group(
-        *[read_variable(v.handle, "assert_initialized") for v in var_list],
-        name="assert_variables_initialized",
-    )
+    with name_scope("assert_variables_initialized"):
+        return stack([_looked_at(v) for v in var_list])
+
+
+def _looked_at(variable: Any) -> Tensor:
+    """Return something that takes the variable's value to compute, but little of it."""
+    value = variable.read_value()
+    shape = variable.shape
+    if shape.is_fully_defined():
+        value = first_part(value, [0] * len(shape), [min(1, n) for n in shape.as_list()])
+    return reduce_all(equal(value, value))

@@ -69,7 +69,7 @@ class VariableUpdates:
         if self.handle.graph is None:
             self.assign(value)
             return
-        session = session or scopes.default_session()
+        session = session or scopes.get_default_session()
         if session is None:
             raise ValueError(
                 f"Variable {self.handle.op.name} cannot be loaded: either the session argument "

@@ -23,9 +23,12 @@ def test_floor_is_pythons():
     np.testing.assert_array_equal(kernels.floor_mod(np, X, Y), X % Y)
 
 
-@pytest.mark.parametrize(
-    "kernel", [kernels.floor_divide, kernels.floor_mod, kernels.truncate_divide, kernels.truncate_mod]
-)
+DIVISIONS = [
+    kernels.floor_divide, kernels.floor_mod, kernels.truncate_divide, kernels.truncate_mod,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", DIVISIONS)
 def test_division_by_zero(kernel):
     with pytest.raises(InvalidArgumentError):
         kernel(np, X, np.int32(0))

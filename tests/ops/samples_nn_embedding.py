@@ -15,10 +15,6 @@ def lookup(**options):
 
 
 SAMPLES = [
-    Sample(
-        "DynamicStitch", lambda a, b, x, y: ops.dynamic_stitch([a, b], [x, y]),
-        (numpy.array([4, 0, 2]), numpy.array([3, 1]), TABLE[:3], TABLE[3:5]), (2, 3),
-    ),
     Sample("GatherV2", lookup(), (IDS, TABLE), (1,), id="embedding_lookup"),
     Sample("GatherV2", lookup(max_norm=1.0), (IDS, TABLE), (1,), id="embedding_lookup clipped"),
     Sample("DynamicStitch", lookup(), (IDS, *MOD), (1, 2, 3), id="mod"),

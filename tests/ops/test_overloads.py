@@ -20,7 +20,7 @@ def run(tensor, feed=None):
 
 
 def test_names(graph):
-    x, y = tf.placeholder(tf.float32, [2, 2], name="x"), tf.placeholder(tf.float32, [2, 2], name="y")
+    x, y = (tf.placeholder(tf.float32, [2, 2], name=name) for name in "xy")
     made = [x + y, x - y, x * y, x / y, x // y, x % y, x**y, x @ y, -x, abs(x), x < y, x <= y,
             x > y, x >= y, x[0]]  # fmt: skip
     assert [t.op.name for t in made] == [
@@ -33,9 +33,7 @@ def test_names(graph):
 
 def test_names_of_operands(graph):
     x = tf.placeholder(tf.float32, name="x")
-    x + 1.0
-    2.0 - x
-    x < 3.0
+    assert all(isinstance(t, tf.Tensor) for t in (x + 1.0, 2.0 - x, x < 3.0))
     assert [op.name for op in graph.get_operations()] == [
         "x", "add/y", "add", "sub/x", "sub", "Less/y", "Less",
     ]  # fmt: skip

@@ -86,7 +86,7 @@ def test_distributions():
         ],
         runs=1,
     )[0]  # fmt: skip
-    assert -1 <= uniform.min() and uniform.max() < 3 and abs(uniform.mean() - 1) < 0.1
+    assert uniform.min() >= -1 and uniform.max() < 3 and abs(uniform.mean() - 1) < 0.1
     assert sorted(set(integers.tolist())) == [2, 3, 4] and integers.dtype == np.int32
     assert abs(normal.mean() - 1) < 0.2 and abs(normal.std() - 2) < 0.2
     assert np.abs(truncated).max() <= 1.0

@@ -230,3 +230,45 @@ def test_eager_loss_must_be_a_function():
     v = dv.Variable(2.0, name="v")
     with pytest.raises(RuntimeError, match="should be a function when eager"):
         dv.train.GradientDescentOptimizer(0.1).minimize(v * v, var_list=[v])
+
+
+def test_in_a_compiled_function():
+    v = dv.Variable([2.0, -3.0], name="v")
+    optimizer = dv.train.AdamOptimizer(0.1)
+    w, slots = np.array([2.0, -3.0]), {}
+
+    @dv.function
+    def train():
+        loss = dv.reduce_sum(dv.square(v))
+        optimizer.minimize(loss, var_list=[v])
+        return loss
+
+    for _ in range(3):
+        assert float(train()) == pytest.approx((w**2).sum(), rel=1e-5)
+        reference.adam(w, 2 * w, slots, lr=0.1)
+    close(v.numpy(), w)
+    assert train.num_traces == 1
+    assert len(optimizer.variables()) == 4
+
+
+def test_a_callable_loss_in_a_compiled_function():
+    v = dv.Variable(2.0, name="v")
+    optimizer = dv.train.MomentumOptimizer(0.25, 0.9)
+
+    @dv.function
+    def train():
+        optimizer.minimize(lambda: v * v)
+
+    train()
+    assert float(v) == 1.0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision(dtype):
+    with tf.Graph().as_default():
+        v = tf.Variable([1.0, 2.0], dtype=dtype, name="v")
+        train = tf.train.MomentumOptimizer(0.25, 0.5).minimize(tf.reduce_sum(v * v))
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(train)
+            assert sess.run(v).astype(float).tolist() == [0.5, 1.0]

@@ -56,3 +56,22 @@ def test_slot_of_a_partitioned_scope_is_whole():
         v = tf.Variable(np.zeros([4, 2], np.float32), name="v")
         slot = slots.create_zeros_slot(v, "zeros")
     assert slot.shape.as_list() == [4, 2] and slot.chunks == v.chunks
+
+
+def test_slots_of_the_parts_of_a_variable_know_their_place():
+    with tf.variable_scope("cut", partitioner=tf.fixed_size_partitioner(2)):
+        w = tf.get_variable("w", [4, 2])
+    optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+    optimizer.minimize(tf.reduce_sum(tf.square(w)), var_list=w)
+    first, second = (optimizer.get_slot(part, "momentum") for part in w)
+    assert first.name == "cut/w/part_0/Momentum:0"
+    info = second._get_save_slice_info()
+    assert info.full_name == "cut/w/Momentum" and tuple(info.var_offset) == (2, 0)
+
+
+def test_nothing_of_the_scope_around_applies_to_a_slot():
+    v = tf.Variable([1.0, 2.0], name="v")
+    with tf.variable_scope("scope", regularizer=tf.reduce_sum, constraint=tf.abs):
+        slot = slots.create_zeros_slot(v, "zeros")
+    assert slot.constraint is None
+    assert tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES) == []

@@ -51,13 +51,14 @@ def test_initialized_value_is_the_current_one(graph, session):
     assert session.run([v, w]) == [5.0, 10.0]
 
 
-def test_one_draw_for_all(graph, session):
+def test_one_draw_for_all(graph):
     weights = Variable(random_normal([78, 10], stddev=0.35), name="weights")
     w2 = Variable(weights.initialized_value(), name="w2")
     twice = Variable(multiply(weights.initialized_value(), 2.0), name="w_twice")
     for _ in range(2):
-        session.run(global_variables_initializer())
-        a, b, c = session.run([weights, w2, twice])
+        with Session(graph=graph) as session:
+            session.run(global_variables_initializer())
+            a, b, c = session.run([weights, w2, twice])
         assert numpy.array_equal(a, b) and numpy.array_equal(2 * a, c)
 
 
