@@ -6,30 +6,197 @@ that the graph computes. What is fetched is gathered; everything else stays wher
 
 from __future__ import annotations
 
-import math
+import itertools
+import threading
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
-import dask.array
-import numpy
-from dask._task_spec import DataNode, Task, TaskRef
+from dask._task_spec import DataNode
 from distributed import Client, Future
+from distributed.client import _get_global_client
 
 from daskvars import config
-from daskvars.errors import UnavailableError
-from daskvars.execution.blocks import owned, whole
-from daskvars.execution.bundles import SPLIT_BYTES
-from daskvars.execution.cluster_errors import is_lost, unavailable
-from daskvars.execution.local import full_layout, only
-from daskvars.execution.pipeline import Pipeline, Run, restore
-from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, wait
-from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces, scattered
-from daskvars.execution.run_graphs import Template, joined
+from daskvars.errors import UnavailableError, UnimplementedError
+from daskvars.execution import cluster_checkpoints
+from daskvars.execution.cluster_errors import LOST, unavailable
+from daskvars.execution.cluster_runs import BoundPlan
+from daskvars.execution.pipeline import Pipeline, restore
+from daskvars.execution.remote_blocks import Reference, RemoteBlock
+from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.sealing import Sealer
-from daskvars.kernels.worker_tasks import RunGraph, pick, shape_of
-from daskvars.lowering.plan import Piece, Plan, Value
-from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
+from daskvars.lowering.plan import Plan
 from daskvars.state import ZarrStore
-from daskvars.state.grids import Blocks
 from daskvars.state.values import Values
+
+
+class DistributedExecutor:
+    """Runs plans on the variables of one `Values`, on a cluster.
+
+    Args:
+      client: the cluster.
+      values: the variables; those that are arrays of this process move to the cluster when they
+        are first used.
+      store: where versions are made durable; without it that is a private place.
+
+    Attributes:
+      token: a text that no other executor has, for keys.
+      homes: the workers over which the blocks of a region are spread.
+    """
+
+    def __init__(self, client: Client, values: Values, store: ZarrStore | None = None) -> None:
+        self.client, self.values = client, values
+        self.token = f"0{uuid.uuid4().hex[:15]}"
+        self.sealer = Sealer(client, values, self.token, store)
+        self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
+        self.homes: list[str] = []
+        self.users = 1
+        self._numbers = itertools.count(1)
+
+    @property
+    def num_workers(self) -> int:
+        """How many blocks can run at once: the threads of all workers."""
+        return max(1, sum(self.client.nthreads().values()))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the cluster cannot be reached any more."""
+        return self.client.status in ("closed", "closing")
+
+    def next_number(self) -> int:
+        """Return a number that this executor has not used for anything."""
+        return next(self._numbers)
+
+    def bind(self, plan: Plan) -> BoundPlan:
+        """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`."""
+        self.homes = sorted(self.client.nthreads())
+        return BoundPlan(self, plan)
+
+    def sync(self) -> None:
+        """Wait for all runs in flight.
+
+        Raises:
+          OpError: one failed; the variables are as they were before it.
+        """
+        with self.values.run_lock:
+            self.pipeline.settle(everything=True)
+
+    def seal(self) -> None:
+        """Make the present version durable and cut it loose from its history."""
+        with self.values.run_lock:
+            self.pipeline.settle(everything=True)
+            self.adopt(self.values.capture()[1])
+            try:
+                self.sealer.seal()
+            except LOST as error:
+                keys = sorted(self.values.capture()[1])
+                raise unavailable(error, 0, keys, self.sealer.version) from error
+            self.homes = sorted(self.client.nthreads())
+
+    def recover(self) -> int | None:
+        """Set the variables back to the last durable version, and return its number.
+
+        Variables that had no value in it have none again.
+        """
+        with self.values.run_lock:
+            self.pipeline.pending.clear()
+            before: Any = dict.fromkeys(self.values.capture()[1])
+            before.update(self.sealer.reload())
+            restore(self.values, before)
+            return self.sealer.version
+
+    def place(self, data: Mapping[str, Any]) -> dict[str, Future]:
+        """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered."""
+        limit = min(config.get().feed_scatter_bytes, MOST_GRAPH_BYTES)
+        small, large, room = {}, {}, MOST_GRAPH_BYTES
+        for key, value in data.items():
+            size = len(value.data) if isinstance(value, PackedRegion) else value.nbytes
+            if size <= min(limit, room):
+                small[key] = value
+                room -= size
+            else:
+                large[key] = value
+        found = scattered(self.client, large, self.homes) if large else {}
+        if small:
+            graph = {key: DataNode(key, value) for key, value in small.items()}
+            stamp = f"{self.token}-{self.next_number()}"
+            futures = self.client.get(RunGraph(graph, {}, stamp), list(graph), sync=False)
+            found.update(zip(graph, futures, strict=True))
+        return found
+
+    def adopt(self, keys: Collection[str]) -> None:
+        """Move those of some variables that are arrays of this process to the cluster."""
+        local: dict[str, tuple[str, Any]] = {}
+        version, state = self.values.read(list(keys))
+        for key, blocks in zip(keys, state, strict=True):
+            for index, block in blocks.items():
+                if not isinstance(block, RemoteBlock):
+                    name = f"value-{self.token}-{self.next_number()}"
+                    local[name] = (key, index, block)
+                elif block.reference.future.client is not self.client:
+                    raise UnavailableError(
+                        None, None, f"variable {key!r} is on the cluster of another Dask client; "
+                        "save it there and restore it here"
+                    )  # fmt: skip
+        if not local:
+            return
+        futures = self.place({name: block for name, (_, _, block) in local.items()})
+        new: dict[str, Any] = {key: dict(self.values.get(key)) for key, _, _ in local.values()}
+        for name, (key, index, _) in local.items():
+            new[key][index] = RemoteBlock(Reference(futures[name], None))
+        self.values.commit(new, version)
+
+    def save(self, values: Mapping[str, Any], where: Any, global_step: int | None) -> None:
+        """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
+        self.sync()
+        cluster_checkpoints.save(self, values, where, global_step)
+
+    def restore(self, where: Any, wanted: Any, names: Mapping[str, str]) -> dict[str, Any]:
+        """Read blocks from a checkpoint, in the layouts wanted, on the workers."""
+        self.homes = sorted(self.client.nthreads())
+        return cluster_checkpoints.restore(self, where, wanted, names)
+
+    def close(self) -> None:
+        """Finish the runs in flight, and let go of the cluster if nobody else uses this.
+
+        Raises:
+          OpError: a run in flight failed.
+        """
+        self.users -= 1
+        try:
+            if not self.is_closed:
+                self.sync()
+        finally:
+            if self.users == 0:
+                _shared.pop((id(self.values), self.client.id), None)
+                self.sealer.close()
+
+
+def active_client() -> Client | None:
+    """Return the Dask client that collections would compute on, if there is one.
+
+    Raises:
+      UnimplementedError: it is an asynchronous one.
+    """
+    client = _get_global_client()
+    if client is not None and client.asynchronous:
+        raise UnimplementedError(
+            None, None, "runs need a synchronous Dask client: make it with asynchronous=False"
+        )
+    return client
+
+
+def shared_executor(client: Client, values: Values) -> DistributedExecutor:
+    """Return the executor of these variables on this cluster, one for all sessions."""
+    with _shared_lock:
+        found = _shared.get((id(values), client.id))
+        if found is None:
+            found = _shared[id(values), client.id] = DistributedExecutor(client, values)
+        else:
+            found.users += 1
+        return found
+
+
+_shared: dict[tuple[int, str], DistributedExecutor] = {}
+_shared_lock = threading.Lock()

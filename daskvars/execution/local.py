@@ -255,8 +255,8 @@ class _Inline(_Bound):
         arguments = []
         for kind, what, index in self.getters:
             if kind == STATE:
-                blocks = state[what]
-                arguments.append(blocks[index] if index is not None else only(blocks))
+                # No name for the blocks here: `_exclusive_array` counts who refers to them.
+                arguments.append(only(state[what]) if index is None else state[what][index])
             elif kind == FEED:
                 arguments.append(feeds[what])
             else:

@@ -12,8 +12,8 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Contraction, Elementwise
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import nn_kernels as kernels
-from daskvars.ops.constant import shape as shape_of
 from daskvars.ops.linalg import matmul
+from daskvars.ops.nn_windows import full_shape
 from daskvars.ops.repeating import broadcast_to
 from daskvars.ops.reshaping import reshape
 
@@ -80,8 +80,7 @@ def _channel_spec(inputs, *, data_format):
 
 def _bias_grad_gradient(op, g):
     dy = op.inputs[0]
-    known = dy.spec.shape if shapes.is_known(dy.spec.shape) else shape_of(dy)
-    return broadcast_to(_laid_out(g, dy, op.attrs["data_format"]), known)
+    return broadcast_to(_laid_out(g, dy, op.attrs["data_format"]), full_shape(dy))
 
 
 BIAS_ADD_GRAD = OpDef(

@@ -7,8 +7,8 @@ of `conv2d`, as those of a matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
@@ -21,10 +21,10 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels import convolution, depthwise
 from daskvars.kernels.windows import channels, conv2d_shape, depthwise_conv2d_shape
 from daskvars.ops.axes import as_operand, either
-from daskvars.ops.constant import shape as shape_of
 from daskvars.ops.nn_windows import (
     check_equal,
     four,
+    full_shape,
     image_format,
     image_shape,
     image_sizes,
@@ -34,27 +34,12 @@ from daskvars.ops.nn_windows import (
 ONES = (1, 1, 1, 1)
 
 
-class Family(NamedTuple):
-    """A convolution and its gradients with respect to images and filter."""
-
-    forward: OpDef
-    backward_images: OpDef
-    backward_filter: OpDef
-
-
 def _options(op: Operation) -> dict[str, Any]:
     return {key: op.attrs[key] for key in ("strides", "padding", "dilations", "data_format")}
 
 
-def _filter_sizes(w: Tensor) -> Any:
-    return w.spec.shape if shapes.is_known(w.spec.shape) else shape_of(w)
-
-
-def _family(
-    type: str, shape_rule: Callable[..., tuple], kernels: tuple[Callable[..., Any], ...],
-    letters: tuple[str, str, str],
-) -> Family:  # fmt: skip
-    """Define a convolution and its gradients.
+class Family:
+    """A convolution and its gradients with respect to images and filter, as three ops.
 
     Args:
       type: type of the convolution.
@@ -63,9 +48,34 @@ def _family(
       letters: labels of images, filter and result, channels last.
     """
 
-    def access(left: int, right: int, out: int) -> Contraction:
+    def __init__(
+        self, type: str, shape_rule: Callable[..., tuple], kernels: Sequence[Callable[..., Any]],
+        letters: tuple[str, str, str],
+    ) -> None:  # fmt: skip
+        self.shape_rule = shape_rule
+        self.letters = letters
+        self.forward = OpDef(
+            type, "input:F, filter:F", infer=self._forward_spec, pattern=self._access(0, 1, 2),
+            kernel=kernels[0], gradient=self._forward_gradient,
+        )  # fmt: skip
+        self.backward_images = OpDef(
+            f"{type}BackpropInput", "filter:F, out_backprop:F", infer=self._images_spec,
+            pattern=self._access(1, 2, 0), kernel=kernels[1], gradient=self._images_gradient,
+            operands=("input_shape",),
+            block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
+        )  # fmt: skip
+        self.backward_filter = OpDef(
+            f"{type}BackpropFilter", "input:F, out_backprop:F", infer=self._filter_spec,
+            pattern=self._access(0, 2, 1), kernel=kernels[2], gradient=self._filter_gradient,
+            operands=("filter_shape",),
+            block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},
+        )  # fmt: skip
+
+    def _access(self, left: int, right: int, out: int) -> Contraction:
+        """Return the pattern of an op on two of (images, filter, result) that gives the third."""
+
         def subscripts(inputs, attrs):
-            terms = list(letters)
+            terms = list(self.letters)
             if attrs["data_format"] == "NCHW":
                 for i in (0, 2):
                     terms[i] = terms[i][0] + terms[i][3] + terms[i][1:3]
@@ -73,82 +83,67 @@ def _family(
 
         return Contraction(subscripts)
 
-    def result(image: tuple, w: tuple, **options) -> tuple:
+    # -- shapes --------------------------------------------------------------------------------
+
+    def _result(self, image: tuple, w: tuple, **options: Any) -> tuple:
         check_equal(
             channels(image, options["data_format"]), w[2],
             f"channels of the input {shapes.show(image)} and of the filter {shapes.show(w)}",
-        )
-        return shape_rule(image, w, **options)
+        )  # fmt: skip
+        return self.shape_rule(image, w, **options)
 
-    def forward_spec(inputs, **options):
-        image, w = image_shape(inputs[0]), image_shape(inputs[1], "filter")
-        return Spec(inputs[0].dtype, result(image, w, **options))
-
-    def images_spec(inputs, *, input_shape, operands=(), **options):
-        w, dy = image_shape(inputs[0], "filter"), image_shape(inputs[1], "out_backprop")
-        wanted = image_shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
-        found = result(wanted, w, **options)
+    def _checked(self, image: tuple, w: tuple, dy: tuple, **options: Any) -> None:
+        found = self._result(image, w, **options)
         if not shapes.compatible(found, dy):
             raise ValueError(
-                "Size of out_backprop doesn't match computed: actual = "
-                f"{shapes.show(dy)}, computed = {shapes.show(found)} from an input of shape "
-                f"{shapes.show(wanted)} and a filter of shape {shapes.show(w)}"
+                f"Size of out_backprop doesn't match computed: actual = {shapes.show(dy)}, "
+                f"computed = {shapes.show(found)} from an input of shape {shapes.show(image)} and "
+                f"a filter of shape {shapes.show(w)}"
             )
-        return Spec(inputs[1].dtype, (dy[0] if wanted[0] is None else wanted[0], *wanted[1:]))
 
-    def filter_spec(inputs, *, filter_shape, operands=(), **options):
+    def _forward_spec(self, inputs, **options):
+        image, w = image_shape(inputs[0]), image_shape(inputs[1], "filter")
+        return Spec(inputs[0].dtype, self._result(image, w, **options))
+
+    def _images_spec(self, inputs, *, input_shape, operands=(), **options):
+        w, dy = image_shape(inputs[0], "filter"), image_shape(inputs[1], "out_backprop")
+        image = image_shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
+        self._checked(image, w, dy, **options)
+        return Spec(inputs[1].dtype, (dy[0] if image[0] is None else image[0], *image[1:]))
+
+    def _filter_spec(self, inputs, *, filter_shape, operands=(), **options):
         image, dy = image_shape(inputs[0]), image_shape(inputs[1], "out_backprop")
-        wanted = image_shape(Spec(inputs[0].dtype, filter_shape), "filter_sizes")
-        if not shapes.compatible(result(image, wanted, **options), dy):
-            raise ValueError(
-                f"Size of out_backprop {shapes.show(dy)} doesn't match an input of shape "
-                f"{shapes.show(image)} and a filter of shape {shapes.show(wanted)}"
-            )
-        return Spec(inputs[0].dtype, wanted)
+        w = image_shape(Spec(inputs[0].dtype, filter_shape), "filter_sizes")
+        self._checked(image, w, dy, **options)
+        return Spec(inputs[0].dtype, w)
 
-    def forward_gradient(op, dy):
+    # -- gradients -----------------------------------------------------------------------------
+
+    def _forward_gradient(self, op, dy):
         x, w = op.inputs
-        return for_images(op, w, dy, x), for_filter(op, x, dy, w)
+        return self._for_images(op, w, dy, x), self._for_filter(op, x, dy, w)
 
-    def images_gradient(op, g):
+    def _images_gradient(self, op, g):
         w, dy = op.inputs[:2]
-        return for_filter(op, g, dy, w), apply(forward, g, w, **_options(op))
+        return self._for_filter(op, g, dy, w), apply(self.forward, g, w, **_options(op))
 
-    def filter_gradient(op, g):
+    def _filter_gradient(self, op, g):
         x, dy = op.inputs[:2]
-        return for_images(op, g, dy, x), apply(forward, x, g, **_options(op))
+        return self._for_images(op, g, dy, x), apply(self.forward, x, g, **_options(op))
 
-    def for_images(op, w, dy, x):
-        return apply(backward_images, w, dy, input_shape=image_sizes(x), **_options(op))
+    def _for_images(self, op, w, dy, x):
+        return apply(self.backward_images, w, dy, input_shape=image_sizes(x), **_options(op))
 
-    def for_filter(op, x, dy, w):
-        return apply(backward_filter, x, dy, filter_shape=_filter_sizes(w), **_options(op))
-
-    forward = OpDef(
-        type, "input:F, filter:F", infer=forward_spec, pattern=access(0, 1, 2),
-        kernel=kernels[0], gradient=forward_gradient,
-    )  # fmt: skip
-    backward_images = OpDef(
-        f"{type}BackpropInput", "filter:F, out_backprop:F", infer=images_spec,
-        pattern=access(1, 2, 0), kernel=kernels[1], gradient=images_gradient,
-        operands=("input_shape",),
-        block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
-    )  # fmt: skip
-    backward_filter = OpDef(
-        f"{type}BackpropFilter", "input:F, out_backprop:F", infer=filter_spec,
-        pattern=access(0, 2, 1), kernel=kernels[2], gradient=filter_gradient,
-        operands=("filter_shape",),
-        block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},
-    )  # fmt: skip
-    return Family(forward, backward_images, backward_filter)
+    def _for_filter(self, op, x, dy, w):
+        return apply(self.backward_filter, x, dy, filter_shape=full_shape(w), **_options(op))
 
 
-CONV2D = _family(
+CONV2D = Family(
     "Conv2D", conv2d_shape,
     (convolution.conv2d, convolution.conv2d_backprop_input, convolution.conv2d_backprop_filter),
     ("n__i", "__io", "n__o"),
 )  # fmt: skip
-DEPTHWISE = _family(
+DEPTHWISE = Family(
     "DepthwiseConv2dNative", depthwise_conv2d_shape,
     (
         depthwise.depthwise_conv2d, depthwise.depthwise_conv2d_backprop_input,

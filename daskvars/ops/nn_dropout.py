@@ -18,6 +18,7 @@ from daskvars.ops.axes import is_symbolic, operand_of
 from daskvars.ops.casting import cast
 from daskvars.ops.comparison import greater_equal
 from daskvars.ops.constant import shape as shape_of
+from daskvars.ops.nn_windows import full_shape
 from daskvars.ops.random import random_uniform
 from daskvars.ops.reshaping import reshape
 from daskvars.ops.rules import broadcasted
@@ -111,7 +112,7 @@ def _scalar(rate: Any) -> Tensor:
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     found = x.spec.shape
     if noise_shape is None:
-        return found if shapes.is_known(found) else shape_of(x)
+        return full_shape(x)
     if is_symbolic(noise_shape):
         return noise_shape
     wanted = shapes.as_tuple(noise_shape)

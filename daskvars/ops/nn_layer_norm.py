@@ -14,8 +14,8 @@ from daskvars.kernels import normalize
 from daskvars.ops.arithmetic import add, multiply, subtract
 from daskvars.ops.broadcasting import sum_to_shape
 from daskvars.ops.casting import cast
-from daskvars.ops.constant import ones_like, sizes_like
-from daskvars.ops.nn_windows import check_equal
+from daskvars.ops.constant import ones_like
+from daskvars.ops.nn_windows import check_equal, full_shape
 from daskvars.ops.reduce import reduce_mean
 
 
@@ -74,7 +74,7 @@ def _layer_norm_grad_gradient(op, g, g_gamma, g_beta):
     pulled_g = pulled(g)
     along_gamma = multiply(h, cast(g_gamma, dtype))
     for_dy = add(add(multiply(pulled_g, gamma_x), along_gamma), cast(g_beta, dtype))
-    for_gamma = cast(sum_to_shape(multiply(dy, pulled_g), sizes_like(gamma)), gamma.dtype)
+    for_gamma = cast(sum_to_shape(multiply(dy, pulled_g), full_shape(gamma)), gamma.dtype)
     bent = add(multiply(row_mean(h, slope), g), multiply(row_mean(g, h), slope))
     bent = add(multiply(row_mean(g, op.outputs[0]), h), pulled(bent))
     for_x = subtract(pulled(multiply(dy, cast(g_gamma, dtype))), multiply(rstd_x, bent))

@@ -91,6 +91,11 @@ def image_sizes(x: Tensor) -> Any:
     return shape_of(x) if shape is None or None in shape[1:] else shape
 
 
+def full_shape(x: Tensor) -> Any:
+    """Return the shape of `x`: numbers where all of them are known, else a tensor."""
+    return x.spec.shape if shapes.is_known(x.spec.shape) else shape_of(x)
+
+
 def check_equal(found: int | None, wanted: int | None, what: str) -> int | None:
     """Return the size known from two that must be equal. Raises ValueError when they differ."""
     if None not in (found, wanted) and found != wanted:

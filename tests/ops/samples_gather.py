@@ -25,6 +25,7 @@ ROWS = floats(6, 2)
 MASK = np.array([True, False, True, True, False])
 WITH_ZEROS = np.array([[2.0, 0.0], [3.0, 0.0], [0.0, 4.0], [5.0, 6.0], [0.5, 1.5], [7.0, 2.5]])
 UNORDERED = ints(2, 0, 2, -1, 3, 0)
+FULL = ints(2, 0, 2, -1, 1, 0)  # no segment is empty: extremes of none are as good as infinite
 ORDERED = ints(0, 0, 1, 3, 3, 3)
 
 
@@ -32,12 +33,12 @@ def gradient_of_square(function):
     return lambda x: dv.convert_to_tensor(dv.gradients(function(x) ** 2.0, x)[0])
 
 
-def folded(name, data=ROWS):
+def folded(name, ids, num):
     function = getattr(segments, f"unsorted_segment_{name}")
     type = "UnsortedSegment" + name.capitalize()
     return [
-        Sample(type, lambda x: function(x, UNORDERED, 4), (data,), (0,)),
-        Sample(type, lambda x, n: function(x, UNORDERED, n), (data, np.array(5, np.int32)), (0,),
+        Sample(type, lambda x: function(x, ids, num), (ROWS,), (0,)),
+        Sample(type, lambda x, n: function(x, ids, n), (ROWS, np.array(num, np.int32)), (0,),
                id="of-run"),
     ]  # fmt: skip
 
@@ -87,7 +88,8 @@ PICKED = [
 ]  # fmt: skip
 
 FOLDED = [
-    *folded("sum"), *folded("max"), *folded("min"), *folded("prod"),
+    *folded("sum", UNORDERED, 5), *folded("prod", UNORDERED, 5),
+    *folded("max", FULL, 3), *folded("min", FULL, 3),
     Sample("UnsortedSegmentProd", lambda x: segments.unsorted_segment_prod(x, UNORDERED, 4),
            (WITH_ZEROS,), (0,), id="zeros"),
     Sample("UnsortedSegmentSum", lambda x: segments.unsorted_segment_mean(x, UNORDERED, 4), (ROWS,),

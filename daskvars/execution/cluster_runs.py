@@ -1,0 +1,306 @@
+"""One plan on a cluster: what is sent once, and its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dask.array
+from dask._task_spec import Task, TaskRef
+from distributed import Future
+
+from daskvars import chunk_grid
+from daskvars.errors import InvalidArgumentError
+from daskvars.execution.blocks import owned, whole
+from daskvars.execution.bundles import SPLIT_BYTES
+from daskvars.execution.cluster_errors import error_of
+from daskvars.execution.pipeline import Run
+from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks, wait
+from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces
+from daskvars.execution.run_graphs import Template
+from daskvars.kernels.worker_tasks import RunGraph, pick, shape_of
+from daskvars.lowering.plan import Piece, Plan, Value
+from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.state.grids import Blocks
+from daskvars.state.manifest import VariableRecord
+
+if TYPE_CHECKING:
+    from daskvars.execution.distributed import DistributedExecutor
+
+Keys = Callable[[Any], tuple[int, int]]
+
+
+class BoundPlan:
+    """A plan bound to an executor: ``bound(feeds, key_of) -> results``.
+
+    A run without outputs is sent and not waited for. One with outputs returns when all of it,
+    updates and effects included, has succeeded: it raises its own errors.
+    """
+
+    def __init__(self, executor: DistributedExecutor, plan: Plan) -> None:
+        self.executor, self.plan = executor, plan
+        self.values = executor.values
+        self.token = f"{executor.token}-{executor.next_number()}"
+        self.template = Template(plan, self.token)
+        self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
+        self.state_numbers = {key: number for number, key in enumerate(self.state_keys)}
+        self.records = {
+            key: VariableRecord(key, value.spec.dtype.name, value.spec.shape, layout)
+            for key, value in plan.updates.items()
+            if (layout := full_layout(value)) is not None
+        }
+        self.programs: dict[str, Future] = {}
+        self.constants: dict[str, Future] = {}
+        self.constant_keys: dict[Piece, str] = {}
+
+    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        executor, plan = self.executor, self.plan
+        with self.values.run_lock:
+            executor.pipeline.admit()
+            if plan.updates and executor.sealer.is_due:
+                executor.seal()
+            dispatch = Dispatch(self, feeds, key_of)
+            dispatch.send()
+        return dispatch.results() if plan.outputs or not plan.updates else []
+
+    def state(self) -> tuple[int, list[Blocks]]:
+        """Return the version and the blocks of the variables read, all of them on workers."""
+        version, state = self.values.read(self.state_keys)
+        remote = sum(1 for _ in remote_blocks(state))
+        client = self.executor.client
+        if remote < sum(map(len, state)) or any(
+            block.reference.future.client is not client for block in remote_blocks(state)
+        ):
+            self.executor.adopt(self.state_keys)
+            version, state = self.values.read(self.state_keys)
+        return version, state
+
+    def ensure_sent(self) -> None:
+        """Send programs and large constants, once, or again where they were lost."""
+        held = [*self.programs.values(), *self.constants.values()]
+        if held and all(future.status not in ("cancelled", "error") for future in held):
+            return
+        self.programs = self.executor.place({packed.key: packed for packed in self.template.packed})
+        constants = {}
+        for piece in leaf_pieces(self.template):
+            leaf = self.plan.leaves[piece.origin.position]
+            if leaf.kind == CONSTANT:
+                key = f"constant-{self.token}-{self.executor.next_number()}"
+                self.constant_keys[piece] = key
+                constants[key] = cut(leaf.what, leaf.layout, piece.block)
+        self.constants = self.executor.place(constants) if constants else {}
+
+
+class Dispatch:
+    """One run: its graph, the keys wanted of it, and what becomes of them."""
+
+    def __init__(self, bound: BoundPlan, feeds: Sequence[Any], key_of: Keys) -> None:
+        self.bound, self.plan, self.feeds = bound, bound.plan, feeds
+        self.executor = bound.executor
+        self.version, self.state = bound.state()
+        bound.ensure_sent()
+        number = self.executor.next_number()
+        self.stamp = f"{self.executor.token}-{number}"
+        self.run = Run(number, tuple(bound.state_keys), tuple(bound.plan.updates))
+        self.run_feeds = RunFeeds(
+            self.executor.client, bound.template, self.stamp, feeds, self.executor.homes
+        )
+        self.drawn = {
+            number: key_of(leaf.what)
+            for number, leaf in enumerate(bound.plan.leaves) if leaf.kind == KEY
+        }  # fmt: skip
+        self.picks: dict[str, Task] = {}
+        self.wanted: dict[Any, None] = {}
+        self.futures: dict[Any, Future] = {}
+
+    # -- sending --------------------------------------------------------------------------------
+
+    def send(self) -> None:
+        """Send the graph, and commit the keys of the variables' new blocks."""
+        template, plan = self.bound.template, self.plan
+        tasks, annotations = template.graph(
+            self.stamp, [packed.key for packed in template.packed], self._leaf, self.executor.homes
+        )
+        updates = {
+            key: {index: self._located(value.piece(index)) for index in value.indices()}
+            for key, value in plan.updates.items()
+        }
+        self.fetched = {
+            piece: self._located(piece, fetched=True)
+            for value in plan.outputs for piece in map(value.piece, value.indices())
+        }  # fmt: skip
+        for place in template.sinks:
+            self.wanted[place.key(self.stamp)] = None
+        unshaped = self._shape_tasks(updates)
+        tasks.update(self.run_feeds.tasks)
+        tasks.update(self.picks)
+        if self.wanted:
+            keys = list(self.wanted)
+            graph = RunGraph(tasks, annotations, self.stamp)
+            futures = self.executor.client.get(graph, keys, sync=False)
+            self.futures = dict(zip(keys, futures, strict=True))
+        self.run.futures = list(self.futures.values())
+        if plan.updates:
+            self._commit(updates, unshaped)
+            self.executor.sealer.note_run(
+                len(tasks), self.run_feeds.retained, self.run_feeds.scattered_bytes
+            )
+
+    def _leaf(self, piece: Piece) -> tuple[Any, int | None]:
+        """Return what a task takes for a block from outside, and which output of a bundle it is."""
+        leaf = self.plan.leaves[piece.origin.position]
+        if leaf.kind == STATE:
+            reference = self._block(piece).reference
+            return TaskRef(reference.future.key), reference.position
+        if leaf.kind == FEED:
+            return self.run_feeds.argument(piece), None
+        if leaf.kind == KEY:
+            return self.drawn[piece.origin.position], None
+        return TaskRef(self.bound.constant_keys[piece]), None
+
+    def _block(self, piece: Piece) -> RemoteBlock:
+        leaf = self.plan.leaves[piece.origin.position]
+        blocks = self.state[self.bound.state_numbers[leaf.what]]
+        if leaf.layout is None:
+            (block,) = blocks.values()
+            return block
+        return blocks[piece.block]
+
+    def _located(self, piece: Piece, fetched: bool = False) -> Any:
+        """Return where a result is: (key, position, extra bytes), a RemoteBlock, or a value."""
+        number, position = piece.origin
+        if number >= 0:
+            template = self.bound.template
+            place = template.place(piece)
+            key = place.key(self.stamp)
+            self.wanted[key] = None
+            return key, place.position, template.bundlings[number].extra_bytes(position)
+        leaf = self.plan.leaves[position]
+        if leaf.kind == STATE:
+            block = self._block(piece)
+            return self._slim(block.reference) if fetched else block
+        if leaf.kind == FEED:
+            lazy = isinstance(self.feeds[leaf.what], dask.array.Array)
+            if fetched and not lazy:
+                return owned(cut(self.feeds[leaf.what], leaf.layout, piece.block))
+            key = self.run_feeds.reference(piece).key
+            self.wanted[key] = None
+            return key, None, 0
+        if fetched:
+            return owned(cut(leaf.what, leaf.layout, piece.block))
+        return RemoteBlock(Reference(self.bound.constants[self.bound.constant_keys[piece]], None))
+
+    def _slim(self, reference: Reference) -> Any:
+        """Return where to fetch a block without the rest of its bundle, if that is large."""
+        if reference.extra_bytes < SPLIT_BYTES:
+            return reference
+        key = f"pick-{self.stamp}-{len(self.picks)}-fetch"
+        self.picks[key] = Task(key, pick, TaskRef(reference.future.key), (reference.position,))
+        self.wanted[key] = None
+        return key, 0, 0
+
+    # -- committing -----------------------------------------------------------------------------
+
+    def _shape_tasks(self, updates: dict[str, Any]) -> dict[str, str]:
+        """Add tasks that tell the shapes that the plan could not know; variable -> key."""
+        found = {}
+        for key in self.plan.updates:
+            if key not in self.bound.records:
+                (located,) = updates[key].values()
+                name, position, _ = (
+                    (located.reference.future.key, *located.reference[1:])
+                    if isinstance(located, RemoteBlock) else located
+                )  # fmt: skip
+                found[key] = f"shape-{self.stamp}-{len(found)}"
+                self.picks[found[key]] = Task(found[key], shape_of, TaskRef(name), position)
+                self.wanted[found[key]] = None
+        return found
+
+    def _commit(self, updates: dict[str, Any], unshaped: dict[str, str]) -> None:
+        new = {
+            key: {index: self._remote(where) for index, where in blocks.items()}
+            for key, blocks in updates.items()
+        }
+        records = self.bound.records
+        if unshaped:
+            records = dict(records)
+            shapes = self.gathered([self.futures[name] for name in unshaped.values()])
+            for key, shape in zip(unshaped, shapes, strict=True):
+                records[key] = measured(key, shape, self.plan.updates[key])
+                (block,) = new[key].values()
+                new[key] = {(0,) * len(shape): block}
+        values = self.bound.values
+        self.run.before = {
+            key: (values.record(key), values.get(key)) if key in values else None for key in new
+        }
+        values.commit(new, self.version, records)
+        self.executor.pipeline.pending.append(self.run)
+
+    def _remote(self, where: Any) -> RemoteBlock:
+        if isinstance(where, RemoteBlock):
+            return where
+        key, position, extra = where
+        return RemoteBlock(Reference(self.futures[key], position, extra))
+
+    # -- fetching -------------------------------------------------------------------------------
+
+    def results(self) -> list[Any]:
+        """Wait for the run, and return its outputs."""
+        references = {
+            piece: where if isinstance(where, Reference) else Reference(self.futures[where[0]], *where[1:])
+            for piece, where in self.fetched.items()
+            if isinstance(where, tuple)
+        }
+        futures = list({r.future.key: r.future for r in references.values()}.values())
+        data = dict(zip([f.key for f in futures], self.gathered(futures), strict=True))
+
+        def fetch(piece: Piece) -> Any:
+            reference = references.get(piece)
+            if reference is None:
+                return self.fetched[piece]
+            found = data[reference.future.key]
+            return own(found if reference.position is None else found[reference.position])
+
+        return [whole(value, fetch) for value in self.plan.outputs]
+
+    def gathered(self, futures: list[Future]) -> list[Any]:
+        """Return what is under some keys, once all of the run has succeeded.
+
+        Raises:
+          OpError: this run failed, or one before it; the variables are as before that run.
+        """
+        pipeline, client = self.executor.pipeline, self.executor.client
+        try:
+            data = client.gather(futures) if futures else []
+            wait(client, self.run.futures)
+            if self.run.failed is not None:
+                raise error_of(self.run.failed)
+        except Exception as error:
+            with self.bound.values.run_lock:
+                pipeline.settle(everything=True, own=self.run)
+            found = pipeline.error(self.run, error, own=self.run)
+            if found is error:
+                raise
+            raise found from error
+        return data
+
+
+def full_layout(value: Value) -> chunk_grid.Chunks | None:
+    """Return the chunks of a value, of one block where it is not cut; None if its shape is open."""
+    shape = value.spec.shape
+    if shape is None or None in shape:
+        return None
+    return value.layout or chunk_grid.whole(shape)
+
+
+def measured(key: str, shape: tuple[int, ...], value: Value) -> VariableRecord:
+    """Return the record of a variable whose new shape only the run told."""
+    wanted = value.spec.shape
+    if wanted is not None and not (
+        len(shape) == len(wanted)
+        and all(w is None or w == n for w, n in zip(wanted, shape, strict=True))
+    ):
+        raise InvalidArgumentError(
+            None, None, f"variable {key!r} of shape {wanted} was assigned a value of shape {shape}"
+        )
+    return VariableRecord(key, value.spec.dtype.name, shape, chunk_grid.whole(shape))

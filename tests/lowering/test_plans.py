@@ -1,0 +1,142 @@
+"""Plans are counted: tasks per step, regions, lowerings."""
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars import lowering
+
+
+def mlp(units=(16, 32, 10)):
+    """Return (x, y, loss, train op) of a small classifier in the graph being built."""
+    x = tf.placeholder(tf.float32, [None, units[0]])
+    y = tf.placeholder(tf.int32, [None])
+    h = x
+    for i, (n, m) in enumerate(zip(units, units[1:], strict=False)):
+        with tf.variable_scope(f"layer{i}"):
+            w = tf.get_variable("w", [n, m])
+            b = tf.get_variable("b", [m], initializer=tf.zeros_initializer())
+            h = tf.matmul(h, w) + b
+            h = tf.nn.relu(h) if m != units[-1] else h
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=h))
+    step = tf.train.get_or_create_global_step()
+    rate = tf.train.exponential_decay(0.01, step, 100, 0.9)
+    return x, y, loss, tf.train.AdamOptimizer(rate).minimize(loss, global_step=step)
+
+
+@pytest.fixture
+def batch():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(24, 16)).astype("f4"), rng.integers(0, 10, 24).astype("i4")
+
+
+def session_plan(session, fetches, feed):
+    fed, values = session._feeds(feed)
+    return session._program(fetches, fed)[0].plan(values)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 8])
+def test_a_data_parallel_step_is_a_task_per_part_and_three(parts, batch):
+    with tf.Graph().as_default(), dv.config.set(batch_parts=parts):
+        x, y, loss, train = mlp()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            plan = session_plan(session, [loss, train], {x: batch[0], y: batch[1]})
+    assert plan.num_tasks <= (1 if parts == 1 else 2 * parts + 3)
+    assert plan.is_single == (parts == 1)
+
+
+def test_parts_do_not_change_the_numbers(batch):
+    found = []
+    for parts in (1, 2, 4):
+        with tf.Graph().as_default(), dv.config.set(batch_parts=parts):
+            tf.set_random_seed(3)
+            x, y, loss, train = mlp()
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                for _ in range(5):
+                    session.run(train, {x: batch[0], y: batch[1]})
+                found.append(session.run([*tf.trainable_variables(), loss],
+                                         {x: batch[0], y: batch[1]}))  # fmt: skip
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_a_chain_of_sixty_ops_is_one_task():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [4])
+        y = x
+        for _ in range(60):
+            y = tf.sin(y) + 1.0
+        with tf.Session() as session:
+            assert session_plan(session, y, {x: np.zeros(4)}).num_tasks == 1
+
+
+def test_a_second_run_lowers_nothing(batch):
+    with tf.Graph().as_default():
+        x, y, loss, train = mlp()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            session.run([loss, train], {x: batch[0], y: batch[1]})
+            before = lowering.num_lowerings
+            for _ in range(3):
+                session.run([loss, train], {x: batch[0], y: batch[1]})
+            assert lowering.num_lowerings == before
+            session.run([loss, train], {x: batch[0][:8], y: batch[1][:8]})
+            assert lowering.num_lowerings > before
+
+
+def test_an_eager_loop_is_lowered_in_its_first_turns(batch):
+    v = dv.Variable(np.ones(3, "f4"))
+    counts = []
+    for i in range(6):
+        v.assign_add(dv.constant(np.full(3, i, "f4")) * 2.0)
+        v.numpy()
+        counts.append(lowering.num_lowerings)
+    assert counts[-1] == counts[2]
+    assert v.numpy().tolist() == [31.0] * 3
+
+
+@pytest.mark.parametrize("chunks", [((2, 2), (3, 3)), ((1, 3), (6,)), ((4,), (2, 2, 2))])
+def test_a_chunked_variable_equals_a_whole_one(chunks):
+    rng = np.random.default_rng(1)
+    start, x = rng.normal(size=(4, 6)), rng.normal(size=(5, 4))
+    found = []
+    for layout in (None, chunks):
+        with tf.Graph().as_default():
+            w = tf.Variable(start, chunks=layout)
+            loss = tf.reduce_sum(tf.square(tf.matmul(x, w)))
+            train = tf.train.MomentumOptimizer(0.01, 0.9).minimize(loss)
+            with tf.Session() as session:
+                session.run(tf.global_variables_initializer())
+                for _ in range(3):
+                    session.run(train)
+                found.append(session.run([w, loss, tf.transpose(w) + 1.0]))
+                record = session.engine.values.record(w.key)
+                assert record.chunks == (layout or ((4,), (6,)))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_random_initial_values_do_not_depend_on_chunks():
+    values = []
+    for layout in (None, ((5, 5), (7,)), ((3, 3, 4), (2, 5))):
+        with tf.Graph().as_default():
+            tf.set_random_seed(11)
+            w = tf.Variable(lambda: tf.truncated_normal([10, 7]), chunks=layout)
+            with tf.Session() as session:
+                session.run(w.initializer)
+                values.append(session.run(w))
+    assert (values[0] == values[1]).all()
+    assert (values[0] == values[2]).all()
+
+
+def test_explain_names_regions_and_operations(batch):
+    with tf.Graph().as_default():
+        x, y, _, train = mlp()
+        with tf.Session() as session:
+            text = session.explain(train, {x: batch[0], y: batch[1]})
+    assert "1 tasks" in text
+    assert "layer0/MatMul" in text
