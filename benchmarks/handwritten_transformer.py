@@ -141,10 +141,11 @@ class LayerNorm:
             np.multiply(slope, h, t)
             self.dgain += self.ones[: len(t)] @ t
             slope *= self.gain
+            mean = slope @ self.mean
             np.multiply(slope, h, t)
             np.multiply(h, t @ self.mean, t)
             slope -= t
-            slope -= dy[rows] @ self.mean + (t @ self.mean)
+            slope -= mean
             slope *= self.scale[rows]
             dx[rows] += slope
 

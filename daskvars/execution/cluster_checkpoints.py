@@ -2,19 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dask._task_spec import Task
+from distributed import Client
 
 from daskvars.chunk_grid import block_indices, block_slices
 from daskvars.execution.bundles import SPLIT_BYTES
-from daskvars.execution.remote_blocks import Reference, RemoteBlock
+from daskvars.execution.cluster_errors import error_of
+from daskvars.execution.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.execution.sealing import grouped, write_task
 from daskvars.kernels.worker_tasks import RunGraph
 from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source
+from daskvars.state.grids import Blocks
+from daskvars.state.manifest import VariableRecord
 from daskvars.state.seals import load_blocks
 
-if TYPE_CHECKING:
-    from daskvars.execution.distributed import DistributedExecutor
+
+def save(
+    client: Client, stamp: str, values: Mapping[str, tuple[VariableRecord, Blocks]], where: Any,
+    global_step: int | None,
+) -> None:  # fmt: skip
+    """Write a checkpoint of variables whose blocks are on workers; see `checkpoint.save`.
+
+    Args:
+      client: the cluster.
+      stamp: a text for keys that was not used before.
+      values: name -> record and blocks.
+      where: path or URL, which all workers reach.
+      global_step: the step that is noted in it.
+    """
+    storage, path = open_zarr_store(where, "a")
+    writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
+    writer.declare(record for record, _ in values.values())
+    groups = grouped({name: (writer.records[name], blocks) for name, (_, blocks) in values.items()})
+    keys = [f"save-{stamp}-{number}" for number in range(len(groups))]
+    graph = {
+        key: write_task(key, storage, writer, group, None)
+        for key, group in zip(keys, groups, strict=True)
+    }
+    try:
+        written = client.get(RunGraph(graph, {}, f"save-{stamp}"), keys)
+    except Exception:
+        writer.abort()
+        raise
+    digests: dict[str, dict[Any, int]] = {}
+    for group, (_, found) in zip(groups, written, strict=True):
+        for (name, index, _), digest in zip(group.parts, found, strict=True):
+            digests.setdefault(name, {})[index] = digest
+    writer.commit(digests, global_step=global_step)
+
+
+def restore(
+    client: Client, stamp: str, homes: Sequence[str], where: Any,
+    wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
+) -> dict[str, Blocks]:  # fmt: skip
+    """Return blocks that workers read from a checkpoint or any Zarr group.
+
+    Args:
+      client: the cluster.
+      stamp: a text for keys that was not used before.
+      homes: the workers over which a variable's blocks are spread.
+      where: path or URL, which all workers reach.
+      wanted: key -> dtype, shape and chunks.
+      names: key -> name in the checkpoint.
+
+    Raises:
+      RestoreError: listing everything that differs; nothing was read.
+    """
+    storage, path = open_zarr_store(where, "r")
+    names = {key: names.get(key, key) for key in wanted}
+    source = open_source(storage, path)
+    check_wanted(source, wanted, names, allow_unexpected=True)
+    found: dict[str, dict[Any, RemoteBlock]] = {}
+    batches: dict[Any, list[tuple[str, Any, Any]]] = {}
+    batch, room = 0, 0
+    for key, (_, _, chunks) in wanted.items():
+        indices = list(block_indices(chunks))
+        found[key] = {index: RemoteBlock() for index in indices}
+        size = source.records[names[key]].nbytes // max(1, len(indices))
+        for number, index in enumerate(indices):
+            home = homes[number * len(homes) // len(indices)] if len(indices) > 1 else None
+            room -= size
+            if room < 0:
+                batch, room = batch + 1, SPLIT_BYTES
+            batches.setdefault((batch, home), []).append((key, index, block_slices(chunks, index)))
+    graph, annotations = {}, {"workers": {}, "allow_other_workers": {}}
+    for number, ((_, home), blocks) in enumerate(batches.items()):
+        key = f"restore-{stamp}-{number}"
+        regions = tuple((names[name], region) for name, _, region in blocks)
+        graph[key] = Task(key, load_blocks, storage, path, regions, source.token, None)
+        if home is not None:
+            annotations["workers"][key] = [home]
+            annotations["allow_other_workers"][key] = True
+    expression = RunGraph(graph, annotations, f"restore-{stamp}")
+    futures = client.get(expression, list(graph), sync=False)
+    wait(client, futures)
+    for future in futures:
+        if future.status != "finished":
+            raise error_of(future)
+    for blocks, future in zip(batches.values(), futures, strict=True):
+        for position, (key, index, _) in enumerate(blocks):
+            found[key][index].reference = Reference(future, position)
+    return found

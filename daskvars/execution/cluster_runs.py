@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import dask.array
 from dask._task_spec import Task, TaskRef
@@ -14,6 +14,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.execution.blocks import owned, whole
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.cluster_errors import error_of
+from daskvars.execution.local import full_layout
 from daskvars.execution.pipeline import Run
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks, wait
 from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces
@@ -24,10 +25,15 @@ from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
 
-if TYPE_CHECKING:
-    from daskvars.execution.distributed import DistributedExecutor
-
 Keys = Callable[[Any], tuple[int, int]]
+
+
+class Target(NamedTuple):
+    """A result of the run being made: its key, and as in `Reference`."""
+
+    key: Any
+    position: int | None
+    extra_bytes: int
 
 
 class BoundPlan:
@@ -37,7 +43,7 @@ class BoundPlan:
     updates and effects included, has succeeded: it raises its own errors.
     """
 
-    def __init__(self, executor: DistributedExecutor, plan: Plan) -> None:
+    def __init__(self, executor: Any, plan: Plan) -> None:
         self.executor, self.plan = executor, plan
         self.values = executor.values
         self.token = f"{executor.token}-{executor.next_number()}"
@@ -167,14 +173,14 @@ class Dispatch:
         return blocks[piece.block]
 
     def _located(self, piece: Piece, fetched: bool = False) -> Any:
-        """Return where a result is: (key, position, extra bytes), a RemoteBlock, or a value."""
+        """Return where a result is: a Target, a RemoteBlock, a Reference (fetched), or a value."""
         number, position = piece.origin
         if number >= 0:
             template = self.bound.template
             place = template.place(piece)
             key = place.key(self.stamp)
             self.wanted[key] = None
-            return key, place.position, template.bundlings[number].extra_bytes(position)
+            return Target(key, place.position, template.bundlings[number].extra_bytes(position))
         leaf = self.plan.leaves[position]
         if leaf.kind == STATE:
             block = self._block(piece)
@@ -185,7 +191,7 @@ class Dispatch:
                 return owned(cut(self.feeds[leaf.what], leaf.layout, piece.block))
             key = self.run_feeds.reference(piece).key
             self.wanted[key] = None
-            return key, None, 0
+            return Target(key, None, 0)
         if fetched:
             return owned(cut(leaf.what, leaf.layout, piece.block))
         return RemoteBlock(Reference(self.bound.constants[self.bound.constant_keys[piece]], None))
@@ -197,7 +203,7 @@ class Dispatch:
         key = f"pick-{self.stamp}-{len(self.picks)}-fetch"
         self.picks[key] = Task(key, pick, TaskRef(reference.future.key), (reference.position,))
         self.wanted[key] = None
-        return key, 0, 0
+        return Target(key, 0, 0)
 
     # -- committing -----------------------------------------------------------------------------
 
@@ -207,10 +213,9 @@ class Dispatch:
         for key in self.plan.updates:
             if key not in self.bound.records:
                 (located,) = updates[key].values()
-                name, position, _ = (
-                    (located.reference.future.key, *located.reference[1:])
-                    if isinstance(located, RemoteBlock) else located
-                )  # fmt: skip
+                if isinstance(located, RemoteBlock):
+                    located = Target(located.reference.future.key, *located.reference[1:])
+                name, position = located.key, located.position
                 found[key] = f"shape-{self.stamp}-{len(found)}"
                 self.picks[found[key]] = Task(found[key], shape_of, TaskRef(name), position)
                 self.wanted[found[key]] = None
@@ -239,17 +244,19 @@ class Dispatch:
     def _remote(self, where: Any) -> RemoteBlock:
         if isinstance(where, RemoteBlock):
             return where
-        key, position, extra = where
-        return RemoteBlock(Reference(self.futures[key], position, extra))
+        return RemoteBlock(self._reference(where))
+
+    def _reference(self, target: Target) -> Reference:
+        return Reference(self.futures[target.key], target.position, target.extra_bytes)
 
     # -- fetching -------------------------------------------------------------------------------
 
     def results(self) -> list[Any]:
         """Wait for the run, and return its outputs."""
         references = {
-            piece: where if isinstance(where, Reference) else Reference(self.futures[where[0]], *where[1:])
+            piece: self._reference(where) if isinstance(where, Target) else where
             for piece, where in self.fetched.items()
-            if isinstance(where, tuple)
+            if isinstance(where, Target | Reference)
         }
         futures = list({r.future.key: r.future for r in references.values()}.values())
         data = dict(zip([f.key for f in futures], self.gathered(futures), strict=True))
@@ -283,14 +290,6 @@ class Dispatch:
                 raise
             raise found from error
         return data
-
-
-def full_layout(value: Value) -> chunk_grid.Chunks | None:
-    """Return the chunks of a value, of one block where it is not cut; None if its shape is open."""
-    shape = value.spec.shape
-    if shape is None or None in shape:
-        return None
-    return value.layout or chunk_grid.whole(shape)
 
 
 def measured(key: str, shape: tuple[int, ...], value: Value) -> VariableRecord:

@@ -22,12 +22,13 @@ from daskvars.execution import cluster_checkpoints
 from daskvars.execution.cluster_errors import LOST, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.pipeline import Pipeline, restore
-from daskvars.execution.remote_blocks import Reference, RemoteBlock
+from daskvars.execution.remote_blocks import Reference, RemoteBlock, remote_blocks
 from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.sealing import Sealer
 from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
 from daskvars.lowering.plan import Plan
 from daskvars.state import ZarrStore
+from daskvars.state.grids import Blocks
 from daskvars.state.values import Values
 
 
@@ -127,35 +128,55 @@ class DistributedExecutor:
 
     def adopt(self, keys: Collection[str]) -> None:
         """Move those of some variables that are arrays of this process to the cluster."""
-        local: dict[str, tuple[str, Any]] = {}
         version, state = self.values.read(list(keys))
-        for key, blocks in zip(keys, state, strict=True):
+        moved = self.moved(dict(zip(keys, state, strict=True)))
+        if moved:
+            self.values.commit(moved, version)
+            self.sealer.hasten()
+
+    def moved(self, state: Mapping[str, Blocks]) -> dict[str, Blocks]:
+        """Return those variables that are not all on this cluster, once they are.
+
+        Raises:
+          UnavailableError: one is on another cluster.
+        """
+        local: dict[str, Any] = {}
+        where: dict[str, tuple[str, Any]] = {}
+        for key, blocks in state.items():
             for index, block in blocks.items():
                 if not isinstance(block, RemoteBlock):
                     name = f"value-{self.token}-{self.next_number()}"
-                    local[name] = (key, index, block)
+                    local[name], where[name] = block, (key, index)
                 elif block.reference.future.client is not self.client:
                     raise UnavailableError(
                         None, None, f"variable {key!r} is on the cluster of another Dask client; "
                         "save it there and restore it here"
                     )  # fmt: skip
         if not local:
-            return
-        futures = self.place({name: block for name, (_, _, block) in local.items()})
-        new: dict[str, Any] = {key: dict(self.values.get(key)) for key, _, _ in local.values()}
-        for name, (key, index, _) in local.items():
+            return {}
+        futures = self.place(local)
+        new = {key: dict(state[key]) for key, _ in where.values()}
+        for name, (key, index) in where.items():
             new[key][index] = RemoteBlock(Reference(futures[name], None))
-        self.values.commit(new, version)
+        return new
 
     def save(self, values: Mapping[str, Any], where: Any, global_step: int | None) -> None:
         """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
         self.sync()
-        cluster_checkpoints.save(self, values, where, global_step)
+        moved = self.moved({name: blocks for name, (_, blocks) in values.items()})
+        values = {n: (record, moved.get(n, blocks)) for n, (record, blocks) in values.items()}
+        stamp = f"{self.token}-{self.next_number()}"
+        cluster_checkpoints.save(self.client, stamp, values, where, global_step)
 
     def restore(self, where: Any, wanted: Any, names: Mapping[str, str]) -> dict[str, Any]:
         """Read blocks from a checkpoint, in the layouts wanted, on the workers."""
         self.homes = sorted(self.client.nthreads())
-        return cluster_checkpoints.restore(self, where, wanted, names)
+        stamp = f"{self.token}-{self.next_number()}"
+        found = cluster_checkpoints.restore(
+            self.client, stamp, self.homes, where, wanted, names
+        )
+        self.sealer.hasten()
+        return found
 
     def close(self) -> None:
         """Finish the runs in flight, and let go of the cluster if nobody else uses this.
@@ -171,6 +192,16 @@ class DistributedExecutor:
             if self.users == 0:
                 _shared.pop((id(self.values), self.client.id), None)
                 self.sealer.close()
+
+
+    def abandon(self) -> None:
+        """Forget what was on a cluster that is gone: those variables have no value any more."""
+        with self.values.run_lock:
+            self.pipeline.pending.clear()
+            for key, (_, blocks) in self.values.capture()[1].items():
+                if any(True for _ in remote_blocks([blocks])):
+                    self.values.delete(key)
+        self.close()
 
 
 def active_client() -> Client | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import secrets
 import sys
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -32,6 +32,7 @@ from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.gradients import gradients
+from daskvars.ops.assign import read_variable
 from daskvars.ops.constant import CONST
 
 
@@ -97,6 +98,8 @@ class EagerTensor(Tensor):
 
 def computed(tensor: EagerTensor) -> Any:
     """Return the value itself, which must not be written into."""
+    if tensor.spec.dtype.is_ref:
+        return computed(read_variable(tensor))
     if tensor.value is None:
         PROGRAM.compute([tensor])
     return tensor.value
@@ -113,6 +116,7 @@ class EagerProgram(Graph):
         self.engine = Engine()
         self.tapes: weakref.WeakSet[GradientTape] = weakref.WeakSet()
         self._pending: list[Operation] = []
+        self._dropped: deque[str] = deque()  # keys of variables that are gone
         self._count = 0
         self.num_variables = 0
 
@@ -143,6 +147,29 @@ class EagerProgram(Graph):
             name = f"{self._name_scope}/{name}"
         return super().claim(name, mark_as_used)
 
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Append `value`; a variable stays in only as long as something else holds it."""
+        super().add_to_collection(name, weakref.ref(value) if hasattr(value, "handle") else value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """Return the items of a collection that still live."""
+        items = super().get_collection_ref(name)
+        found = [item() if isinstance(item, weakref.ref) else item for item in items]
+        items[:] = [item for item, value in zip(items, found, strict=True) if value is not None]
+        return [value for value in found if value is not None]
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefix names in the block; a scope of the same name may be entered again and again."""
+        saved = self._name_scope
+        plain = (name or "").rstrip("/")
+        inside = bool(plain and saved and not name.endswith("/"))
+        self._name_scope = f"{saved}/{plain}" if inside else plain
+        try:
+            yield f"{self._name_scope}/" if plain else ""
+        finally:
+            self._name_scope = saved
+
     def create(
         self, opdef: OpDef, inputs: tuple[Tensor, ...], attrs: dict[str, Any],
         specs: Spec | tuple[Spec, ...], name: str,
@@ -160,6 +187,7 @@ class EagerProgram(Graph):
             return op
         if op.outputs and op.outputs[0].spec.dtype.is_ref:
             self.num_variables += 1
+            weakref.finalize(op, self._dropped.append, attrs["key"])
             return op  # a variable's handle
         self._pending.append(op)
         for tape in self.tapes:
@@ -184,13 +212,15 @@ class EagerProgram(Graph):
     def compute(self, wanted: Sequence[EagerTensor]) -> None:
         """Run what is recorded, so that `wanted` and all tensors still in use have values."""
         pending, self._pending = self._pending, []
+        self._forget_dropped()
         if not pending:
             if any(t.value is None for t in wanted):
                 raise RuntimeError(
                     f"{wanted[0].name} cannot be computed: the run that was to compute it failed"
                 )
             return
-        fetches = [t for t in _in_use(pending) if t.value is None]
+        held = {id(op) for tape in self.tapes for op in tape.operations}
+        fetches = [t for t in _in_use(pending, held) if t.value is None]
         fetches += [t for t in wanted if not any(t is f for f in fetches)]
         effects = [op for op in pending if has_effect(op)]
         record = _Record(pending, fetches, effects)
@@ -201,10 +231,16 @@ class EagerProgram(Graph):
         results = program([leaf.value for leaf in record.leaves])
         for tensor, value in zip(fetches, results, strict=True):
             tensor.value = value
-        held = {id(op) for tape in self.tapes for op in tape.operations}
         for op in pending:
             if id(op) not in held:
                 op.inputs = ()
+
+    def _forget_dropped(self) -> None:
+        """Free the values of variables that the garbage collector took."""
+        while self._dropped:
+            key = self._dropped.popleft()
+            if key in self.engine.values:
+                self.engine.values.delete(key)
 
 
 def has_effect(op: Operation) -> bool:
@@ -215,13 +251,16 @@ def has_effect(op: Operation) -> bool:
     return isinstance(pattern, Opaque) and not pattern.pure
 
 
-def _in_use(pending: list[Operation]) -> list[EagerTensor]:
-    """Return the tensors that something besides the recorded operations refers to."""
-    inside = Counter(id(t) for op in pending for t in op.inputs)
+def _in_use(pending: list[Operation], held: set[int]) -> list[EagerTensor]:
+    """Return the tensors that something besides the recorded operations refers to.
+
+    A tape that holds an operation will want what went into it and came out of it.
+    """
+    inside = Counter(id(t) for op in pending if id(op) not in held for t in op.inputs)
     # Referred to by its operation's outputs, by the loop variable and by the call's argument.
     return [
         tensor for op in pending for tensor in op.outputs
-        if sys.getrefcount(tensor) > 3 + inside[id(tensor)]
+        if id(op) in held or sys.getrefcount(tensor) > 3 + inside[id(tensor)]
     ]  # fmt: skip
 
 
@@ -249,7 +288,7 @@ class _Record:
         if number is not None:
             return number, tensor.index
         if tensor.spec.dtype.is_ref:
-            return "variable", tensor.op
+            return "variable", tensor.op.attrs["key"]
         if tensor not in self._leaf_numbers:
             if tensor.value is None:
                 raise RuntimeError(

@@ -15,6 +15,7 @@ from typing import Any
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
 from daskvars.execution import events, feeds
+from daskvars.execution.distributed import DistributedExecutor, active_client, shared_executor
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.plan_cache import PlanCache
 from daskvars.graph.opdef import Spec
@@ -37,10 +38,25 @@ class Engine:
 
     def __init__(self, values: Values | None = None) -> None:
         self.values = Values() if values is None else values
-        self.executor = LocalExecutor(self.values)
         self.plans = PlanCache()
+        self._executor: LocalExecutor | DistributedExecutor | None = None
         self._draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
+
+    @property
+    def executor(self) -> LocalExecutor | DistributedExecutor:
+        """What runs plans: the Dask client that is active when the first run needs it, if any."""
+        found = self._executor
+        if found is None or (isinstance(found, DistributedExecutor) and found.is_closed):
+            if found is not None:
+                found.abandon()
+            self.plans = PlanCache()
+            client = active_client()
+            found = self._executor = (
+                LocalExecutor(self.values) if client is None
+                else shared_executor(client, self.values)
+            )  # fmt: skip
+        return found
 
     def program(
         self,
@@ -99,8 +115,9 @@ class Engine:
             self.values.commit(new, self.values.version, records)
 
     def close(self) -> None:
-        """End the executor's threads."""
-        self.executor.close()
+        """Let go of the executor; on a cluster, finish the runs in flight."""
+        if self._executor is not None:
+            self._executor.close()
 
     def draw(self, op: Operation) -> tuple[int, int]:
         """Return the random key of the next use of an operation of a graph."""
@@ -153,7 +170,10 @@ class Program:
         engine = self.engine
         shapes = feeds.signature(values) if values else ()
         bound = self._last
-        if bound is None or shapes != self._last_shapes or bound.plan.presence:
+        if (
+            bound is None or shapes != self._last_shapes or bound.plan.presence
+            or bound.executor is not engine.executor
+        ):
             bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
             if bound is None:
                 bound = self._lowered(values)

@@ -19,7 +19,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dask._task_spec import Task, TaskRef
@@ -32,8 +32,8 @@ from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.remote_blocks import Reference, RemoteBlock
 from daskvars.kernels.worker_tasks import RunGraph
 from daskvars.state import SnapshotWriter, ZarrStore, delete_snapshot, open_zarr_store
-from daskvars.state.grids import Blocks, Index, overlaps, stored_chunks
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.grids import Blocks, Index, Layout, stored_chunks
+from daskvars.state.manifest import Manifest, VariableRecord
 from daskvars.state.seals import Part, Slot, forget, load_blocks, write_parts
 from daskvars.state.values import Values
 
@@ -45,10 +45,10 @@ MOST_RETAINED_BYTES = 256 << 20  # of scattered feeds that are kept for recovery
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A variable in a snapshot: where, what is known of it, and its blocks as then rebound."""
+    """A variable in a snapshot: where, the snapshot's manifest, its blocks as then rebound."""
 
     path: str
-    record: VariableRecord
+    manifest: Manifest
     blocks: Blocks
 
 
@@ -109,6 +109,10 @@ class Sealer:
         self.retained.extend(retained)
         self._retained_bytes += nbytes
 
+    def hasten(self) -> None:
+        """Seal with the next run: something was put on the workers that they cannot rebuild."""
+        self._runs, self._next_s = FIRST_RUNS, 0.0
+
     @property
     def is_due(self) -> bool:
         """Whether it is time to seal."""
@@ -167,10 +171,11 @@ class Sealer:
         manifest = writer.commit(digests)
         bound = {key: blocks for key, (_, blocks) in dirty.items()}
         covered = {name for names, _ in wanted for name in names}
-        wanted += [([(k, at)], None) for k, b in bound.items() for at in b if (k, at) not in covered]
-        self._load(writer.path, wanted, homes, bound)
+        blocks = [(key, index) for key, found in bound.items() for index in found]
+        wanted += [([block], None) for block in blocks if block not in covered]
+        self._load(manifest, writer.path, wanted, homes, bound)
         for key, blocks in bound.items():
-            self.sealed[key] = Sealed(writer.path, manifest.records[key], blocks)
+            self.sealed[key] = Sealed(writer.path, manifest, blocks)
         self._drop_unused()
 
     def _write_groups(self, writer: Any, groups: list[Group], slots: list[Slot | None]) -> Any:
@@ -197,16 +202,19 @@ class Sealer:
         return writer
 
     def _load(
-        self, path: str, wanted: list[Any], homes: list[str], state: dict[str, Blocks]
-    ) -> None:
+        self, manifest: Manifest, path: str, wanted: list[Any], homes: list[str],
+        state: dict[str, Blocks],
+    ) -> None:  # fmt: skip
         """Send load tasks, the first ones to the workers that have the blocks, and rebind."""
         self._num_loads += 1
         stamp = f"{self.token}-{self._num_loads}"
         keys = [f"load-{stamp}-{number}" for number in range(len(wanted))]
-        graph = {
-            key: Task(key, load_blocks, self._storage, path, tuple(names), slot)
-            for key, (names, slot) in zip(keys, wanted, strict=True)
-        }
+        graph = {}
+        for key, (names, slot) in zip(keys, wanted, strict=True):
+            regions = tuple(
+                (name, block_slices(manifest.records[name].chunks, index)) for name, index in names
+            )
+            graph[key] = Task(key, load_blocks, self._storage, path, regions, manifest.token, slot)
         annotations = {
             "workers": {key: [home] for key, home in zip(keys, homes, strict=False)},
             "allow_other_workers": dict.fromkeys(keys[: len(homes)], True),
@@ -224,13 +232,15 @@ class Sealer:
         for key, sealed in self.sealed.items():
             blocks = {index: RemoteBlock() for index in sealed.blocks}
             by_path.setdefault(sealed.path, {})[key] = blocks
+        found = {}
         for path, state in by_path.items():
+            manifest = self.sealed[next(iter(state))].manifest
             wanted = [([(key, at)], None) for key, blocks in state.items() for at in blocks]
-            self._load(path, wanted, [], state)
-        state = {key: blocks for found in by_path.values() for key, blocks in found.items()}
-        for key, blocks in state.items():
-            self.sealed[key] = replace(self.sealed[key], blocks=blocks)
-        return {key: (self.sealed[key].record, blocks) for key, blocks in state.items()}
+            self._load(manifest, path, wanted, [], state)
+            for key, blocks in state.items():
+                self.sealed[key] = Sealed(path, manifest, blocks)
+                found[key] = (manifest.records[key], blocks)
+        return found
 
     # -- the place ------------------------------------------------------------------------------
 
@@ -253,8 +263,8 @@ class Sealer:
             if blind:
                 self._works = False
                 warnings.warn(
-                    f"workers {', '.join(blind)} do not see the directory {place!r}: history is kept "
-                    "instead of snapshots, and grows with every run; set config.scratch to a "
+                    f"workers {', '.join(blind)} do not see the directory {place!r}, so the history "
+                    "of the variables is kept and grows with every run; set config.scratch to a "
                     "directory or URL that all workers reach",
                     stacklevel=2,
                 )
@@ -301,7 +311,7 @@ def grouped(variables: dict[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
                 alone = size >= SPLIT_BYTES
             else:
                 region = block_slices(stored, index)
-                found = {at: blocks[at] for at, _, _ in overlaps(record.chunks, region)}
+                found = {at: blocks[at] for at, _, _ in Layout(record.chunks).overlaps(region)}
                 alone = True
             bundle = blocks[next(iter(found))].reference.future.key
             identity = (key, index) if alone else bundle

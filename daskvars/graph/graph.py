@@ -91,7 +91,7 @@ class Graph:
     def capture(self, tensor: Tensor) -> Tensor:
         """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""
         raise ValueError(
-            f"{tensor!r} and the operation being made must be from the same graph "
+            f"{tensor.name} and the operation being made must be from the same graph "
             f"({describe(tensor.graph)} is not {describe(self)}). Build both in one graph; to use "
             "an eager value in a graph, pass its numpy() as a constant or feed it."
         )
@@ -367,7 +367,7 @@ class Graph:
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
         """Return a copy of the collection, of items whose name matches `scope` at its start."""
-        items = self._collections.get(name, [])
+        items = self.get_collection_ref(name) if name in self._collections else []
         if scope is None:
             return list(items)
         match = re.compile(scope).match

@@ -81,7 +81,7 @@ def pairs_of(step: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
     """Split a step that contracts more than two operands at once into pairs."""
     if len(step) <= 2:
         return [tuple(step)]
-    return [(0, 1)] + [(0, count - 1 - i) for i in range(1, len(step) - 1)]
+    return [(0, 1), *((0, count - 1 - i) for i in range(1, len(step) - 1))]
 
 
 def rearranged(xp: Any, x: Any, term: str, out: str) -> Any:

@@ -120,7 +120,7 @@ def bias_add_grad(xp: Any, dy: Any, *, data_format: str) -> Any:
         axes = (0, *range(2, dy.ndim))
         return dy.sum(axis=axes, dtype=float_work(dy.dtype)).astype(dy.dtype, copy=False)
     rows = dy.reshape(-1, dy.shape[-1])
-    if dy.dtype.kind != "f":
+    if dy.dtype.kind in "iuc":
         return rows.sum(axis=0, dtype=dy.dtype)
     return column_sums(xp, rows.astype(float_work(dy.dtype), copy=False)).astype(dy.dtype)
 

@@ -218,7 +218,7 @@ class _Source:
             return
         reused = self._reused(i, call)
         if reused is not None:
-            arguments.append(f"s{reused}")
+            arguments.append(f"out=s{reused}")
         targets = ", ".join(f"s{slot}" for slot in call.outs) or "_"
         comma = "," if call.multiple and len(call.outs) == 1 else ""
         self._emit(f"{targets}{comma} = {function}({', '.join(arguments)})", i)
@@ -233,7 +233,7 @@ class _Source:
             self.scope[f"k{i}"] = partial(call.in_place, self.xp, **call.attrs)
             self._emit(f"k{i}({', '.join(arguments)})", i)
         else:
-            self._emit(f"{self._function(i, call)}({', '.join(arguments)}, s{target})", i)
+            self._emit(f"{self._function(i, call)}({', '.join(arguments)}, out=s{target})", i)
         self._emit(f"s{out} = s{target}", i)
 
     def _dead_after(self, i: int, call: Call) -> list[int]:

@@ -171,13 +171,13 @@ class Chain:
                 late.append(f"    o{out}[...] = s{out}")
             elif out in self.outputs:
                 if ufunc:
-                    lines.append(f"    s{out} = k{i}({', '.join([*arguments, f'o{out}'])})")
+                    lines.append(f"    s{out} = k{i}({', '.join([*arguments, f'out=o{out}'])})")
                 else:
                     lines.append(f"    o{out}[...] = k{i}({', '.join(arguments)})")
                     lines.append(f"    s{out} = o{out}")
             else:
                 if ufunc and dying:
-                    arguments.append(f"s{dying[0]}")
+                    arguments.append(f"out=s{dying[0]}")
                 lines.append(f"    s{out} = k{i}({', '.join(arguments)})")
                 scratch.add(out)
             scratch.difference_update(dying if ufunc else ())

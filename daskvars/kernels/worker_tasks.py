@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy
 from dask._expr import Expr
@@ -110,7 +110,7 @@ class RunGraph(Expr):
     run), and it carries annotations by key.
     """
 
-    _parameters = ["tasks", "annotations", "token"]
+    _parameters: ClassVar[list[str]] = ["tasks", "annotations", "token"]
 
     def __dask_tokenize__(self) -> str:
         return self.operand("token")

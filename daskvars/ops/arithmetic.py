@@ -21,7 +21,7 @@ from daskvars.kernels import elementwise_kernels as kernels
 from daskvars.ops import casting, comparison, constant, reshaping
 from daskvars.ops.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.casting import cast, conj
-from daskvars.ops.families import binary, unary
+from daskvars.ops.families import Function, binary, unary
 
 add = binary(
     "add", "Add", "N", "add", lambda op, dy: broadcast_gradients(op, dy, dy),
@@ -48,7 +48,9 @@ multiply = binary(
     "multiply", "Mul", "N", "multiply", _multiply_gradient, "Return x * y, element by element."
 )
 
-negative = unary("negative", "Neg", "N", "negative", lambda op, dy: negative(dy), "Return -x.")
+negative: Function = unary(
+    "negative", "Neg", "N", "negative", lambda op, dy: negative(dy), "Return -x."
+)
 
 
 def _abs_gradient(op, dy):
@@ -102,7 +104,7 @@ rint = unary(
     "rint", "Rint", "F", "rint", lambda op, dy: None,
     "Return x rounded to the nearest integer, halves to the even one.",
 )  # fmt: skip
-_round = unary("round", "Round", "F", "rint", lambda op, dy: None, rint.__doc__)
+_round = unary("round", "Round", "F", "rint", lambda op, dy: None, "Return x rounded.")
 
 
 def round(x: Any, name: str | None = None) -> Tensor:

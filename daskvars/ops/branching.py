@@ -103,7 +103,7 @@ def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
 
         return differentiate
 
-    results = cond(op.inputs[0], branch(0), branch(1), name="cond_grad") if floats else []
+    results = cond(op.inputs[0], branch(0), branch(1), True, "cond_grad") if floats else []
     found = dict(zip(floats, results, strict=True))
     return [found.get(i) for i in range(len(op.inputs))]
 

@@ -101,10 +101,8 @@ def sum_like(gradient: Tensor, x: Tensor, others: Sequence[Tensor]) -> Tensor:
 
 def may_broadcast(shape: Shape, others: Sequence[Shape]) -> bool:
     """Return whether broadcasting with `others` may give another shape than `shape`."""
-    if any(other is None for other in others) or (shape is None and others):
-        return True
     for other in others:
-        if len(other) > len(shape):
+        if shape is None or other is None or len(other) > len(shape):
             return True
         aligned = shape[len(shape) - len(other) :]
         if any(n in (1, None) and m != 1 for n, m in zip(aligned, other, strict=True)):

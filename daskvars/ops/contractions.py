@@ -17,6 +17,7 @@ from daskvars.kernels import einsum_kernels as kernels
 from daskvars.ops import constant, repeating, reshaping
 from daskvars.ops.broadcasting import sum_to_shape
 from daskvars.ops.casting import conj
+from daskvars.shapes import Shape
 
 
 def _sizes(inputs: tuple[Spec, ...], terms: list[str], stretched: str) -> dict[str, int | None]:
@@ -32,7 +33,7 @@ def _sizes(inputs: tuple[Spec, ...], terms: list[str], stretched: str) -> dict[s
         for label, n in zip(term, spec.shape, strict=True):
             known = sizes.get(label)
             if label in stretched and label in sizes:
-                (sizes[label],) = shapes.broadcast((known,), (n,))
+                (sizes[label],) = shapes.broadcast((known,), (n,)) or (None,)
             elif not shapes.compatible((known,), (n,)):
                 raise ValueError(f"Dimensions must be equal, but are {known} and {n} for {label!r}")
             else:
@@ -115,7 +116,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
         return apply(EINSUM, *tensors, name=scope, equation=explicit, _stretched=stretched)
 
 
-def explicit_equation(equation: str, ranks: list[shapes.Shape]) -> tuple[str, str]:
+def explicit_equation(equation: str, operands: list[Shape]) -> tuple[str, str]:
     """Return the equation with a result and without ellipses, and the labels of the ellipses.
 
     >>> explicit_equation("...ij,jk", [(2, 3, 4), (4, 5)])
@@ -123,26 +124,16 @@ def explicit_equation(equation: str, ranks: list[shapes.Shape]) -> tuple[str, st
     """
     left, arrow, out = equation.replace(" ", "").partition("->")
     terms = left.split(",")
-    if len(terms) != len(ranks):
+    if len(terms) != len(operands):
         raise ValueError(
-            f"Got {len(ranks)} arguments for equation {equation!r}, expecting {len(terms)}"
+            f"Got {len(operands)} arguments for equation {equation!r}, expecting {len(terms)}"
         )
-    labels = set(equation) & set(string.ascii_letters)
-    free = [c for c in string.ascii_letters if c not in labels]
-    longest = 0
-    for i, (term, shape) in enumerate(zip(terms, ranks, strict=True)):
-        if "..." not in term:
-            continue
-        if shape is None:
-            raise ValueError(f"{equation!r} has an ellipsis for a tensor of unknown rank")
-        count = len(shape) - len(term) + 3
-        if count < 0:
-            raise ValueError(f"the term {term!r} does not fit a tensor of rank {len(shape)}")
-        longest = max(longest, count)
-        terms[i] = (term, count)
-    stretched = "".join(free[:longest])
+    free = [c for c in string.ascii_letters if c not in equation]
+    counts = [_ellipsis_rank(t, s) for t, s in zip(terms, operands, strict=True)]
+    stretched = "".join(free[: max(counts)])
     terms = [
-        t if isinstance(t, str) else t[0].replace("...", stretched[longest - t[1] :]) for t in terms
+        term.replace("...", stretched[len(stretched) - count :])
+        for term, count in zip(terms, counts, strict=True)
     ]
     if not arrow:
         joined = "".join(terms)
@@ -153,6 +144,18 @@ def explicit_equation(equation: str, ranks: list[shapes.Shape]) -> tuple[str, st
     out = out.replace("...", stretched)
     _check_terms(equation, terms, out)
     return f"{','.join(terms)}->{out}", stretched
+
+
+def _ellipsis_rank(term: str, shape: Shape) -> int:
+    """Return how many dimensions the ellipsis of a term stands for; 0 where it has none."""
+    if "..." not in term:
+        return 0
+    if shape is None:
+        raise ValueError(f"the term {term!r} has an ellipsis for a tensor of unknown rank")
+    count = len(shape) - len(term) + 3
+    if count < 0:
+        raise ValueError(f"the term {term!r} does not fit a tensor of rank {len(shape)}")
+    return count
 
 
 def _check_terms(equation: str, terms: list[str], out: str) -> None:

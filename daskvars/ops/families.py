@@ -6,6 +6,7 @@ blocks in the same way; they differ in type, kernel, gradient and what they comp
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.rules import broadcasted, like_first
 
 Kernel = str | Callable[..., Any]
+Function = Callable[..., Tensor]
 Gradient = Callable[..., Any] | NoGradient
 
 TYPES = {
@@ -60,7 +62,7 @@ Raises:
 def unary(
     function_name: str, type: str, letter: str, kernel: Kernel, gradient: Gradient, summary: str,
     *, infer: Callable[..., Any] = like_first, result: str = "of the dtype of `x`",
-) -> Callable[..., Tensor]:  # fmt: skip
+) -> Function:  # fmt: skip
     """Define an elementwise op of one input and return its public function ``f(x, name=None)``.
 
     Args:
@@ -80,16 +82,15 @@ def unary(
     def function(x: Any, name: str | None = None) -> Tensor:
         return apply(definition, x, name=name)
 
-    function.__name__ = function.__qualname__ = function_name
-    function.__doc__ = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)
-    return function
+    doc = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)
+    return _published(function, function_name, doc)
 
 
 def binary(
     function_name: str, type: str, letter: str, kernel: Kernel, gradient: Gradient, summary: str,
     *, infer: Callable[..., Any] = broadcasted, result: str = "of the dtype of `x`",
     default_name: str | None = None,
-) -> Callable[..., Tensor]:  # fmt: skip
+) -> Function:  # fmt: skip
     """Define an elementwise op of two inputs and return its function ``f(x, y, name=None)``.
 
     `default_name` is the name of its operations where that is not `type`. See `unary`.
@@ -103,10 +104,15 @@ def binary(
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:
         return apply(definition, x, y, name=name or default)
 
-    function.__name__ = function.__qualname__ = function_name
-    function.__doc__ = BINARY.format(
-        summary=summary, type=default, types=TYPES[letter], result=result
-    )
+    doc = BINARY.format(summary=summary, type=default, types=TYPES[letter], result=result)
+    return _published(function, function_name, doc)
+
+
+def _published(function: Function, name: str, doc: str) -> Function:
+    """Name a function as if it were written where the family is used, so that it pickles."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = sys._getframe(2).f_globals["__name__"]
+    function.__doc__ = doc
     return function
 
 

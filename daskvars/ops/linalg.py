@@ -81,22 +81,20 @@ def _is_one_matrix(op: Operation) -> bool:
     a, b = (t.spec.shape for t in op.inputs)
     return (
         a is not None and b is not None and len(a) > len(b) == 2 and not op.attrs["transpose_a"]
-        and None not in (a[-1], op.outputs[0].spec.shape[-1])
+        and None not in (a[-1], op.outputs[0].shape[-1].value)
     )  # fmt: skip
 
 
 def _gradient_of_one_matrix(a: Tensor, dy: Tensor, across: bool) -> Tensor:
     """Sum over the batch as part of one large product."""
-    a = reshape(a, (-1, a.spec.shape[-1]))
-    dy = reshape(dy, (-1, dy.spec.shape[-1]))
+    a, dy = (reshape(t, (-1, t.shape[-1].value)) for t in (a, dy))
     return matmul(dy, a, transpose_a=True) if across else matmul(a, dy, transpose_a=True)
 
 
 def _summed_batches(op: Operation, gradient: Tensor, index: int) -> Tensor:
     x, other = op.inputs[index], op.inputs[1 - index]
     shape, across = x.spec.shape, other.spec.shape
-    known = shape is not None and across is not None
-    if known and not may_broadcast(shape[:-2], [across[:-2]]):
+    if shape is not None and across is not None and not may_broadcast(shape[:-2], [across[:-2]]):
         return gradient
     return sum_to_shape(gradient, shape if shapes.is_known(shape) else constant.shape(x))
 

@@ -68,11 +68,10 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     Source: TensorFlow 1.15, ``tf.get_seed``.
     """
     builder = builder_for(())
-    if builder.seed is None and op_seed is None:
-        return None, None
-    if builder.seed is None:
-        return _distinct(DEFAULT_GRAPH_SEED, op_seed)
-    return _distinct(builder.seed, _place_in(builder) if op_seed is None else op_seed)
+    graph_seed = builder.seed
+    if op_seed is None:
+        return (None, None) if graph_seed is None else _distinct(graph_seed, _place_in(builder))
+    return _distinct(DEFAULT_GRAPH_SEED if graph_seed is None else graph_seed, op_seed)
 
 
 def _distinct(graph_seed: int, op_seed: int) -> tuple[int, int]:

@@ -86,9 +86,9 @@ def _sum_gradient(op, dy):
 def _reduced_number(op: Operation, dtype: Any) -> Tensor:
     """Return how many elements were folded into one, as a scalar of `dtype`."""
     x, axes = op.inputs[0], _known_axes(op)
-    sizes = None if axes is None else [x.spec.shape[axis] for axis in axes]
-    if sizes is not None and None not in sizes:
-        return constant.constant(math.prod(sizes), dtype)
+    folded = None if axes is None else tuple(x.shape[axis].value for axis in axes)
+    if shapes.is_known(folded):
+        return constant.constant(math.prod(folded), dtype)
     one = constant.constant(1, dtypes.int32)
     count = floordiv(constant.size(x), maximum(constant.size(op.outputs[0]), one))
     return cast(count, dtype)

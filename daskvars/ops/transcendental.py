@@ -18,7 +18,7 @@ from daskvars.ops.arithmetic import abs, add, multiply, negative, number, square
 from daskvars.ops.broadcasting import broadcast_gradients
 from daskvars.ops.casting import conj
 from daskvars.ops.division import realdiv
-from daskvars.ops.families import binary, unary
+from daskvars.ops.families import Function, binary, unary
 from daskvars.ops.rules import broadcasted
 
 # -- roots and powers --------------------------------------------------------------------------
@@ -148,7 +148,7 @@ sin = unary(
     "sin", "Sin", "F", "sin", lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))),
     "Return the sine of x, in radians.",
 )  # fmt: skip
-cos = unary(
+cos: Function = unary(
     "cos", "Cos", "F", "cos", lambda op, dy: negative(multiply(dy, sin(conj(op.inputs[0])))),
     "Return the cosine of x, in radians.",
 )  # fmt: skip
@@ -163,7 +163,7 @@ sinh = unary(
     "sinh", "Sinh", "F", "sinh", lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))),
     "Return the hyperbolic sine of x.",
 )  # fmt: skip
-cosh = unary(
+cosh: Function = unary(
     "cosh", "Cosh", "F", "cosh", lambda op, dy: multiply(dy, sinh(conj(op.inputs[0]))),
     "Return the hyperbolic cosine of x.",
 )  # fmt: skip
@@ -265,7 +265,7 @@ lgamma = unary(
     lambda op, dy: multiply(dy, digamma(op.inputs[0])),
     "Return the logarithm of the absolute value of the gamma function.",
 )  # fmt: skip
-digamma = unary(
+digamma: Function = unary(
     "digamma", "Digamma", "F", special.digamma,
     lambda op, dy: multiply(dy, polygamma(number(1, dy), op.inputs[0])),
     "Return the derivative of lgamma.",

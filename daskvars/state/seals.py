@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import get_worker
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.chunk_grid import block_slices
-from daskvars.state.assembly import stored_chunk
-from daskvars.state.chunks import read_region, write_chunk
-from daskvars.state.grids import Index
+from daskvars.state.assembly import assemble_region, stored_chunk
+from daskvars.state.checkpoint import open_source
+from daskvars.state.chunks import write_chunk
+from daskvars.state.failures import store_failure
+from daskvars.state.grids import Index, Region
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.snapshot import read_manifest
+from daskvars.state.objects import in_parallel
+from daskvars.state.snapshot import find_manifest, location
 
 
 class Part(NamedTuple):
@@ -64,7 +67,16 @@ def write_parts(
 
     Returns:
         The worker's address, and the crc32c of each chunk.
+
+    Raises:
+        StoreError: this worker does not see the snapshot that was begun.
     """
+    address = get_worker().address
+    if find_manifest(storage, path) is None:
+        raise store_failure(
+            f"worker {address} does not see {location(storage, path)}; use a directory or URL that"
+            " all workers reach"
+        )
     digests, kept = [], []
     for record, index, blocks in parts:
         found = {
@@ -76,7 +88,7 @@ def write_parts(
         kept.extend(found.values())
     if slot is not None:
         leave(slot, tuple(kept))
-    return get_worker().address, digests
+    return address, digests
 
 
 def leave(slot: Slot, blocks: tuple[Any, ...]) -> None:
@@ -101,15 +113,20 @@ def forget(owner: str) -> None:
 
 
 def load_blocks(
-    storage: ZarrStorage, path: str, wanted: Sequence[tuple[str, Index]], slot: Slot | None
+    storage: ZarrStorage,
+    path: str,
+    wanted: Sequence[tuple[str, Region]],
+    token: str,
+    slot: Slot | None,
 ) -> tuple[Any, ...]:
-    """Give blocks of a snapshot's variables.
+    """Give regions of a snapshot's, checkpoint's or other Zarr group's variables.
 
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
-        wanted: key and block index, in the layouts that the snapshot's records name.
-        slot: where this worker may have left them.
+        wanted: key and region of each block.
+        token: that of the manifest, which an overwriting changes.
+        slot: where this worker may have left the blocks.
 
     Raises:
         CorruptChunkError: a chunk is missing or damaged.
@@ -118,10 +135,9 @@ def load_blocks(
     found = take(slot) if slot is not None else None
     if found is not None:
         return found
-    manifest = read_manifest(storage, path)
-    blocks = []
-    for key, index in wanted:
-        record = manifest.record(key)
-        block = read_region(storage, path, record, block_slices(record.chunks, index))
-        blocks.append(block[()] if not block.ndim else block)
-    return tuple(blocks)
+    source = open_source(storage, path)
+    if source.token != token:
+        raise store_failure(f"{source.place} was overwritten while it was read; read it again")
+    run = partial(in_parallel, storage)
+    blocks = [assemble_region(source.records[key], at, source.load, run) for key, at in wanted]
+    return tuple(block if block.ndim else block[()] for block in blocks)

@@ -1,5 +1,7 @@
 """Elementwise ops: TensorFlow's dtypes, names, errors and values that the samples do not show."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,12 @@ def test_string_kernels_of_elementwise_ops_are_ufuncs():
     for definition in REGISTRY.values():
         if isinstance(definition.pattern, Elementwise) and isinstance(definition.kernel, str):
             assert isinstance(getattr(np, definition.kernel), np.ufunc), definition.type
+
+
+@pytest.mark.parametrize("function", [dv.add, dv.tanh, dv.equal, dv.logical_and, dv.reduce_sum])
+def test_functions_of_families_pickle(function):
+    assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301
+    assert function.__doc__.splitlines()[0].endswith(".")
 
 
 # -- dtypes ------------------------------------------------------------------------------------

@@ -1,0 +1,96 @@
+"""1,000 small variables: created, initialized, saved to Zarr and restored.
+
+    python benchmarks/var_scale.py [--quick] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import measure
+import numpy as np
+
+import daskvars.v1 as tf
+
+# Seconds that 1,000 variables may take.
+LIMITS_S = {"create": 0.1, "save": 0.4, "restore": 0.15}
+# What a variable may cost among many, over what it costs among a quarter as many.
+LINEAR_LIMIT = 1.5
+COUNTS, QUICK_COUNTS = (250, 500, 1000), (5, 10)
+SHAPE = (8, 8)
+
+
+def phases(count: int, directory: Path) -> dict[str, float]:
+    """Return the seconds of each phase with `count` variables."""
+    times: dict[str, float] = {}
+
+    def timed(phase: str, work: Callable[[], Any]) -> Any:
+        began = time.perf_counter()
+        result = work()
+        times[phase] = time.perf_counter() - began
+        return result
+
+    with tf.Graph().as_default():
+        variables = timed("create", lambda: [create(i) for i in range(count)])
+        saver, initializer = tf.train.Saver(variables), tf.global_variables_initializer()
+        with tf.Session() as sess:
+            timed("initialize", lambda: sess.run(initializer))
+            wanted = sess.run(variables)
+            path = timed("save", lambda: saver.save(sess, str(directory / "model")))
+        with tf.Session() as sess:
+            timed("restore", lambda: saver.restore(sess, path))
+            found = sess.run(variables)
+    if not all(map(np.array_equal, wanted, found)):
+        raise AssertionError("the variables restored are not those that were saved")
+    return times
+
+
+def create(i: int) -> tf.Variable:
+    """Create the i-th variable, ten to a scope."""
+    with tf.variable_scope(f"layer{i // 10}"):
+        return tf.get_variable(
+            f"weights{i % 10}", SHAPE, tf.float32, tf.random_normal_initializer()
+        )
+
+
+def medians(counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
+    """Return count -> phase -> median seconds."""
+    found: dict[int, list[dict[str, float]]] = {count: [] for count in counts}
+    for turn in range(rounds + 1):
+        for count, times in found.items():
+            with tempfile.TemporaryDirectory() as directory:
+                measured = phases(count, Path(directory))
+            if turn:  # the first is the first use of everything
+                times.append(measured)
+    return {
+        count: {phase: statistics.median(t[phase] for t in times) for phase in times[0]}
+        for count, times in found.items()
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and return the exit status."""
+    options = measure.options(__doc__, arguments, rounds=5)
+    counts = QUICK_COUNTS if options.quick else COUNTS
+    report = measure.Report("var_scale")
+    times = medians(counts, options.rounds)
+    most = counts[-1]
+    for phase, value in times[most].items():
+        if phase in LIMITS_S:
+            report.against_limit(f"{most:,} variables: {phase}", value, LIMITS_S[phase])
+        else:
+            report.note(f"{most:,} variables: {phase} {measure.spelled(value)}")
+    for phase in times[most]:
+        each = {count: times[count][phase] / count for count in counts}
+        report.linear(f"{phase} per variable", each, LINEAR_LIMIT)
+    return report.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Eager code: recorded, run late, and impossible to tell from immediate execution."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+from daskvars import lowering
+from daskvars.errors import InvalidArgumentError
+from daskvars.execution.eager import PROGRAM
+
+
+def test_values_appear_when_looked_at():
+    x = dv.constant([1.0, 2.0])
+    y = x * 3.0
+    assert y.value is None
+    assert y.numpy().tolist() == [3.0, 6.0]
+    assert float(dv.reduce_sum(y)) == 9.0
+    assert bool(dv.reduce_all(y > 1.0))
+    assert [float(v) for v in y] == [3.0, 6.0]
+    assert f"{dv.constant(2.0) + 1.0:.1f}" == "3.0"
+    assert np.asarray(y).sum() == 9.0
+
+
+def test_shape_mistakes_raise_at_the_call():
+    with pytest.raises(ValueError, match="Dimensions must be equal|Incompatible shapes"):
+        dv.constant([1.0, 2.0]) + dv.constant([1.0, 2.0, 3.0])
+    with pytest.raises(TypeError):
+        dv.constant([1.0]) + dv.constant([1])
+
+
+def test_reads_and_assignments_keep_program_order():
+    v = dv.Variable(1.0)
+    before = v + 0.0
+    v.assign_add(10.0)
+    middle = v + 0.0
+    v.assign(v * 2.0)
+    after = v.read_value()
+    assert (float(before), float(middle), float(after)) == (1.0, 11.0, 22.0)
+    before = v + 1.0
+    v.assign(0.0)
+    dv.sync()
+    assert float(before) == 23.0
+
+
+def test_unused_work_is_never_run():
+    calls = []
+
+    def note(x):
+        calls.append(1)
+        return x
+
+    dv.py_func(note, [dv.constant(1.0)], dv.float32, stateful=False)
+    dv.sync()
+    assert calls == []
+    kept = dv.py_func(note, [dv.constant(1.0)], dv.float32, stateful=False)
+    dv.sync()
+    assert calls == [1]
+    assert kept.value is not None
+
+
+def test_an_evaluated_tensor_drops_its_history():
+    x = dv.constant(np.ones(10))
+    y = x * 2.0
+    inner = weakref.ref(y)
+    z = y + 1.0
+    z.numpy()
+    del y
+    gc.collect()
+    assert inner() is None
+
+
+def test_gradients_of_gradients():
+    x = dv.Variable(3.0)
+    with dv.GradientTape() as outer:
+        with dv.GradientTape() as inner:
+            y = x * x * x
+        (dx,) = inner.gradient(y, [x])
+    d2x = outer.gradient(dx, x)
+    assert float(dx) == 27.0
+    assert float(d2x) == 18.0
+
+
+def test_a_value_looked_at_inside_the_tape_does_not_break_it():
+    v = dv.Variable(2.0)
+    with dv.GradientTape() as tape:
+        y = v * v
+        assert float(y) == 4.0
+        z = y * v
+        dv.sync()
+    assert float(tape.gradient(z, v)) == 12.0
+
+
+def test_a_tape_is_used_once_unless_persistent():
+    v = dv.Variable(2.0)
+    with dv.GradientTape() as tape:
+        y = v * v
+    tape.gradient(y, v)
+    with pytest.raises(RuntimeError, match="persistent=True"):
+        tape.gradient(y, v)
+    with dv.GradientTape(persistent=True) as tape:
+        y = v * v
+    assert float(tape.gradient(y, v)) == float(tape.gradient(y, v)) == 4.0
+
+
+def test_a_training_loop_is_compiled_once_and_holds_no_memory():
+    rng = np.random.default_rng(0)
+    w = dv.Variable(np.zeros((3, 1)))
+    x, y = rng.normal(size=(20, 3)), rng.normal(size=(20, 1))
+    optimizer = dv.train.AdamOptimizer(0.1)
+    counts = []
+    for _ in range(8):
+        with dv.GradientTape() as tape, dv.name_scope("forward"):
+            loss = dv.reduce_mean(dv.square(dv.matmul(dv.constant(x), w) - y))
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        float(loss)
+        counts.append(lowering.num_lowerings)
+    assert counts[-1] == counts[2]
+    assert len(PROGRAM._pending) < 200
+
+
+def test_a_failing_op_raises_where_its_value_is_wanted_and_spares_variables():
+    v = dv.Variable(1.0)
+    dv.sync()
+    v.assign_add(1.0)
+    bad = dv.check_numerics(dv.constant(np.nan), "not a number")
+    with pytest.raises(InvalidArgumentError, match="not a number"):
+        bad.numpy()
+    assert float(v) == 1.0
+
+
+def test_dropped_variables_free_their_values():
+    v = dv.Variable(np.zeros(1000))
+    key = v.key
+    dv.sync()
+    assert key in PROGRAM.engine.values
+    del v
+    gc.collect()
+    (dv.constant(1.0) + 1.0).numpy()
+    assert key not in PROGRAM.engine.values
+
+
+def test_random_ops_differ_from_call_to_call_and_repeat_with_a_seed():
+    def draw():
+        dv.set_random_seed(9)
+        return [dv.random_uniform([2]).numpy().tolist() for _ in range(3)]
+
+    first = draw()
+    assert first == draw()
+    assert first[0] != first[1]
+
+
+def test_a_graph_and_eager_code_live_side_by_side():
+    v = dv.Variable(1.0)
+    with dv.Graph().as_default():
+        c = dv.constant(2.0) * 4.0
+        with dv.Session() as session:
+            assert session.run(c) == 8.0
+        with pytest.raises(ValueError, match="same graph"):
+            dv.add(c, v)
+    assert float(v + 1.0) == 2.0

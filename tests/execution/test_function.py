@@ -1,0 +1,159 @@
+"""`function`: one trace and one plan per signature."""
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+from daskvars import lowering
+
+
+def test_counts_traces_by_dtype_shape_and_python_values():
+    @dv.function
+    def scaled(x, factor):
+        return x * factor
+
+    assert scaled(np.ones(3), 2.0).numpy().tolist() == [2.0] * 3
+    scaled(np.zeros(3), 2.0)
+    assert scaled.num_traces == 1
+    scaled(np.zeros(4), 2.0)
+    scaled(np.zeros(4, "f4"), 2.0)
+    scaled(np.zeros(4, "f4"), 3.0)
+    assert scaled.num_traces == 4
+    before = lowering.num_lowerings
+    scaled(np.ones(4, "f4"), 3.0)
+    assert lowering.num_lowerings == before
+
+
+def test_makes_variables_on_the_first_trace_only():
+    made = []
+
+    @dv.function
+    def step(x):
+        if not made:
+            made.append(dv.Variable(np.zeros(3), name="made"))
+        return made[0].assign_add(x)
+
+    for i in range(3):
+        result = step(np.full(3, 2.0))
+        assert result.numpy().tolist() == [2.0 * (i + 1)] * 3
+
+    @dv.function
+    def bad(x):
+        return dv.Variable(0.0) + x
+
+    bad(np.float32(1))
+    with pytest.raises(ValueError, match="traced again"):
+        bad(np.zeros(2, "f4"))
+
+
+def test_effects_follow_program_order_without_control_dependencies():
+    v = dv.Variable(1.0)
+
+    @dv.function
+    def run():
+        a = v + 0.0
+        v.assign(5.0)
+        b = v + 0.0
+        v.assign_add(1.0)
+        return a, b
+
+    a, b = run()
+    assert (float(a), float(b), float(v)) == (1.0, 5.0, 6.0)
+
+
+def test_a_step_with_a_tape_trains():
+    w = dv.Variable(np.array([[4.0]]))
+    optimizer = dv.train.GradientDescentOptimizer(0.1)
+
+    @dv.function
+    def step(x):
+        with dv.GradientTape() as tape:
+            loss = dv.reduce_mean(dv.square(dv.matmul(x, w)))
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        return {"loss": loss}
+
+    losses = [float(step(np.ones((2, 1)))["loss"]) for _ in range(10)]
+    assert losses[0] == 16.0
+    assert losses[-1] < 1.0
+    assert step.num_traces == 1
+
+
+def test_eager_work_before_a_call_is_seen_by_it():
+    v = dv.Variable(0.0)
+
+    @dv.function
+    def read():
+        return v + 0.0
+
+    v.assign_add(3.0)
+    assert float(read()) == 3.0
+
+
+def test_captured_tensors_are_inputs():
+    c = dv.constant([1.0, 2.0]) * 2.0
+
+    @dv.function
+    def add(x):
+        return x + c
+
+    assert add(np.ones(2, "f4")).numpy().tolist() == [3.0, 5.0]
+
+
+def test_a_tape_sees_through_a_call():
+    v = dv.Variable(3.0)
+
+    @dv.function
+    def square(x):
+        return x * x
+
+    with dv.GradientTape() as tape:
+        y = square(v.value()) * 2.0
+    assert float(tape.gradient(y, v)) == 12.0
+
+
+def test_control_flow_inside():
+    @dv.function
+    def collatz(n):
+        return dv.while_loop(
+            lambda n, steps: n > 1,
+            lambda n, steps: (
+                dv.cond(dv.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), steps + 1,
+            ),
+            (n, dv.constant(0)),
+        )[1]  # fmt: skip
+
+    assert int(collatz(np.int32(6))) == 8
+
+
+def test_many_traces_are_warned_of():
+    @dv.function
+    def same(n):
+        return dv.constant(n)
+
+    with dv.config.set(retrace_warning=3), pytest.warns(UserWarning, match="traced 4 times"):
+        for n in range(5):
+            same(n)
+
+
+def test_methods_and_explain():
+    class Model:
+        def __init__(self):
+            self.w = dv.Variable(2.0)
+
+        @dv.function
+        def __call__(self, x):
+            return self.w * x
+
+    model = Model()
+    assert float(model(np.float32(3))) == 6.0
+    double = dv.function(lambda x: x * 2.0)
+    assert "1 tasks" in double.explain(np.ones(2))
+    assert double.plan(np.ones(2)).num_tasks == 1
+
+
+def test_inside_a_graph_it_is_part_of_the_graph():
+    double = dv.function(lambda x: x * 2.0)
+    with dv.Graph().as_default():
+        y = double(dv.constant(4.0))
+        with dv.Session() as session:
+            assert session.run(y) == 8.0
