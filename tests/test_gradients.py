@@ -10,7 +10,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.gradients import AggregationMethod, UnconnectedGradients
-from daskvars.graph.graph import FuncGraph
+from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.patterns import Elementwise

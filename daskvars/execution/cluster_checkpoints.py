@@ -18,7 +18,7 @@ from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.seals import load_blocks
+from daskvars.state.seals import load_regions
 
 
 def save(
@@ -40,7 +40,7 @@ def save(
     groups = grouped({name: (writer.records[name], blocks) for name, (_, blocks) in values.items()})
     keys = [f"save-{stamp}-{number}" for number in range(len(groups))]
     graph = {
-        key: write_task(key, storage, writer, group, None)
+        key: write_task(key, storage, path, group, None)
         for key, group in zip(keys, groups, strict=True)
     }
     try:
@@ -50,8 +50,8 @@ def save(
         raise
     digests: dict[str, dict[Any, int]] = {}
     for group, (_, found) in zip(groups, written, strict=True):
-        for (name, index, _), digest in zip(group.parts, found, strict=True):
-            digests.setdefault(name, {})[index] = digest
+        for (record, _, index), digest in zip(group.parts, found, strict=True):
+            digests.setdefault(record.key, {})[index] = digest
     writer.commit(digests, global_step=global_step)
 
 
@@ -93,7 +93,7 @@ def restore(
     for number, ((_, home), blocks) in enumerate(batches.items()):
         key = f"restore-{stamp}-{number}"
         regions = tuple((names[name], region) for name, _, region in blocks)
-        graph[key] = Task(key, load_blocks, storage, path, regions, source.token, None)
+        graph[key] = Task(key, load_regions, storage, path, regions, source.token)
         if home is not None:
             annotations["workers"][key] = [home]
             annotations["allow_other_workers"][key] = True

@@ -16,22 +16,19 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy
 
 from daskvars import config
 from daskvars.dtypes import DType
 from daskvars.execution.engine import Engine, Program, random_key
-from daskvars.graph import nest
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.gradients import gradients
 from daskvars.ops.assign import read_variable
 from daskvars.ops.constant import CONST
 
@@ -105,6 +102,16 @@ def computed(tensor: EagerTensor) -> Any:
     return tensor.value
 
 
+class Tape(Protocol):
+    """What wants to know of recorded operations, and keeps their history."""
+
+    operations: list[Operation]
+    is_recording: bool
+
+    def watch_operation(self, op: Operation) -> None:
+        """Take note of a new operation."""
+
+
 class EagerProgram(Graph):
     """The recorder: operations that have not run yet, in order."""
 
@@ -114,7 +121,7 @@ class EagerProgram(Graph):
     def __init__(self) -> None:
         super().__init__()
         self.engine = Engine()
-        self.tapes: weakref.WeakSet[GradientTape] = weakref.WeakSet()
+        self.tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
         self._pending: list[Operation] = []
         self._dropped: deque[str] = deque()  # keys of variables that are gone
         self._count = 0
@@ -309,97 +316,6 @@ def _frozen(value: Any) -> Hashable:
     except TypeError:
         return id(value)
     return value
-
-
-class GradientTape:
-    """Remembers operations, to differentiate what they computed.
-
-    Args:
-      persistent: `gradient` may be called more than once.
-      watch_accessed_variables: accepted; variables are always watched.
-
-    >>> import daskvars as dv
-    >>> x = dv.constant(3.0)
-    >>> with dv.GradientTape() as tape:
-    ...     tape.watch(x)
-    ...     y = x * x
-    >>> float(tape.gradient(y, x))
-    6.0
-    """
-
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
-        self.operations: list[Operation] = []
-        self._persistent = persistent
-        self._used = False
-        self._recording = False
-
-    def __enter__(self) -> GradientTape:
-        self._recording = True
-        PROGRAM.tapes.add(self)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        self._recording = False
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether operations are kept now."""
-        return self._recording
-
-    def watch(self, tensor: Any) -> None:
-        """Accepted: the record of operations covers every tensor."""
-
-    def watch_operation(self, op: Operation) -> None:
-        """Keep the history of `op`."""
-        if self._recording:
-            self.operations.append(op)
-
-    @contextmanager
-    def stop_recording(self) -> Iterator[None]:
-        """Leave out what is computed in the block."""
-        self._recording = False
-        try:
-            yield
-        finally:
-            self._recording = True
-
-    def reset(self) -> None:
-        """Forget everything recorded."""
-        self.operations = []
-
-    def gradient(
-        self, target: Any, sources: Any, output_gradients: Any = None,
-        unconnected_gradients: str = "none",
-    ) -> Any:  # fmt: skip
-        """Return the gradient of `target` with respect to each of `sources`, in their nesting.
-
-        Args:
-          target: tensor or list of tensors computed while the tape was on.
-          sources: tensors and variables, nested.
-          output_gradients: gradients of `target` to begin with; ones by default.
-          unconnected_gradients: "none" gives None where `target` does not depend on a source,
-            "zero" gives zeros.
-
-        Raises:
-          RuntimeError: a tape that is not persistent is used twice.
-        """
-        if self._used and not self._persistent:
-            raise RuntimeError(
-                "a non-persistent GradientTape can only be used to compute one set of gradients; "
-                "make it with persistent=True"
-            )
-        self._used = True
-        flat = nest.flatten(sources)
-        ys = nest.flatten(target)
-        seeds = None if output_gradients is None else nest.flatten(output_gradients)
-        found = gradients(ys, flat, seeds, unconnected_gradients=unconnected_gradients)
-        if not self._persistent and not self._recording:
-            self.reset()
-            PROGRAM.tapes.discard(self)
-        return nest.pack(sources, found)
 
 
 def sync() -> None:

@@ -17,7 +17,7 @@ from daskvars.execution.engine import Program
 from daskvars.execution.feeds import feed_value
 from daskvars.graph import nest, scopes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.graph import FuncGraph
+from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation

@@ -11,7 +11,6 @@ that this is at most a twentieth of the time, but not farther than `config.seal_
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import tempfile
@@ -23,18 +22,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from dask._task_spec import Task, TaskRef
-from distributed import Client, Future
+from distributed import Client
 
 from daskvars import config
-from daskvars.chunk_grid import block_indices, block_slices
+from daskvars.chunk_grid import block_slices
 from daskvars.execution import events
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.remote_blocks import Reference, RemoteBlock
 from daskvars.kernels.worker_tasks import RunGraph
 from daskvars.state import SnapshotWriter, ZarrStore, delete_snapshot, open_zarr_store
-from daskvars.state.grids import Blocks, Index, Layout, stored_chunks
+from daskvars.state.chunks import chunk_ref
+from daskvars.state.grids import Blocks, Index, Layout
 from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.seals import Part, Slot, forget, load_blocks, write_parts
+from daskvars.state.seals import (
+    Fragment,
+    Slot,
+    forget,
+    load_chunks,
+    load_regions,
+    write_parts,
+)
 from daskvars.state.values import Values
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
@@ -57,17 +64,12 @@ class Group:
     """Stored chunks that one task writes.
 
     Attributes:
-      parts: key, index in the stored layout, and the blocks that the chunk is cut from.
+      parts: key, index in the stored grid, and the overlaps with the blocks of the variable.
       is_whole: each chunk is one block, so that the blocks can be loaded by one task again.
     """
 
-    parts: list[tuple[str, Index, dict[Index, RemoteBlock]]]
+    parts: list[tuple[VariableRecord, Blocks, Index]]
     is_whole: bool
-
-    def futures(self) -> list[Future]:
-        """Return the bundles it is made of."""
-        blocks = [block for _, _, found in self.parts for block in found.values()]
-        return list({id(b.reference.future): b.reference.future for b in blocks}.values())
 
 
 class Sealer:
@@ -163,10 +165,11 @@ class Sealer:
         digests: dict[str, dict[Index, int]] = {}
         wanted, homes = [], []
         for group, slot, (address, found) in zip(groups, slots, written, strict=True):
-            for (key, index, _), digest in zip(group.parts, found, strict=True):
+            names = [(record.key, index) for record, _, index in group.parts]
+            for (key, index), digest in zip(names, found, strict=True):
                 digests.setdefault(key, {})[index] = digest
             if slot is not None:
-                wanted.append(([(key, index) for key, index, _ in group.parts], slot))
+                wanted.append((names, slot))
                 homes.append(address)
         manifest = writer.commit(digests)
         bound = {key: blocks for key, (_, blocks) in dirty.items()}
@@ -183,7 +186,7 @@ class Sealer:
         graph = {}
         for number, (group, slot) in enumerate(zip(groups, slots, strict=True)):
             key = f"{stamp}-{number}"
-            graph[key] = write_task(key, self._storage, writer, group, slot)
+            graph[key] = write_task(key, self._storage, writer.path, group, slot)
         return self.client.get(RunGraph(graph, {}, stamp), list(graph))
 
     def _writer(self, version: int, state: Any, dirty: dict[str, Any]) -> Any:
@@ -209,12 +212,10 @@ class Sealer:
         self._num_loads += 1
         stamp = f"{self.token}-{self._num_loads}"
         keys = [f"load-{stamp}-{number}" for number in range(len(wanted))]
-        graph = {}
-        for key, (names, slot) in zip(keys, wanted, strict=True):
-            regions = tuple(
-                (name, block_slices(manifest.records[name].chunks, index)) for name, index in names
-            )
-            graph[key] = Task(key, load_blocks, self._storage, path, regions, manifest.token, slot)
+        graph = {
+            key: self._load_task(key, manifest, path, names, slot)
+            for key, (names, slot) in zip(keys, wanted, strict=True)
+        }
         annotations = {
             "workers": {key: [home] for key, home in zip(keys, homes, strict=False)},
             "allow_other_workers": dict.fromkeys(keys[: len(homes)], True),
@@ -223,6 +224,16 @@ class Sealer:
         for (names, _), future in zip(wanted, futures, strict=True):
             for position, (key, index) in enumerate(names):
                 state[key][index].reference = Reference(future, position)
+
+    def _load_task(
+        self, key: str, manifest: Manifest, path: str, names: Any, slot: Slot | None
+    ) -> Task:
+        records = manifest.records
+        if slot is not None:
+            chunks = [chunk_ref(records[name], index) for name, index in names]
+            return Task(key, load_chunks, self._storage, path, chunks, slot)
+        regions = [(name, block_slices(records[name].chunks, index)) for name, index in names]
+        return Task(key, load_regions, self._storage, path, regions, manifest.token)
 
     # -- going back -----------------------------------------------------------------------------
 
@@ -263,9 +274,9 @@ class Sealer:
             if blind:
                 self._works = False
                 warnings.warn(
-                    f"workers {', '.join(blind)} do not see the directory {place!r}, so the history "
-                    "of the variables is kept and grows with every run; set config.scratch to a "
-                    "directory or URL that all workers reach",
+                    f"workers {', '.join(blind)} do not see the directory {place!r}, so history is "
+                    "kept and grows with every run; set config.scratch to a directory or URL that "
+                    "all workers reach",
                     stacklevel=2,
                 )
                 return False
@@ -303,32 +314,28 @@ def grouped(variables: dict[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
     """
     groups: dict[Any, Group] = {}
     for key, (record, blocks) in variables.items():
-        stored = stored_chunks(record.chunks)
-        size = record.nbytes // max(1, math.prod(map(len, stored)))
-        for index in block_indices(stored):
-            if stored == record.chunks:
-                found = {index: blocks[index]}
-                alone = size >= SPLIT_BYTES
-            else:
-                region = block_slices(stored, index)
-                found = {at: blocks[at] for at, _, _ in Layout(record.chunks).overlaps(region)}
-                alone = True
-            bundle = blocks[next(iter(found))].reference.future.key
-            identity = (key, index) if alone else bundle
-            group = groups.setdefault(identity, Group([], stored == record.chunks))
-            group.parts.append((key, index, found))
+        size = record.nbytes // max(1, record.grid.num_chunks)
+        for index in record.grid:
+            identity: Any = (key, index)
+            if record.is_regular and size < SPLIT_BYTES:
+                identity = blocks[index].reference.future.key
+            group = groups.setdefault(identity, Group([], record.is_regular))
+            group.parts.append((record, blocks, index))
     return list(groups.values())
 
 
-def write_task(key: str, storage: Any, writer: Any, group: Group, slot: Slot | None) -> Task:
+def write_task(key: str, storage: Any, path: str, group: Group, slot: Slot | None) -> Task:
     """Return the task that writes a group."""
-    futures = group.futures()
-    numbers = {future.key: number for number, future in enumerate(futures)}
-    parts = [
-        Part(writer.records[name], index, {
-            at: (numbers[b.reference.future.key], b.reference.position) for at, b in found.items()
-        })
-        for name, index, found in group.parts
-    ]  # fmt: skip
-    references = [TaskRef(future.key) for future in futures]
-    return Task(key, write_parts, storage, writer.path, parts, slot, *references)
+    numbers: dict[str, int] = {}
+    parts = []
+    for record, blocks, index in group.parts:
+        overlaps = [(index, None, None)]
+        if not record.is_regular:
+            overlaps = Layout(record.chunks).overlaps(record.grid.region(index))
+        fragments = []
+        for at, source, target in overlaps:
+            reference = blocks[at].reference
+            number = numbers.setdefault(reference.future.key, len(numbers))
+            fragments.append(Fragment(number, reference.position, source, target))
+        parts.append((chunk_ref(record, index), fragments))
+    return Task(key, write_parts, storage, path, parts, slot, *map(TaskRef, numbers))

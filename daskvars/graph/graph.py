@@ -1,8 +1,4 @@
-"""Graph: operations under unique names, with the stacks that shape new ones.
-
-A `FuncGraph` is the body of a function, branch or loop: tensors of enclosing graphs that it uses
-become its captured inputs.
-"""
+"""Graph: operations under unique names, with the stacks that shape new ones."""
 
 from __future__ import annotations
 
@@ -279,7 +275,7 @@ class Graph:
             return self._element_by_name(obj, allow_tensor, allow_operation)
         if hasattr(obj, "_as_graph_element"):
             obj = obj._as_graph_element()
-        if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
+        if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
                 raise ValueError(f"{wanted} {obj!r} is not an element of this graph.")
             return obj
@@ -402,47 +398,6 @@ class _Controller:
     def __init__(self, ops: tuple[Operation, ...]) -> None:
         self.ops = ops
         self.members: set[Operation] = set()
-
-
-class FuncGraph(Graph):
-    """The body of a function, branch or loop.
-
-    Attributes:
-      outer: the graph (or None: eager) that the body was made in.
-      inputs: the body's own input tensors, parameters first, then captures.
-      captures: outer tensor -> the input that stands for it.
-      results: the body's output tensors.
-      effects: operations of the body that run although no result needs them.
-    """
-
-    def __init__(self, name: str, outer: Any, parameter: Callable[[FuncGraph, Tensor], Tensor]):
-        super().__init__()
-        self.name = name
-        self.outer = outer
-        self.inputs: list[Tensor] = []
-        self.captures: dict[Tensor, Tensor] = {}
-        self.results: list[Any] = []
-        self.effects: list[Operation] = []
-        self._parameter = parameter
-        if outer is not None:
-            self.seed = outer.seed
-            self.notes = outer.notes
-            self._collections = outer._collections
-
-    def capture(self, tensor: Tensor) -> Tensor:
-        """Return the input that stands for the outer `tensor`, made on first use."""
-        if tensor.spec.dtype.is_ref:
-            return tensor  # a variable's handle is the same everywhere
-        known = self.captures.get(tensor)
-        if known is None:
-            if tensor.graph is not self.outer and isinstance(self.outer, FuncGraph):
-                self.outer.capture(tensor)
-            elif tensor.graph is not self.outer and tensor.graph is not None:
-                return super().capture(tensor)
-            with self.control_dependencies(None):
-                known = self.captures[tensor] = self._parameter(self, tensor)
-            self.inputs.append(known)
-        return known
 
 
 def describe(graph: Any) -> str:

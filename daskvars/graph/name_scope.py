@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from daskvars.graph import scopes
-from daskvars.graph.graph import FuncGraph
+from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
 
 
@@ -24,7 +24,7 @@ def entered_graph(builder: Any) -> AbstractContextManager[Any]:
     return scopes.entered(builder)
 
 
-class name_scope:  # noqa: N801  (TensorFlow's name)
+class name_scope:
     """Prefix the names of the operations made in a ``with`` block.
 
     A scope opened a second time gets a suffix, ``a_1``. The block's value is the scope with a "/"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from daskvars import dtypes
-from daskvars.graph.graph import FuncGraph
+from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect, Opaque

@@ -132,7 +132,9 @@ def known_arrays(values: Sequence[Any], specs: Sequence[Spec]) -> list[Any] | No
 
 
 def as_value(array: Any) -> Any:
-    """Return an object array as a number or nested tuples."""
+    """Return an object array as a number or nested tuples, which cannot tell an empty shape."""
+    if not array.size and array.ndim > 1:
+        return None
 
     def frozen(item: Any) -> Any:
         return tuple(map(frozen, item)) if isinstance(item, list) else item

@@ -93,6 +93,8 @@ def _filled_up(array: numpy.ndarray, shape: tuple[int, ...], verify: bool) -> nu
     if not shapes.is_known(shape):
         raise ValueError(f"A constant needs a fully known shape, got {shapes.show(shape)}")
     size = math.prod(shape)
+    if not size:
+        return numpy.empty(shape, array.dtype)
     if array.size > size:
         raise ValueError(
             f"Too many elements provided. Needed at most {size}, but received {array.size}"

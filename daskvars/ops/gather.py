@@ -37,10 +37,15 @@ def _rows(inputs):
 
 
 def _rows_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> Any:
-    arrays = axes.known_arrays(values, specs)
-    if arrays is None or not axes.is_complete(values[1]):
+    if values[0] is None or not axes.is_complete(values[1]):
         return None
-    return axes.as_value(arrays[0].take(arrays[1].astype(int), axis=0))
+    arrays = axes.known_arrays(values, specs)
+    if arrays is None:
+        return None
+    params, ids = arrays[0], arrays[1].astype(int)
+    if ids.size and not 0 <= ids.min() <= ids.max() < len(params):
+        return None  # the kernel says so
+    return axes.as_value(params[ids])
 
 
 def flat_rows(value: Tensor, like: Tensor, indices: Tensor) -> Tensor:

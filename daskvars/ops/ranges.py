@@ -75,10 +75,9 @@ def range(
     """
     if limit is None:
         start, limit = 0, start
-    given = [axes.as_operand(value) for value in (start, limit, delta)]
-    found = [_dtype_of(value) for value in given]
+    found = [_dtype_of(value) for value in (start, limit, delta)]
     wanted = max(found, key=_HIERARCHY.index) if dtype is None else as_dtype(dtype).base_dtype
-    start, limit, delta = given
+    start, limit, delta = (axes.as_operand(value) for value in (start, limit, delta))
     return apply(RANGE, name=name, start=start, limit=limit, delta=delta, dtype=wanted)
 
 

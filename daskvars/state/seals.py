@@ -1,7 +1,7 @@
 """What workers do to seal a version: write blocks, keep what was written, load it.
 
 A seal cuts a value loose from the tasks that made it. Each block is written by a worker that holds
-it; then a `load_blocks` task takes its place, which has no ancestors and finds the block where it
+it; then a `load_chunks` task takes its place, which has no ancestors and finds the block where it
 was left a moment ago (`written`). Run anew on another worker, it reads the chunk and verifies it.
 """
 
@@ -16,29 +16,30 @@ import numpy as np
 from distributed import get_worker
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.state.assembly import assemble_region, stored_chunk
+from daskvars.state.assembly import assemble_region, part_of
 from daskvars.state.checkpoint import open_source
-from daskvars.state.chunks import write_chunk
+from daskvars.state.chunks import ChunkRef, read_ref, write_ref
+from daskvars.state.encoding import memory_dtype
 from daskvars.state.failures import store_failure
-from daskvars.state.grids import Index, Region
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.grids import Region
 from daskvars.state.objects import in_parallel
 from daskvars.state.snapshot import find_manifest, location
 
 
-class Part(NamedTuple):
-    """One stored chunk to be written.
+class Fragment(NamedTuple):
+    """A part of a block that goes into a stored chunk.
 
     Attributes:
-        record: the variable, as declared by the snapshot's writer.
-        index: the chunk's index in the stored layout.
-        blocks: block index -> which dependency of the task holds it, and which output of that
-            bundle it is, None for all of it.
+        dependency: which dependency of the task holds the block.
+        position: which output of that bundle it is, None for all of it.
+        source: the part of the block, None for all of it.
+        target: where in the chunk it goes.
     """
 
-    record: VariableRecord
-    index: Index
-    blocks: dict[Index, tuple[int, int | None]]
+    dependency: int
+    position: int | None
+    source: Region | None = None
+    target: Region | None = None
 
 
 class Slot(NamedTuple):
@@ -54,15 +55,19 @@ written_lock = threading.Lock()
 
 
 def write_parts(
-    storage: ZarrStorage, path: str, parts: Sequence[Part], slot: Slot | None, *dependencies: Any
+    storage: ZarrStorage,
+    path: str,
+    parts: Sequence[tuple[ChunkRef, Sequence[Fragment]]],
+    slot: Slot | None,
+    *dependencies: Any,
 ) -> tuple[str, list[int]]:
     """Write stored chunks of a snapshot.
 
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
-        parts: the chunks.
-        slot: where to leave the blocks, if every part is one block.
+        parts: the chunks, and what each is put together from.
+        slot: where to leave the chunks, if each of them is one block.
         dependencies: bundles and blocks.
 
     Returns:
@@ -77,18 +82,27 @@ def write_parts(
             f"worker {address} does not see {location(storage, path)}; use a directory or URL that"
             " all workers reach"
         )
-    digests, kept = [], []
-    for record, index, blocks in parts:
-        found = {
-            at: dependencies[number] if position is None else dependencies[number][position]
-            for at, (number, position) in blocks.items()
-        }
-        chunk = np.asarray(stored_chunk(record, found, index))
-        digests.append(write_chunk(storage, path, record, index, chunk))
-        kept.extend(found.values())
+    digests, blocks = [], []
+    for chunk, fragments in parts:
+        array = put_together(chunk, fragments, dependencies)
+        digests.append(write_ref(storage, path, chunk, np.asarray(array)))
+        blocks.append(array)
     if slot is not None:
-        leave(slot, tuple(kept))
+        leave(slot, tuple(blocks))
     return address, digests
+
+
+def put_together(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies: Any) -> Any:
+    """Give the elements of a stored chunk: the block that it is, or a new array."""
+    result = None
+    for number, position, source, target in fragments:
+        block = dependencies[number] if position is None else dependencies[number][position]
+        if source is None:
+            return block
+        if result is None:
+            result = np.empty(chunk.shape, memory_dtype(chunk.dtype))
+        result[target] = part_of(block, source)
+    return result
 
 
 def leave(slot: Slot, blocks: tuple[Any, ...]) -> None:
@@ -112,32 +126,51 @@ def forget(owner: str) -> None:
         written.pop(owner, None)
 
 
-def load_blocks(
-    storage: ZarrStorage,
-    path: str,
-    wanted: Sequence[tuple[str, Region]],
-    token: str,
-    slot: Slot | None,
+def load_chunks(
+    storage: ZarrStorage, path: str, chunks: Sequence[ChunkRef], slot: Slot
 ) -> tuple[Any, ...]:
-    """Give regions of a snapshot's, checkpoint's or other Zarr group's variables.
+    """Give chunks of a snapshot that are blocks of variables.
+
+    Args:
+        storage: the Zarr store.
+        path: the snapshot's path in it.
+        chunks: which ones, with their checksums.
+        slot: where this worker may have left them.
+
+    Raises:
+        CorruptChunkError: a chunk is missing or damaged.
+    """
+    found = take(slot)
+    if found is not None:
+        return found
+    return tuple(as_result(read_ref(storage, path, chunk)) for chunk in chunks)
+
+
+def load_regions(
+    storage: ZarrStorage, path: str, wanted: Sequence[tuple[str, Region]], token: str
+) -> tuple[Any, ...]:
+    """Give regions of the variables of a snapshot, or of any Zarr group.
 
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
         wanted: key and region of each block.
         token: that of the manifest, which an overwriting changes.
-        slot: where this worker may have left the blocks.
 
     Raises:
         CorruptChunkError: a chunk is missing or damaged.
         NotFoundError, StoreError: so is the snapshot.
     """
-    found = take(slot) if slot is not None else None
-    if found is not None:
-        return found
     source = open_source(storage, path)
     if source.token != token:
         raise store_failure(f"{source.place} was overwritten while it was read; read it again")
     run = partial(in_parallel, storage)
-    blocks = [assemble_region(source.records[key], at, source.load, run) for key, at in wanted]
-    return tuple(block if block.ndim else block[()] for block in blocks)
+    return tuple(
+        as_result(assemble_region(source.records[key], region, source.load, run))
+        for key, region in wanted
+    )
+
+
+def as_result(array: np.ndarray) -> Any:
+    """Give what kernels give: a scalar, rather than an array of rank 0."""
+    return array if array.ndim else array[()]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
-from daskvars.execution.eager import GradientTape
+from daskvars.execution.tape import GradientTape
 from daskvars.gradients import gradients
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor

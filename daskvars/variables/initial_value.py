@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.graph import FuncGraph
+from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect
 from daskvars.graph.tensor import Tensor

@@ -12,7 +12,16 @@ from typing import Any
 
 from daskvars.dtypes import DType, as_dtype, float32
 from daskvars.graph.tensor import Tensor
-from daskvars.ops import arithmetic, decompositions, random, ranges, reduce, reshaping, slicing, transposing
+from daskvars.ops import (
+    arithmetic,
+    decompositions,
+    random,
+    ranges,
+    reduce,
+    reshaping,
+    slicing,
+    transposing,
+)
 from daskvars.ops import constant as constants
 from daskvars.variables.slices import PartitionInfo
 

@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class variable_scope:  # noqa: N801  (TensorFlow's name)
+class variable_scope:
     """Open a scope for `get_variable`, and a name scope of the same name.
 
     Args:

@@ -4,7 +4,7 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply_op
-from daskvars.ops import branching, control
+from daskvars.ops import branching, control, looping
 from tests.ops.sample import Sample
 
 X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])
@@ -31,7 +31,7 @@ def branch(x):
 
 def power(x):
     steps = dv.constant(0)
-    return branching.while_loop(
+    return looping.while_loop(
         lambda i, y: i < 3, lambda i, y: (i + 1, y * x + 1.0), (steps, x)
     )[1]
 

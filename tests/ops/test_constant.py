@@ -37,13 +37,13 @@ def test_missing_elements_repeat_the_last(graph):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (dict(value=[1, 2, 3], shape=[2]), ValueError, "Too many elements provided. Needed at most 2"),
-        (dict(value=[1, 2], shape=[3], verify_shape=True), TypeError, "Expected Tensor's shape"),
-        (dict(value=1.5, dtype=dv.int32), TypeError, "Expected int32"),
-        (dict(value=None), ValueError, "None values not supported"),
-        (dict(value=[[1], [2, 3]]), ValueError, "rectangular"),
-        (dict(value=[1], shape=[None]), ValueError, "fully known"),
-        (dict(value=[], shape=[2]), ValueError, "No element"),
+        ({"value": [1, 2, 3], "shape": [2]}, ValueError, "Too many elements provided."),
+        ({"value": [1], "shape": [3], "verify_shape": True}, TypeError, "Expected Tensor's shape"),
+        ({"value": 1.5, "dtype": dv.int32}, TypeError, "Expected int32"),
+        ({"value": None}, ValueError, "None values not supported"),
+        ({"value": [[1], [2, 3]]}, ValueError, "rectangular"),
+        ({"value": [1], "shape": [None]}, ValueError, "fully known"),
+        ({"value": [], "shape": [2]}, ValueError, "No element"),
     ],
 )  # fmt: skip
 def test_constant_refuses(graph, arguments, error, words):
@@ -125,6 +125,11 @@ def test_convert_to_tensor_or_indexed_slices(graph):
 
 
 # -- fills -------------------------------------------------------------------------------------
+
+
+def test_empty_shapes(graph):
+    assert run(constant.zeros([0, 3])).shape == (0, 3)
+    assert run(constant.zeros([0, 3])[:, None]).shape == (0, 1, 3)
 
 
 def test_large_zeros_are_computed_not_kept(graph):

@@ -140,7 +140,7 @@ def test_shapes_that_do_not_fit(call, words):
         (lambda x, i: reshaping.reshape(x, [-1, i - 1]), "requires a multiple of 4"),
         (lambda x, i: x[i], "slice index 5 of dimension 0 out of bounds"),
         (lambda x, i: slicing.slice(x, [i, 0], [1, 1]), r"begin\[0\] in \[0, 2\], but got 5"),
-        (lambda x, i: repeating.tile(x, tf.reshape(i, [1])), "multiples"),
+        (lambda x, i: repeating.tile(x, tf.boolean_mask([i, i], [True, False])), "multiples"),
         (lambda x, i: reshaping.ensure_shape(tf.boolean_mask(x, [True, False]), [2, 3]),
          r"Shape of tensor \[1, 3\] is not compatible with expected shape \[2,3\]"),
         (lambda x, i: transposing.invert_permutation(tf.stack([i, 0])), "not a permutation"),

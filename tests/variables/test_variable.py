@@ -6,7 +6,8 @@ import pytest
 from daskvars import config, dtypes
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.graph import FuncGraph, Graph
+from daskvars.graph.func_graph import FuncGraph
+from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.slicing import (
+from daskvars.kernels.striding import (
     pad,
     pad_grad,
     reverse,

@@ -1,0 +1,104 @@
+"""GradientTape: gradients of eager code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+from daskvars.execution.eager import PROGRAM
+from daskvars.gradients import gradients
+from daskvars.graph import nest
+from daskvars.graph.operation import Operation
+
+
+class GradientTape:
+    """Remembers operations, to differentiate what they computed.
+
+    Args:
+      persistent: `gradient` may be called more than once.
+      watch_accessed_variables: accepted; variables are always watched.
+
+    >>> import daskvars as dv
+    >>> x = dv.constant(3.0)
+    >>> with dv.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> float(tape.gradient(y, x))
+    6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self.operations: list[Operation] = []
+        self._persistent = persistent
+        self._used = False
+        self._recording = False
+
+    def __enter__(self) -> GradientTape:
+        self._recording = True
+        PROGRAM.tapes.add(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._recording = False
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether operations are kept now."""
+        return self._recording
+
+    def watch(self, tensor: Any) -> None:
+        """Accepted: the record of operations covers every tensor."""
+
+    def watch_operation(self, op: Operation) -> None:
+        """Keep the history of `op`."""
+        if self._recording:
+            self.operations.append(op)
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Leave out what is computed in the block."""
+        self._recording = False
+        try:
+            yield
+        finally:
+            self._recording = True
+
+    def reset(self) -> None:
+        """Forget everything recorded."""
+        self.operations = []
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: str = "none",
+    ) -> Any:  # fmt: skip
+        """Return the gradient of `target` with respect to each of `sources`, in their nesting.
+
+        Args:
+          target: tensor or list of tensors computed while the tape was on.
+          sources: tensors and variables, nested.
+          output_gradients: gradients of `target` to begin with; ones by default.
+          unconnected_gradients: "none" gives None where `target` does not depend on a source,
+            "zero" gives zeros.
+
+        Raises:
+          RuntimeError: a tape that is not persistent is used twice.
+        """
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                "a non-persistent GradientTape can only be used to compute one set of gradients; "
+                "make it with persistent=True"
+            )
+        self._used = True
+        flat = nest.flatten(sources)
+        ys = nest.flatten(target)
+        seeds = None if output_gradients is None else nest.flatten(output_gradients)
+        found = gradients(ys, flat, seeds, unconnected_gradients=unconnected_gradients)
+        if not self._persistent and not self._recording:
+            self.reset()
+            PROGRAM.tapes.discard(self)
+        return nest.pack(sources, found)

@@ -1,0 +1,54 @@
+"""FuncGraph: the body of a function, branch or loop.
+
+Tensors of enclosing graphs that a body uses become its captured inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph.graph import Graph
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+
+
+class FuncGraph(Graph):
+    """The body of a function, branch or loop.
+
+    Attributes:
+      outer: the graph (or None: eager) that the body was made in.
+      inputs: the body's own input tensors, parameters first, then captures.
+      captures: outer tensor -> the input that stands for it.
+      results: the body's output tensors.
+      effects: operations of the body that run although no result needs them.
+    """
+
+    def __init__(self, name: str, outer: Any, parameter: Callable[[FuncGraph, Tensor], Tensor]):
+        super().__init__()
+        self.name = name
+        self.outer = outer
+        self.inputs: list[Tensor] = []
+        self.captures: dict[Tensor, Tensor] = {}
+        self.results: list[Any] = []
+        self.effects: list[Operation] = []
+        self._parameter = parameter
+        if outer is not None:
+            self.seed = outer.seed
+            self.notes = outer.notes
+            self._collections = outer._collections
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return the input that stands for the outer `tensor`, made on first use."""
+        if tensor.spec.dtype.is_ref:
+            return tensor  # a variable's handle is the same everywhere
+        known = self.captures.get(tensor)
+        if known is None:
+            if tensor.graph is not self.outer and isinstance(self.outer, FuncGraph):
+                self.outer.capture(tensor)
+            elif tensor.graph is not self.outer and tensor.graph is not None:
+                return super().capture(tensor)
+            with self.control_dependencies(None):
+                known = self.captures[tensor] = self._parameter(self, tensor)
+            self.inputs.append(known)
+        return known
