@@ -55,7 +55,7 @@ from daskvars.ops.assign import (
     assign, assign_add, assign_sub, count_up_to, is_variable_initialized, scatter_add, scatter_div,
     scatter_max, scatter_min, scatter_mul, scatter_sub, scatter_update,
 )
-from daskvars.ops.branching import case, cond, while_loop
+from daskvars.ops.branching import case, cond
 from daskvars.ops.casting import (
     cast, complex, conj, imag, real, to_bfloat16, to_complex128, to_complex64, to_double, to_float,
     to_int32, to_int64,
@@ -88,6 +88,7 @@ from daskvars.ops.gather import batch_gather, boolean_mask, gather
 from daskvars.ops.indexing import newaxis
 from daskvars.ops.joining import concat, split, stack, unstack
 from daskvars.ops.linalg import cross, matmul, matvec, tensordot, trace
+from daskvars.ops.looping import while_loop
 from daskvars.ops.matrix_parts import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
@@ -167,9 +168,10 @@ from daskvars.variables.variable_scope import (
 from daskvars.variables.variable_store import AUTO_REUSE
 
 # -- execution
-from daskvars.execution.eager import GradientTape, sync
+from daskvars.execution.eager import sync
 from daskvars.execution.function import function
 from daskvars.execution.session import InteractiveSession, Session
+from daskvars.execution.tape import GradientTape
 
 # -- training
 from daskvars import train

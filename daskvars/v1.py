@@ -6,13 +6,16 @@ These are the functions and classes of `daskvars`; the only difference is that o
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, errors, initializers, nn, train
+from daskvars import dtypes, initializers, nn, train
+from daskvars.errors import did_you_mean
 from daskvars.graph.default_graph import in_graph, in_graph_class, in_graph_context
 
 # Context managers enter the default graph for the length of their block.
@@ -23,16 +26,21 @@ _CONTEXTS = {
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
     "DType", "DeviceSpec", "Dimension", "Graph", "GraphKeys", "IndexedSlices", "OpDef", "Operation",
-    "Tensor", "TensorShape", "VariableScope", "as_dtype", "get_default_graph",
+    "Spec", "Tensor", "TensorShape", "VariableScope", "as_dtype", "get_default_graph",
     "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
+_NAMESPACES = (initializers, nn, train)
 
 
 def _graph_mode(name: str, value: Any) -> Any:
     """Return a name of `daskvars` as it is in graph mode."""
-    if name in _AS_IS or isinstance(value, types.ModuleType | dtypes.DType | str):
+    if isinstance(value, types.ModuleType):
+        return _namespace(value) if value in _NAMESPACES else value
+    if name in _AS_IS or isinstance(value, dtypes.DType):
         return value
+    if name == "register_op":
+        return _register_op
     if name in _CONTEXTS:
         return in_graph_context(value)
     if inspect.isclass(value):
@@ -44,16 +52,24 @@ def _namespace(module: types.ModuleType) -> types.ModuleType:
     """Return a module's public names in graph mode."""
     result = types.ModuleType(f"{__name__}.{module.__name__.rpartition('.')[2]}", module.__doc__)
     for name, value in vars(module).items():
-        if not name.startswith("_") and not isinstance(value, types.ModuleType):
+        if name in getattr(module, "__all__", ()) or (
+            not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+        ):
             setattr(result, name, _graph_mode(name, value))
     return result
 
 
-globals().update({
-    name: _graph_mode(name, getattr(daskvars, name))
-    for name in daskvars.__all__ if name not in _EAGER_ONLY
-})  # fmt: skip
-nn = _namespace(nn)
-train = _namespace(train)
-initializers = _namespace(initializers)
-__all__ = sorted((set(daskvars.__all__) - _EAGER_ONLY) | {"errors", "nn", "train"})  # noqa: PLE0605
+@functools.wraps(daskvars.register_op)
+def _register_op(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+    return in_graph(daskvars.register_op(*args, **kwargs))
+
+
+def __getattr__(name: str) -> Any:
+    """Say what is missing; type checkers learn from it that names are made as this is imported."""
+    if name in _EAGER_ONLY:
+        raise AttributeError(f"{name!r} belongs to eager code: use daskvars.{name}")
+    raise AttributeError(f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}")
+
+
+__all__ = sorted(set(daskvars.__all__) - _EAGER_ONLY)
+globals().update({name: _graph_mode(name, getattr(daskvars, name)) for name in __all__})

@@ -15,12 +15,16 @@ from distributed.scheduler import KilledWorker
 
 from daskvars.errors import OpError, UnavailableError
 
-LOST = (KilledWorker, CancelledError)
+GONE = (KilledWorker, CancelledError)
 
 
-def is_lost(error: BaseException) -> bool:
+class LostError(UnavailableError):
+    """Data is gone that Dask cannot compute again; running the program again may bring it back."""
+
+
+def is_gone(error: BaseException) -> bool:
     """Return whether an error says that data is gone, rather than that an operation failed."""
-    return isinstance(error, LOST)
+    return isinstance(error, GONE)
 
 
 def error_of(future: Future) -> Exception:
@@ -39,7 +43,8 @@ def unavailable(
         else f"the last durable version is {durable}: recover() goes back to it"
     )  # fmt: skip
     reason = " ".join(str(error).split())[:300]
-    return UnavailableError(
+    kind = UnavailableError if isinstance(error, KilledWorker) else LostError
+    return kind(
         None, None, f"run {run} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
     )
 

@@ -60,14 +60,29 @@ class BoundPlan:
         self.constant_keys: dict[Piece, str] = {}
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        plan = self.plan
+        drawn = {
+            number: key_of(leaf.what)
+            for number, leaf in enumerate(plan.leaves) if leaf.kind == KEY
+        }  # fmt: skip
+        if plan.updates:  # the program may write into its arrays before the run happens
+            feeds = [owned(value) for value in feeds]
+        return self.executor.recovering(lambda: self._run(feeds, drawn))
+
+    def _run(self, feeds: Sequence[Any], drawn: dict[int, Any]) -> list[Any]:
         executor, plan = self.executor, self.plan
         with self.values.run_lock:
             executor.pipeline.admit()
             if plan.updates and executor.sealer.is_due:
                 executor.seal()
-            dispatch = Dispatch(self, feeds, key_of)
-            dispatch.send()
+            dispatch = self.dispatch(feeds, drawn)
         return dispatch.results() if plan.outputs or not plan.updates else []
+
+    def dispatch(self, feeds: Sequence[Any], drawn: dict[int, Any]) -> Dispatch:
+        """Send a run and commit its updates; `drawn` has the keys of the plan's random leaves."""
+        dispatch = Dispatch(self, feeds, drawn)
+        dispatch.send()
+        return dispatch
 
     def state(self) -> tuple[int, list[Blocks]]:
         """Return the version and the blocks of the variables read, all of them on workers."""
@@ -100,8 +115,8 @@ class BoundPlan:
 class Dispatch:
     """One run: its graph, the keys wanted of it, and what becomes of them."""
 
-    def __init__(self, bound: BoundPlan, feeds: Sequence[Any], key_of: Keys) -> None:
-        self.bound, self.plan, self.feeds = bound, bound.plan, feeds
+    def __init__(self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any]) -> None:
+        self.bound, self.plan, self.feeds, self.drawn = bound, bound.plan, feeds, drawn
         self.executor = bound.executor
         self.version, self.state = bound.state()
         bound.ensure_sent()
@@ -111,10 +126,6 @@ class Dispatch:
         self.run_feeds = RunFeeds(
             self.executor.client, bound.template, self.stamp, feeds, self.executor.homes
         )
-        self.drawn = {
-            number: key_of(leaf.what)
-            for number, leaf in enumerate(bound.plan.leaves) if leaf.kind == KEY
-        }  # fmt: skip
         self.picks: dict[str, Task] = {}
         self.wanted: dict[Any, None] = {}
         self.futures: dict[Any, Future] = {}
@@ -149,7 +160,7 @@ class Dispatch:
         if plan.updates:
             self._commit(updates, unshaped)
             self.executor.sealer.note_run(
-                len(tasks), self.run_feeds.retained, self.run_feeds.scattered_bytes
+                len(tasks), self.run_feeds.retained, self.run_feeds.nbytes
             )
 
     def _leaf(self, piece: Piece) -> tuple[Any, int | None]:
@@ -238,8 +249,9 @@ class Dispatch:
         self.run.before = {
             key: (values.record(key), values.get(key)) if key in values else None for key in new
         }
+        self.executor.pipeline.note_start(self.version)
         values.commit(new, self.version, records)
-        self.executor.pipeline.pending.append(self.run)
+        self.executor.pipeline.add(self.run, (self.bound, self.feeds, self.drawn))
 
     def _remote(self, where: Any) -> RemoteBlock:
         if isinstance(where, RemoteBlock):

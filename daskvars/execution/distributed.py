@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from dask._task_spec import DataNode
@@ -17,9 +17,9 @@ from distributed import Client, Future
 from distributed.client import _get_global_client
 
 from daskvars import config
-from daskvars.errors import UnavailableError, UnimplementedError
+from daskvars.errors import FailedPreconditionError, UnavailableError, UnimplementedError
 from daskvars.execution import cluster_checkpoints
-from daskvars.execution.cluster_errors import LOST, unavailable
+from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.pipeline import Pipeline, restore
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, remote_blocks
@@ -81,31 +81,62 @@ class DistributedExecutor:
           OpError: one failed; the variables are as they were before it.
         """
         with self.values.run_lock:
-            self.pipeline.settle(everything=True)
+            self.recovering(lambda: self.pipeline.settle(everything=True))
 
     def seal(self) -> None:
         """Make the present version durable and cut it loose from its history."""
         with self.values.run_lock:
             self.pipeline.settle(everything=True)
-            self.adopt(self.values.capture()[1])
+            state = self.values.capture()[1]
+            self.adopt(state)
             try:
-                self.sealer.seal()
-            except LOST as error:
-                keys = sorted(self.values.capture()[1])
-                raise unavailable(error, 0, keys, self.sealer.version) from error
+                done = self.sealer.seal()
+            except GONE as error:
+                raise unavailable(error, 0, sorted(state), self.sealer.version) from error
+            if done:
+                self.pipeline.note_seal()
+            else:
+                self.pipeline.give_up()
             self.homes = sorted(self.client.nthreads())
 
-    def recover(self) -> int | None:
+    def recovering(self, action: Callable[[], Any]) -> Any:
+        """Call `action`; if it fails because data is lost, bring that back and call it again."""
+        try:
+            return action()
+        except LostError:
+            with self.values.run_lock:
+                if not self.pipeline.is_complete:
+                    raise
+                runs = list(self.pipeline.log.values())
+                self._rewind()
+                self.homes = sorted(self.client.nthreads())
+                for bound, feeds, drawn in runs:
+                    bound.dispatch(feeds, drawn)
+        return action()
+
+    def recover(self) -> int:
         """Set the variables back to the last durable version, and return its number.
 
         Variables that had no value in it have none again.
+
+        Raises:
+          FailedPreconditionError: no version was durable yet.
         """
+        if self.sealer.version is None:
+            raise FailedPreconditionError(
+                None, None, "no version of the variables is durable yet; run the initializers, or "
+                "restore a checkpoint"
+            )  # fmt: skip
+        self._rewind()
+        return self.sealer.version
+
+    def _rewind(self) -> None:
         with self.values.run_lock:
-            self.pipeline.pending.clear()
             before: Any = dict.fromkeys(self.values.capture()[1])
             before.update(self.sealer.reload())
             restore(self.values, before)
-            return self.sealer.version
+            self.pipeline.pending.clear()
+            self.pipeline.note_seal()
 
     def place(self, data: Mapping[str, Any]) -> dict[str, Future]:
         """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered."""

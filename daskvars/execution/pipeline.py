@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from distributed import Client, Future
 
 from daskvars import config
-from daskvars.execution.cluster_errors import deferred, error_of, is_lost, unavailable
+from daskvars.execution.cluster_errors import deferred, error_of, is_gone, unavailable
 from daskvars.execution.remote_blocks import wait
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
@@ -63,6 +64,38 @@ class Pipeline:
         self.values = values
         self.durable_version = durable_version
         self.pending: deque[Run] = deque()
+        self.log: dict[int, Any] = {}
+        self.is_complete = not len(values)
+        self._version = values.version
+
+    def note_start(self, version: int) -> None:
+        """Take note of the version that a run starts from.
+
+        If somebody else has committed, the runs alone do not lead to it: until the next seal,
+        they cannot be run again.
+        """
+        if version != self._version:
+            self.is_complete = False
+
+    def add(self, run: Run, inputs: Any) -> None:
+        """Take note of a run that was committed."""
+        self.pending.append(run)
+        self._version = self.values.version
+        if self.is_complete:
+            self.log[run.number] = inputs
+        else:
+            self.log.clear()
+
+    def give_up(self) -> None:
+        """Keep no runs until the next seal, if there ever is one."""
+        self.log.clear()
+        self.is_complete = False
+
+    def note_seal(self) -> None:
+        """Take note that the present version is sealed."""
+        self.log.clear()
+        self.is_complete = True
+        self._version = self.values.version
 
     def admit(self) -> None:
         """Raise what has failed; wait while too many runs are in flight."""
@@ -99,14 +132,18 @@ class Pipeline:
         first = next(i for i, run in enumerate(runs) if run.failed)
         self.pending = deque(runs[:first])
         before: Before = {}
+        error = error_of(runs[first].failed)
         for run in reversed(runs[first:]):
             before.update(run.before)
+            if run is own or not is_gone(error):
+                self.log.pop(run.number, None)
         restore(self.values, before)
-        raise self.error(runs[first], error_of(runs[first].failed), own)
+        self._version = self.values.version
+        raise self.error(runs[first], error, own)
 
     def error(self, run: Run, error: Exception, own: Run | None) -> Exception:
         """Return the error that the caller of `own` sees when `run` has failed."""
-        if is_lost(error):
+        if is_gone(error):
             found: Exception = unavailable(
                 error, run.number, run.writes or run.reads, self.durable_version()
             )

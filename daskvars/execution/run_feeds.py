@@ -1,8 +1,7 @@
 """The feeds of one run on a cluster: inside the tasks, as tasks, scattered, or lazy.
 
-A fed array is copied when the run is dispatched, since the program may write into it before the
-run happens. A small one is part of the tasks' specifications, so that Dask can run them again; a
-large one is scattered, and its futures are kept until the variables are sealed.
+A small array is part of the tasks' specifications, so that Dask can run them again; a large one is
+scattered, and its futures are kept until the variables are sealed.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class RunFeeds:
     Attributes:
       tasks: those that the run's graph must have besides its own.
       retained: what must be kept alive for the run to be repeatable.
-      scattered_bytes: how much of that is scattered arrays.
+      nbytes: bytes of the arrays.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class RunFeeds:
         self.template, self.stamp, self.feeds = template, stamp, feeds
         self.tasks: dict[Any, Any] = {}
         self.retained: list[Any] = []
-        self.scattered_bytes = 0
+        self.nbytes = 0
         self._scattered: dict[str, Future] = {}
         self._room = MOST_GRAPH_BYTES
         large: dict[str, Any] = {}
@@ -53,12 +52,13 @@ class RunFeeds:
             if isinstance(value, dask.array.Array):
                 self.tasks.update(lazy_graph(value))
                 self.retained.append(value)
-            elif value.nbytes > min(config.get().feed_scatter_bytes, self._room):
+                continue
+            self.nbytes += value.nbytes
+            if value.nbytes > min(config.get().feed_scatter_bytes, self._room):
                 large.update(self._pieces(number))
             else:
                 self._room -= value.nbytes
         if large:
-            self.scattered_bytes = sum(piece.nbytes for piece in large.values())
             self._scattered = scattered(client, large, homes)
             self.retained.extend(self._scattered.values())
 
@@ -108,9 +108,9 @@ def leaf_pieces(template: Template) -> list[Piece]:
 
 
 def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
-    """Return one block of an array, as an array of its own in C order."""
+    """Return one block of an array, in C order."""
     part = value if layout is None else value[chunk_grid.block_slices(layout, block)]
-    return numpy.array(part, order="C")
+    return numpy.asarray(part, order="C")
 
 
 def lazy_graph(value: dask.array.Array) -> dict[Any, Any]:

@@ -47,7 +47,7 @@ from daskvars.state.values import Values
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
 SHARE = 20  # a seal may cost 1/20 of the time
 MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
-MOST_RETAINED_BYTES = 256 << 20  # of scattered feeds that are kept for recovery
+MOST_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +128,15 @@ class Sealer:
 
     # -- sealing --------------------------------------------------------------------------------
 
-    def seal(self) -> None:
-        """Make the present version durable, once no run is in flight, and forget its history."""
+    def seal(self) -> bool:
+        """Make the present version durable, once no run is in flight, and forget its history.
+
+        Returns:
+          Whether that was possible.
+        """
         start = time.monotonic()
         if self._storage is None and not self._open():
-            return
+            return False
         version, state = self.values.capture()
         dirty = {
             key: (record, blocks) for key, (record, blocks) in state.items()
@@ -148,6 +152,7 @@ class Sealer:
         self.retained, self._retained_bytes, self._runs, self._tasks = [], 0, 0, 0
         now = time.monotonic()
         self._next_s = now + min(SHARE * (now - start), config.get().seal_every_s)
+        return True
 
     def _write(self, version: int, state: Any, dirty: dict[str, tuple[Any, Blocks]]) -> None:
         """Write dirty variables as a snapshot and rebind their blocks to it."""

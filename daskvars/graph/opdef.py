@@ -112,6 +112,7 @@ class OpDef:
         result instead of making a new array; only for ops that write a variable.
       check: ``check(xp, *inputs, **attrs)`` raises where the kernel would: what it accepts, the
         kernel and `in_place` cannot fail on.
+      same_if_same_shape: where the shapes of input and output are equal, the result is the input.
       seeded: the kernel draws random numbers: its first argument is a key, a tuple of two ints.
     """
 
@@ -126,6 +127,7 @@ class OpDef:
     static: Callable[..., Any] | None = None
     in_place: Callable[..., None] | None = None
     check: Callable[..., None] | None = None
+    same_if_same_shape: bool = False
     seeded: bool = False
     arguments: tuple[Argument, ...] = field(init=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -153,7 +153,7 @@ def stitch(xp: Any, *values: Any) -> Any:
 
 
 # How each fold of sorted segments is computed; empty segments of extremes are zeros.
-FOLDS = {
+FOLDS: dict[str, Callable[..., Any]] = {
     "SegmentSum": segment.segment_sum,
     "SegmentProd": segment.segment_prod,
     "SegmentMax": partial(segment.segment_max, empty=0),

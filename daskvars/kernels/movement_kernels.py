@@ -57,10 +57,11 @@ def rank_of(xp: Any, x: Any) -> Any:
 
 def ensure_shape(xp: Any, x: Any, *, shape: Sizes | None) -> Any:
     """Give `x` on. Raises InvalidArgumentError when it has another shape."""
-    fits = shape is None or (
-        len(shape) == x.ndim and all(n in (None, m) for n, m in zip(shape, x.shape, strict=True))
-    )
-    if not fits:
+    if shape is None:
+        return x
+    if len(shape) != x.ndim or any(
+        n not in (None, m) for n, m in zip(shape, x.shape, strict=True)
+    ):
         wanted = ",".join("?" if n is None else str(n) for n in shape)
         raise InvalidArgumentError(
             None, None,

@@ -11,7 +11,7 @@ from typing import Any
 
 from daskvars.errors import InvalidArgumentError
 
-Bounds = Sequence[int | None] | None
+Bounds = Sequence[Any]
 
 
 def slice_bounds(

@@ -32,9 +32,9 @@ def specialize(program: Program) -> Program:
             node.inputs = [replaced.get(ref, ref) for ref in node.inputs]
         _bind_operands(node, known)
         _infer(node)
-        if node.kernel is None and not node.bodies:
+        if _gives_its_input(node):
             if node.specs:
-                replaced[Ref(node)] = node.inputs[0]  # the result is the input itself
+                replaced[Ref(node)] = node.inputs[0]
             continue
         values = _fold(node, known)
         if values is None:
@@ -48,6 +48,16 @@ def specialize(program: Program) -> Program:
     program.map_refs(lambda ref: replaced.get(ref, ref))
     program.drop_dead()
     return program
+
+
+def _gives_its_input(node: Node) -> bool:
+    """Return whether the result is the first input itself, so that nothing needs to run."""
+    if node.kernel is None:
+        return not node.bodies
+    if not node.opdef.same_if_same_shape or node.operands:
+        return False
+    shape = node.specs[0].shape
+    return shape is not None and None not in shape and shape == node.inputs[0].spec.shape
 
 
 def _bind_operands(node: Node, known: dict[Ref, numpy.ndarray]) -> None:

@@ -124,9 +124,10 @@ def known_arrays(values: Sequence[Any], specs: Sequence[Spec]) -> list[Any] | No
         size = shapes.size(spec.shape)
         if size is None or size > _MAX_ELEMENTS:
             return None
-        array = numpy.full(spec.shape, None, dtype=object)
+        shape: Any = spec.shape
+        array: Any = numpy.empty(shape, dtype=object)  # of Nones
         if value is not None:
-            array[...] = numpy.array(value, dtype=object).reshape(spec.shape)
+            array[...] = numpy.array(value, dtype=object).reshape(shape)
         arrays.append(array)
     return arrays
 
@@ -151,7 +152,7 @@ def first_value(values: Sequence[Any], specs: Sequence[Spec], attrs: dict[str, A
 
 
 def aligned(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], pairs: Iterable[tuple[int, int]]
+    inputs: Sequence[Any], outputs: Sequence[Any], pairs: Iterable[tuple[int, int]]
 ) -> Access:
     """Return the access of an op that leaves some dimensions of its first input alone.
 
@@ -171,7 +172,7 @@ def aligned(
 
 
 def aligned_except(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], changed: Iterable[int]
+    inputs: Sequence[Any], outputs: Sequence[Any], changed: Iterable[int]
 ) -> Access:
     """Return the access of an op that leaves all dimensions but `changed` alone."""
     rank = len(inputs[0])

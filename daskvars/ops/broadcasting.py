@@ -42,7 +42,7 @@ def _summed_access(inputs, outputs, attrs):
 # Where nothing has to be summed the kernel gives its input back, hence a view.
 SUM_TO_SHAPE = OpDef(
     "SumToShape", "x:N", infer=_summed, pattern=Movement(_summed_access, view=True),
-    kernel=kernels.sum_to_shape, operands=("shape",),
+    kernel=kernels.sum_to_shape, operands=("shape",), same_if_same_shape=True,
     block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
     gradient=lambda op, dy: repeating.broadcast_to(dy, constant.shape(op.inputs[0])),
 )  # fmt: skip

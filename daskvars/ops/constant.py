@@ -84,7 +84,7 @@ def constant(
     return apply(CONST, name=name, value=array, dtype=found, chunks=chunks)
 
 
-def _filled_up(array: numpy.ndarray, shape: tuple[int, ...], verify: bool) -> numpy.ndarray:
+def _filled_up(array: numpy.ndarray, shape: Any, verify: bool) -> numpy.ndarray:
     """Return `array` in `shape`, its last element repeated where elements are missing."""
     if array.shape == shape:
         return array
@@ -123,7 +123,7 @@ def _constant_of_shape(
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
     if dtype is not None and dtype not in (int32, int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
-    sizes = value.as_list()
+    sizes: Any = value.as_list()
     fits = all(size < 2**31 for size in sizes)
     return constant(sizes, dtype or (int32 if fits else int64), name=name or "shape_as_tensor")
 

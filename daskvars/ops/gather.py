@@ -56,7 +56,7 @@ def flat_rows(value: Tensor, like: Tensor, indices: Tensor) -> Tensor:
       like: the table whose rows they are like.
       indices: the ids they belong to.
     """
-    shape = like.spec.shape
+    shape: Any = like.spec.shape
     known = shapes.size(indices.spec.shape)
     if shapes.is_known(shape[1:] if shape else None):
         count = known if known is not None else constant.size(indices) if 0 in shape[1:] else -1

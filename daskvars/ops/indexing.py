@@ -46,7 +46,7 @@ def slice_helper(tensor: Any, key: Any) -> Tensor:
     begin: list[Any] = []
     end: list[Any] = []
     strides: list[Any] = []
-    masks = dict.fromkeys(
+    masks: dict[str, Any] = dict.fromkeys(
         ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
     )
     for i, item in enumerate(items):
@@ -56,7 +56,8 @@ def slice_helper(tensor: Any, key: Any) -> Tensor:
         for mask in open_ends:
             masks[mask] |= 1 << i
     with name_scope(None, "strided_slice", [tensor]) as scope:
-        return strided_slice(tensor, *_of_one_dtype(begin, end, strides), **masks, name=scope)
+        begin, end, strides = _of_one_dtype(begin, end, strides)
+        return strided_slice(tensor, begin, end, strides, name=scope, **masks)
 
 
 def _is_mask(key: Any) -> bool:

@@ -128,7 +128,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 
 def _with_size(spec: Spec, place: int, size: int | None) -> Spec:
-    return Spec(spec.dtype, (*spec.shape[:place], size, *spec.shape[place + 1 :]))
+    shape: Any = spec.shape
+    return Spec(spec.dtype, (*shape[:place], size, *shape[place + 1 :]))
 
 
 def _split_evenly(inputs, *, num_split, axis):

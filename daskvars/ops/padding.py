@@ -72,6 +72,7 @@ def _padded_access(inputs, outputs, attrs):
 
 def _pad_gradient(op: Operation, dy: Tensor) -> Tensor:
     x, paddings = op.inputs[0], axes.operand_of(op, "paddings")
+    begin: Any
     if isinstance(paddings, Tensor):
         first = strided_slice(paddings, [0, 0], [0, 1], begin_mask=3, end_mask=1)
         begin = reshape(first, [-1])
@@ -94,7 +95,7 @@ MIRROR_PAD = OpDef(
     ),
 )  # fmt: skip
 
-MIRROR_PAD_GRAD = OpDef(
+MIRROR_PAD_GRAD: OpDef = OpDef(
     "MirrorPadGrad", "dy:N", pattern=Movement(_padded_access, view=False),
     infer=lambda inputs, *, paddings, **attrs: _resized(inputs, paddings, -1),
     kernel=kernels.mirror_pad_grad, operands=("paddings",),

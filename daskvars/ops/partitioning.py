@@ -96,7 +96,7 @@ def _put_together(inputs):
     return Spec(inputs[1].dtype, (*partitions, *part[1:]) if known else None)
 
 
-PARTITION_GRAD = OpDef(
+PARTITION_GRAD: OpDef = OpDef(
     "DynamicPartitionGrad", "partitions:I, *parts:N", infer=_put_together, pattern=Opaque(),
     kernel=kernels.partition_grad,
     gradient=lambda op, dy: (

@@ -11,7 +11,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Movement, Source
+from daskvars.graph.patterns import Movement, Opaque, Source
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import counting_kernels as kernels
 from daskvars.ops import axes
@@ -202,7 +202,7 @@ SEQUENCE_MASK = OpDef(
     "SequenceMask", "lengths:Z", infer=_masked, operands=("maxlen",), gradient=NO_GRADIENT,
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned(
-            inputs, outputs, ((i, i) for i, _ in enumerate(inputs[0]))
+            inputs, outputs, ((i, i) for i, _ in enumerate(inputs[0] or ()))
         ),
         view=False,
     ),
@@ -240,7 +240,7 @@ def sequence_mask(
 SEQUENCE_MASK_LONGEST = OpDef(
     "SequenceMaskLongest", "lengths:Z", gradient=NO_GRADIENT, kernel=kernels.sequence_mask,
     infer=lambda inputs, *, dtype: _masked(inputs, maxlen=None, dtype=dtype),
-    pattern=Movement(axes.whole, view=False),
+    pattern=Opaque(),
 )  # fmt: skip
 
 

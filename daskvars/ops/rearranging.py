@@ -59,7 +59,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     return apply(REVERSE, tensor, name=name, axis=(places,) if isinstance(places, int) else places)
 
 
-ROLL = OpDef(
+ROLL: OpDef = OpDef(
     "Roll", "input:T", infer=like_first, pattern=Movement(_axis_access, view=False),
     kernel=kernels.roll, operands=("shift", "axis"),
     gradient=lambda op, dy: apply(
@@ -107,7 +107,7 @@ def _sequence_access(inputs, outputs, attrs):
     return Access((dims, (dims[attrs["batch_axis"]],)), (dims,))
 
 
-REVERSE_SEQUENCE = OpDef(
+REVERSE_SEQUENCE: OpDef = OpDef(
     "ReverseSequence", "input:T, seq_lengths:I", infer=_sequences,
     pattern=Movement(_sequence_access, view=False), kernel=kernels.reverse_sequence,
     gradient=lambda op, dy: (apply(REVERSE_SEQUENCE, dy, op.inputs[1], **op.attrs), None),
@@ -206,7 +206,7 @@ SPACE_TO_DEPTH = OpDef(
     gradient=lambda op, dy: apply(DEPTH_TO_SPACE, dy, **op.attrs),
 )  # fmt: skip
 
-DEPTH_TO_SPACE = OpDef(
+DEPTH_TO_SPACE: OpDef = OpDef(
     "DepthToSpace", "input:T", infer=_to_space, pattern=Movement("n___->n___"),
     kernel=kernels.depth_to_space,
     gradient=lambda op, dy: apply(SPACE_TO_DEPTH, dy, **op.attrs),

@@ -47,7 +47,7 @@ def _broadcast_access(inputs, outputs, attrs):
 
 BROADCAST_TO = OpDef(
     "BroadcastTo", "input:T", infer=_broadcast, pattern=Movement(_broadcast_access, view=False),
-    kernel=kernels.broadcast_to, operands=("shape",),
+    kernel=kernels.broadcast_to, operands=("shape",), same_if_same_shape=True,
     gradient=lambda op, dy: sum_down(dy, _sizes(op.inputs[0])),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip

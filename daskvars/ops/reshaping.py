@@ -16,7 +16,6 @@ from daskvars.kernels import movement_kernels as kernels
 from daskvars.ops import axes
 from daskvars.ops.constant import sizes_like
 from daskvars.ops.rules import like_first
-from daskvars.shapes import Shape
 
 # -- identity ----------------------------------------------------------------------------------
 
@@ -135,7 +134,7 @@ def _reshape_access(inputs, outputs, attrs):
 
 RESHAPE = OpDef(
     "Reshape", "tensor:T", infer=_reshaped, pattern=Movement(_reshape_access),
-    kernel=kernels.reshape, operands=("shape",), static=_reshaped_value,
+    kernel=kernels.reshape, operands=("shape",), static=_reshaped_value, same_if_same_shape=True,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )  # fmt: skip
@@ -230,7 +229,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return apply(EXPAND_DIMS, input, name=name, axis=_single_axis(axes.as_operand(axis)))
 
 
-def _squeezed_axes(shape: Shape, axis: Sequence[int] | None) -> tuple[int, ...]:
+def _squeezed_axes(shape: Any, axis: Sequence[int] | None) -> tuple[int, ...]:
     if axis is None:
         return tuple(i for i, n in enumerate(shape) if n == 1)
     return shapes.normalize_axes(axis, len(shape))

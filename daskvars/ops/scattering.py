@@ -170,7 +170,9 @@ Raises:
 """
 
 
-def _tensor_scatter(type: str, mode: str, gradient: Callable[..., Any], summary: str):
+def _tensor_scatter(
+    type: str, mode: str, gradient: Callable[..., Any], summary: str
+) -> Callable[..., Tensor]:
     definition = OpDef(
         type, "tensor:N, indices:I, updates:N", infer=_changed, pattern=Opaque(),
         kernel=segment.scatter_nd_rows, gradient=gradient,
@@ -179,6 +181,7 @@ def _tensor_scatter(type: str, mode: str, gradient: Callable[..., Any], summary:
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
 
+    function.__name__ = function.__qualname__ = f"tensor_scatter_{mode}"
     function.__doc__ = TENSOR_SCATTER.format(summary=summary, type=type)
     return function
 

@@ -132,7 +132,7 @@ Raises:
 def _unsorted_function(
     name: str, type: str, letter: str, kernel: Callable[..., Any], gradient: Callable[..., Any],
     summary: str, types: str, empty: str,
-):  # fmt: skip
+) -> Callable[..., Tensor]:  # fmt: skip
     definition = OpDef(
         type, f"data:{letter}, segment_ids:I", infer=_unsorted, pattern=Scatter(), kernel=kernel,
         operands=("num_segments",), gradient=gradient, block=_part,
@@ -149,7 +149,7 @@ def _unsorted_function(
     return function
 
 
-unsorted_segment_sum = _unsorted_function(
+unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
     "unsorted_segment_sum", "UnsortedSegmentSum", "N", segment.segment_sum,
     lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
     "Add up the rows of each segment.", "any number", "zeros",
@@ -260,7 +260,7 @@ Raises:
 def _sorted_function(
     name: str, type: str, letter: str, gradient: Callable[..., Any] | NoGradient, summary: str,
     types: str, example: str,
-):  # fmt: skip
+) -> Callable[..., Tensor]:  # fmt: skip
     definition = OpDef(
         type, f"data:{letter}, segment_ids:I", infer=_sorted, pattern=Opaque(),
         kernel=gather_kernels.sorted_segments, gradient=gradient,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -130,7 +130,7 @@ def slice_grad(dy: Any, shape: Any, begin: Any, name: str | None = None) -> Tens
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
-def _key(attrs: dict[str, Any]) -> tuple[Any, ...] | None:
+def _key(attrs: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Return the key as far as it is known: None for bounds that are not; None if nothing is."""
     bounds = [attrs["begin"], attrs["end"], attrs["strides"]]
     known = next((part for part in bounds if part is not None), None)
@@ -212,7 +212,8 @@ def _check_index(index: Any, axis: int, size: int | None) -> None:
 
 def _uncut(key: tuple[Any, ...] | None, rank: int) -> list[tuple[int, int]]:
     """Return (dimension before, dimension after slicing) of those that the key takes whole."""
-    pairs, place = [], 0
+    pairs: list[tuple[Any, int]] = []
+    place = 0
     for axis, item in _walk(key, rank) if key is not None else ():
         if item == builtins.slice(None) or item == builtins.slice(None, None, 1):
             pairs.append((axis, place))
@@ -227,7 +228,7 @@ def _strided_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) 
     ):
         return None
     key = _key(attrs)
-    if sliced_shape(key, arrays[0].shape) is None:
+    if key is None or sliced_shape(key, arrays[0].shape) is None:
         return None
     return axes.as_value(arrays[0][(*key, ...) if Ellipsis not in key else key])
 
@@ -247,7 +248,7 @@ STRIDED_SLICE = OpDef(
     infer=lambda inputs, **attrs: Spec(inputs[0].dtype, sliced_shape(_key(attrs), inputs[0].shape)),
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned(
-            inputs, outputs, _uncut(_key(attrs), len(inputs[0]))
+            inputs, outputs, _uncut(_key(attrs), len(inputs[0] or ()))
         )
     ),
     static=_strided_value, gradient=_strided_gradient,

@@ -12,17 +12,14 @@ from typing import Any
 
 from daskvars.dtypes import DType, as_dtype, float32
 from daskvars.graph.tensor import Tensor
-from daskvars.ops import (
-    arithmetic,
-    decompositions,
-    random,
-    ranges,
-    reduce,
-    reshaping,
-    slicing,
-    transposing,
-)
 from daskvars.ops import constant as constants
+from daskvars.ops import decompositions, random
+from daskvars.ops.arithmetic import multiply, sign
+from daskvars.ops.ranges import eye
+from daskvars.ops.reduce import reduce_sum
+from daskvars.ops.reshaping import reshape
+from daskvars.ops.slicing import slice as part_of
+from daskvars.ops.transposing import transpose
 from daskvars.variables.slices import PartitionInfo
 
 # Standard deviation of a standard normal cut at two: scipy.stats.truncnorm.std(-2, 2).
@@ -312,11 +309,11 @@ class Orthogonal(Initializer):
         tall = (max(rows, columns), min(rows, columns))
         q, r = decompositions.qr(random.random_normal(tall, dtype=dtype, seed=self.seed))
         # The signs of r's diagonal make the result uniform over all orthogonal matrices.
-        diagonal = reduce.reduce_sum(arithmetic.multiply(r, ranges.eye(tall[1], dtype=dtype)), 0)
-        q = arithmetic.multiply(q, arithmetic.sign(diagonal))
+        diagonal = reduce_sum(multiply(r, eye(tall[1], dtype=dtype)), 0)
+        q = multiply(q, sign(diagonal))
         if rows < columns:
-            q = transposing.transpose(q)
-        return arithmetic.multiply(reshaping.reshape(q, shape), self.gain)
+            q = transpose(q)
+        return multiply(reshape(q, shape), self.gain)
 
 
 class Identity(Initializer):
@@ -335,10 +332,10 @@ class Identity(Initializer):
             raise ValueError(
                 f"Identity matrix initializer can only be used for 2D matrices, got shape {whole}."
             )
-        value = ranges.eye(whole[0], whole[1], dtype=dtype)
+        value = eye(whole[0], whole[1], dtype=dtype)
         if partition_info is not None:
-            value = slicing.slice(value, partition_info.var_offset, shape)
-        return arithmetic.multiply(value, self.gain)
+            value = part_of(value, partition_info.var_offset, shape)
+        return multiply(value, self.gain)
 
 
 def he_normal(seed: int | None = None) -> VarianceScaling:

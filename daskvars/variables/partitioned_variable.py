@@ -104,7 +104,7 @@ class PartitionedVariable:
         return len(self._variables)
 
     def as_tensor(self) -> Tensor:
-        """Return the whole value: one cached tensor in a graph, except under control dependencies."""
+        """Return the whole value; in a graph one cached tensor, as `Variable.value`."""
         builder = builder_for((self._variables[0].handle,))
         if builder.is_eager or builder.graph is not self.graph or builder.has_control_dependencies:
             return self._joined()
@@ -123,7 +123,9 @@ class PartitionedVariable:
     def _as_graph_element(self) -> Tensor:
         return self.as_tensor()
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None) -> list[Tensor]:
+    def assign(
+        self, value: Any, use_locking: bool = False, name: str | None = None
+    ) -> list[Tensor]:
         """Set all parts and return their new values.
 
         Args:
@@ -165,7 +167,9 @@ class PartitionedVariable:
         )
 
 
-def _as_tensor(value: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref=False):
+def _as_tensor(
+    value: PartitionedVariable, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype):
         raise ValueError(
             f"Incompatible type conversion requested to type {as_dtype(dtype).name} for variable "

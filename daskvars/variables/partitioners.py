@@ -85,7 +85,7 @@ def min_max_variable_partitioner(
       min_slice_size: bytes below which a part is not worth having.
       bytes_per_string_element: size to assume for a string.
 
-    >>> min_max_variable_partitioner(8, min_slice_size=64)(TensorShape([10, 4]), as_dtype("float32"))
+    >>> min_max_variable_partitioner(8, min_slice_size=64)(TensorShape([10, 4]), "float32")
     [3, 1]
     """
 

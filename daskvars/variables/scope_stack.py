@@ -16,6 +16,12 @@ from daskvars.variables.colocation import owner
 from daskvars.variables.scope_counts import ScopeCounts
 from daskvars.variables.variable_store import ReuseMode
 
+# What a scope has a default for.
+DEFAULTS = (
+    "initializer", "regularizer", "caching_device", "partitioner", "dtype", "use_resource",
+    "constraint",
+)  # fmt: skip
+
 
 def _kept(name: str, meaning: str) -> property:
     return property(operator.attrgetter(f"_{name}"), doc=meaning)
@@ -176,14 +182,12 @@ def pure_variable_scope(
     base = name_or_scope if jumps else old
     if custom_getter is not None:
         custom_getter = _chained(custom_getter, base.custom_getter)
-    changes = {
-        "reuse": reuse or base.reuse, "custom_getter": custom_getter, "program": program, **defaults,
-    }  # fmt: skip
+    changes = {"reuse": reuse or base.reuse, "custom_getter": custom_getter, "program": program}
     if not jumps:
         segment = name_or_scope.rstrip("/")
         changes["name"] = f"{old.name}/{segment}" if old.name and segment else segment or old.name
         changes["name_scope"] = name_or_scope if name_scope is None else name_scope
-    scope = base._copy(**changes)
+    scope = base._copy(**changes, **defaults)
     scopes.counts.opened(scope.name)
     if jumps:
         scopes.counts.begin_jump()

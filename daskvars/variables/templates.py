@@ -63,7 +63,7 @@ class Template:
         self._func = func
         self._unique_name = unique_name
         self._custom_getter = custom_getter
-        self._made_at = user_line()
+        self._made_at = "{}:{}".format(*user_line())
         self._builder = builder_for(())
         self._variables_created = False
         self._scope: VariableScope | None = None
@@ -134,7 +134,7 @@ class Template:
         try:
             result = self._func(*args, **kwargs)
         except Exception as error:
-            error.add_note(f"in template {self._name!r}, made at {':'.join(map(str, self._made_at))}")
+            error.add_note(f"in template {self._name!r}, made at {self._made_at}")
             raise
         if self._variables_created and len(trainable) != before:
             raise ValueError(

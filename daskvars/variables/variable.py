@@ -28,6 +28,7 @@ from daskvars.variables.variable_arguments import (
     layout_of,
     variable_name,
 )
+from daskvars.variables.variable_reference import VariableReference
 from daskvars.variables.variable_updates import VariableUpdates
 
 
@@ -117,7 +118,8 @@ class Variable(VariableUpdates):
         value = make(builder, name, initial_value, dtype)
         shape = checked_shape(name, value, shape, expected_shape, validate_shape)
         base = value.spec.dtype.base_dtype
-        handle = variable_handle(name, base, shape, layout_of(chunks, shape, base, name), name + "/")
+        layout = layout_of(chunks, shape, base, name)
+        handle = variable_handle(name, base, shape, layout, name + "/")
         self._handle = handle
         self._name = handle.name
         device = handle.op.device
@@ -299,7 +301,9 @@ class Variable(VariableUpdates):
             "initializer_name": self._initializer_op,
             "snapshot_name": self._snapshot,
         }
-        proto = {key: part.name.removeprefix(prefix) for key, part in parts.items() if part is not None}
+        proto: dict[str, Any] = {
+            key: part.name.removeprefix(prefix) for key, part in parts.items() if part is not None
+        }
         proto["trainable"] = self._trainable
         if self._save_slice_info is not None:
             proto["save_slice_info_def"] = self._save_slice_info._asdict()
@@ -362,28 +366,6 @@ class Variable(VariableUpdates):
     def __repr__(self) -> str:
         text = f"<tf.Variable '{self._name}' shape={self.shape} dtype={self.dtype.name}"
         return f"{text}, numpy={self.numpy()!r}>" if self.graph is None else f"{text}>"
-
-
-class VariableReference:
-    """What `Variable.ref` returns."""
-
-    __slots__ = ("_variable",)
-
-    def __init__(self, variable: Variable) -> None:
-        self._variable = variable
-
-    def deref(self) -> Variable:
-        """Return the variable."""
-        return self._variable
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, VariableReference) and other._variable is self._variable
-
-    def __hash__(self) -> int:
-        return id(self._variable)
-
-    def __repr__(self) -> str:
-        return f"<Reference wrapping {self._variable!r}>"
 
 
 def _as_tensor(value: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False):

@@ -110,7 +110,8 @@ def report_uninitialized_variables(
         names = constant([v.op.name for v in var_list], dtype=string, shape=[len(var_list)])
         if not var_list:
             return names
-        return boolean_mask(names, logical_not(stack([is_variable_initialized(v) for v in var_list])))
+        initialized = stack([is_variable_initialized(v) for v in var_list])
+        return boolean_mask(names, logical_not(initialized))
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:

@@ -13,6 +13,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
 from daskvars.variables.colocation import owner
 from daskvars.variables.scope_stack import (
+    DEFAULTS,
     VariableScope,
     get_variable_scope,
     pure_variable_scope,
@@ -187,21 +188,15 @@ def get_variable(
     if dtype is not None and initializer is not None and not callable(initializer):
         _check_dtype(dtype, initializer)
     arguments = {
-        "shape": shape,
-        "dtype": scope.dtype if dtype is None else as_dtype(dtype),
-        "initializer": scope.initializer if initializer is None else initializer,
-        "regularizer": scope.regularizer if regularizer is None else regularizer,
-        "reuse": scope.reuse,
-        "trainable": trainable,
-        "collections": collections,
-        "caching_device": scope.caching_device if caching_device is None else caching_device,
-        "partitioner": scope.partitioner if partitioner is None else partitioner,
-        "validate_shape": validate_shape,
-        "use_resource": scope.use_resource if use_resource is None else use_resource,
-        "constraint": scope.constraint if constraint is None else constraint,
-        "synchronization": synchronization,
-        "aggregation": aggregation,
-    }
+        "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer,
+        "reuse": scope.reuse, "trainable": trainable, "collections": collections,
+        "caching_device": caching_device, "partitioner": partitioner,
+        "validate_shape": validate_shape, "use_resource": use_resource, "constraint": constraint,
+        "synchronization": synchronization, "aggregation": aggregation,
+    }  # fmt: skip
+    for what in DEFAULTS:
+        if arguments[what] is None:
+            arguments[what] = getattr(scope, what)
     if chunks is not None:
         arguments["chunks"] = chunks
     full_name = f"{scope.name}/{name}" if scope.name else name

@@ -125,10 +125,10 @@ class VariableStore:
             raise ValueError(_missing(name, self.variables))
         if initializer is None:
             initializer = default_initializer(name, dtype)
-        value = initializer if from_value else _made_by(initializer, name, shape, dtype, partition_info)
-        variable = Variable(
-            value, name=name, dtype=None if from_value or shape is None else dtype, **arguments
-        )
+        if not from_value:
+            initializer = _made_by(initializer, name, shape, dtype, partition_info)
+        wanted = None if from_value or shape is None else dtype
+        variable = Variable(initializer, name=name, dtype=wanted, **arguments)
         self.variables[name] = variable
         if regularizer is not None:
             _add_regularization_loss(name, variable, regularizer)

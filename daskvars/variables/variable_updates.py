@@ -20,8 +20,9 @@ class VariableUpdates:
     initializer: Any
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+        self, value: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:  # fmt: skip
         """Set the variable.
 
         Args:
@@ -38,15 +39,17 @@ class VariableUpdates:
         return self._updated(new, read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:  # fmt: skip
         """Add `delta`; see `assign`."""
         new = assign_ops.assign_add(self.handle, delta, use_locking, name)
         return self._updated(new, read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:  # fmt: skip
         """Subtract `delta`; see `assign`."""
         new = assign_ops.assign_sub(self.handle, delta, use_locking, name)
         return self._updated(new, read_value)

@@ -52,7 +52,7 @@ def test_default_initializers():
     for dtype in (dtypes.int8, dtypes.uint16, dtypes.int64, dtypes.bool, dtypes.string):
         assert isinstance(default_initializer("v", dtype), Zeros)
     for dtype in (dtypes.complex64, dtypes.complex128, dtypes.qint8, dtypes.qint32, dtypes.quint8):
-        with pytest.raises(ValueError, match="An initializer for variable v of .* is required"):
+        with pytest.raises(ValueError, match=r"An initializer for variable v of .* is required"):
             default_initializer("v", dtype)
 
 
@@ -186,8 +186,9 @@ def test_a_missing_name_lists_near_matches(graph):
     get_variable_scope().reuse_variables()
     with pytest.raises(ValueError) as error:
         get_variable("dense/kernal")
-    assert "dense/kernal does not exist, or was not created with tf.get_variable()" in str(error.value)
-    assert "did you mean 'dense/kernel'" in str(error.value)
+    text = str(error.value)
+    assert "dense/kernal does not exist, or was not created with tf.get_variable()" in text
+    assert "did you mean 'dense/kernel'" in text
 
 
 def test_mismatches_name_both_and_the_place(graph):
@@ -195,7 +196,7 @@ def test_mismatches_name_both_and_the_place(graph):
     get_variable_scope().reuse_variables()
     with pytest.raises(ValueError, match=r"v.*shape \(2,\) and found shape \(1,\).*created at"):
         get_variable("v", [2])
-    with pytest.raises(ValueError, match="dtype int32 and found dtype float32_ref.*created at"):
+    with pytest.raises(ValueError, match=r"dtype int32 and found dtype float32_ref.*created at"):
         get_variable("v", [1], dtypes.int32)
 
 

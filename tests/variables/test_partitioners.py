@@ -48,7 +48,7 @@ def test_variable_axis_size(arguments, shape, dtype, parts):
         ({"max_partitions": 2, "min_slice_size": 1}, [2048], float32, [2]),
         ({"max_partitions": 100, "min_slice_size": 1}, [3], float32, [3]),
         ({"max_partitions": 100, "axis": 1, "min_slice_size": 64}, [4, 64], float32, [1, 16]),
-        ({"max_partitions": 100, "bytes_per_string_element": 4, "min_slice_size": 64}, [64], string, [4]),
+        ({"max_partitions": 9, "min_slice_size": 256}, [64], string, [4]),
     ],
 )
 def test_min_max(arguments, shape, dtype, parts):

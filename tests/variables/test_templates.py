@@ -61,7 +61,7 @@ def test_fixed_arguments_and_getters(graph):
 def test_a_variable_made_later_is_an_error(graph):
     template = make_template("s", lambda: Variable([1.0], name="v"))
     template()
-    with pytest.raises(ValueError, match="perhaps you used tf.Variable when you meant"):
+    with pytest.raises(ValueError, match=r"perhaps you used tf.Variable when you meant"):
         template()
     untrainable = make_template("t", lambda: Variable([1.0], False, name="v"))
     assert untrainable() is not untrainable()

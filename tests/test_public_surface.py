@@ -1,0 +1,179 @@
+"""What `import daskvars` gives: the names, their docstrings, eager and graph mode side by side."""
+
+import inspect
+import pickle
+import subprocess
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.kernels.region import RegionProgram
+
+MODULES = [dv, tf, dv.nn, dv.train]
+
+
+def run(code, *arguments, **options):
+    """Run Python code in a fresh process and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, timeout=100, **options
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().split()
+
+
+@pytest.mark.parametrize("module", [dv, dv.nn, dv.train], ids=lambda m: m.__name__)
+def test_all_is_what_is_visible(module):
+    def is_internal(value):  # subpackages become attributes when they are imported
+        return isinstance(value, types.ModuleType) and value not in (
+            dv.config, dv.errors, dv.initializers, dv.nn, dv.patterns, dv.train,
+        )  # fmt: skip
+
+    visible = {n for n, v in vars(module).items() if n[0] != "_" and not is_internal(v)}
+    assert set(module.__all__) == visible
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
+def test_all_is_sorted_and_resolves(module):
+    names = [*getattr(module, "__all__", [])]
+    assert names == sorted(set(names))
+    for name in names:
+        getattr(module, name)
+
+
+def public_objects():
+    for module in (dv, dv.nn, dv.train):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                yield f"{module.__name__}.{name}", value
+
+
+@pytest.mark.parametrize("name, value", list(public_objects()))
+def test_every_public_function_and_class_has_a_docstring(name, value):
+    assert inspect.getdoc(value), name
+    if inspect.isclass(value):
+        for member_name, member in vars(value).items():
+            if member_name[0] != "_" and (
+                inspect.isfunction(member) or isinstance(member, property)
+            ):
+                assert inspect.getdoc(getattr(value, member_name)), f"{name}.{member_name}"
+
+
+def test_v1_has_the_names_of_the_package():
+    eager_only = {"GradientTape", "config", "function", "sync"}
+    assert set(tf.__all__) == set(dv.__all__) - eager_only
+    for namespace in ("nn", "train"):
+        assert set(getattr(dv, namespace).__all__) <= set(vars(getattr(tf, namespace)))
+
+
+def test_v1_says_what_is_missing():
+    with pytest.raises(AttributeError, match=r"no 'matmull' \(did you mean 'matmul'\?\)"):
+        tf.matmull  # noqa: B018
+    with pytest.raises(AttributeError, match=r"eager code: use daskvars\.GradientTape"):
+        tf.GradientTape  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name", ["Variable", "Session", "zeros_initializer", "initializers.Zeros", "train.Saver",
+             "train.Optimizer", "train.AdamOptimizer", "PartitionedVariable", "Graph", "Tensor"],
+)  # fmt: skip
+def test_v1_classes_are_the_package_s(name):
+    eager, graph = dv, tf
+    for part in name.split("."):
+        eager, graph = getattr(eager, part), getattr(graph, part)
+    assert issubclass(eager, graph)
+    assert issubclass(graph, eager)
+    assert not issubclass(int, graph)
+
+
+def test_v1_instances_pass_isinstance_both_ways():
+    with tf.Graph().as_default() as graph:
+        of_graph = tf.Variable(1.0, name="v")
+        session = tf.Session(graph=graph)
+    of_eager = dv.Variable(1.0, name="test_public_surface/v")
+    for variable in (of_graph, of_eager):
+        assert isinstance(variable, tf.Variable)
+        assert isinstance(variable, dv.Variable)
+    assert isinstance(session, tf.Session)
+    assert isinstance(session, dv.Session)
+    assert not isinstance(session, tf.Variable)
+    assert not isinstance(tf.train.AdamOptimizer(), tf.train.MomentumOptimizer)
+    session.close()
+
+
+def test_both_modes_live_in_one_process():
+    tf.reset_default_graph()
+    placeholder = tf.placeholder(tf.float32, [], name="x")
+    doubled = placeholder * 2.0
+    eager = dv.constant(3.0) * 2.0
+    assert float(eager) == 6.0
+    assert doubled.graph is tf.get_default_graph()
+    with tf.Session() as sess:
+        assert sess.run(doubled, {placeholder: 4.0}) == 8.0
+        assert dv.constant(1.0).graph is sess.graph, "inside a session's graph dv builds too"
+    assert float(dv.constant(5.0)) == 5.0
+    tf.reset_default_graph()
+
+
+def test_an_eager_value_in_a_graph_is_a_clear_error():
+    eager = dv.constant(3.0)
+    with tf.Graph().as_default(), pytest.raises((TypeError, ValueError), match=r"(?i)eager"):
+        tf.constant(1.0) + eager
+
+
+def test_an_op_registered_through_v1_builds_into_the_default_graph():
+    tf.reset_default_graph()
+    function = tf.register_op(
+        "PublicSurfaceTwice", "x:F", infer=lambda inputs: inputs[0],
+        pattern=tf.patterns.Elementwise(), kernel="positive", gradient=tf.NO_GRADIENT,
+    )  # fmt: skip
+    assert function(1.0).graph is tf.get_default_graph()
+    tf.reset_default_graph()
+
+
+def test_import_is_quick_and_leaves_cupy_alone():
+    code = """
+import sys, time
+import dask.array, distributed, ml_dtypes, threadpoolctl, zarr
+start = time.perf_counter()
+import daskvars, daskvars.v1
+print(time.perf_counter() - start, "cupy" in sys.modules, "sklearn" in sys.modules)
+"""
+    seconds, has_cupy, has_sklearn = run(code)
+    assert float(seconds) < 3.0, "0.5 s on an idle machine, dependencies not counted"
+    assert (has_cupy, has_sklearn) == ("False", "False")
+
+
+def test_workers_run_a_region_without_the_graph(tmp_path):
+    with dv.Graph().as_default(), dv.Session() as sess:
+        x = dv.placeholder(dv.float32, [None, 4])
+        program, _ = sess._program(dv.reduce_sum(dv.tanh(x @ dv.ones([4, 2]))), (x,))
+        plan = program.plan([np.ones((3, 4), "float32")])
+    programs = [region.program for region in plan.regions]
+    assert all(isinstance(p, RegionProgram) for p in programs)
+    path = tmp_path / "programs.pickle"
+    path.write_bytes(pickle.dumps(programs))
+    code = """
+import pickle, sys, types
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        part = name.split(".")[1:2]
+        if part and part[0] in ("graph", "ops", "gradients", "variables", "lowering", "execution"):
+            raise ImportError(f"{name} is not for workers")
+
+sys.meta_path.insert(0, Refuse())
+package = types.ModuleType("daskvars")  # without the names that __init__ imports
+package.__path__ = [sys.argv[2]]
+sys.modules["daskvars"] = package
+import numpy
+from daskvars.kernels.region import compiled
+for program in pickle.load(open(sys.argv[1], "rb")):
+    assert callable(compiled(program, numpy))
+    print("compiled")
+"""
+    assert run(code, str(path), dv.__path__[0]) == ["compiled"] * len(programs)
