@@ -249,12 +249,14 @@ def active_client() -> Client | None:
     return client
 
 
-def shared_executor(client: Client, values: Values) -> DistributedExecutor:
+def shared_executor(
+    client: Client, values: Values, store: ZarrStore | None = None
+) -> DistributedExecutor:
     """Return the executor of these variables on this cluster, one for all sessions."""
     with _shared_lock:
         found = _shared.get((id(values), client.id))
         if found is None:
-            found = _shared[id(values), client.id] = DistributedExecutor(client, values)
+            found = _shared[id(values), client.id] = DistributedExecutor(client, values, store)
         else:
             found.users += 1
         return found

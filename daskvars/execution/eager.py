@@ -264,11 +264,15 @@ def _in_use(pending: list[Operation], held: set[int]) -> list[EagerTensor]:
     A tape that holds an operation will want what went into it and came out of it.
     """
     inside = Counter(id(t) for op in pending if id(op) not in held for t in op.inputs)
-    # Referred to by its operation's outputs, by the loop variable and by the call's argument.
-    return [
-        tensor for op in pending for tensor in op.outputs
-        if id(op) in held or sys.getrefcount(tensor) > 3 + inside[id(tensor)]
-    ]  # fmt: skip
+    found = []
+    for op in pending:
+        # The operation and the call refer to its tuple of outputs; that tuple, the loop variable
+        # and the call to a tensor.
+        wanted = id(op) in held or sys.getrefcount(op.outputs) > 2
+        for tensor in op.outputs:
+            if wanted or sys.getrefcount(tensor) > 3 + inside[id(tensor)]:
+                found.append(tensor)
+    return found
 
 
 class _Record:

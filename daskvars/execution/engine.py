@@ -16,6 +16,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
 from daskvars.execution import events, feeds
 from daskvars.execution.distributed import DistributedExecutor, active_client, shared_executor
+from daskvars.execution.durable import open_state, write_version
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.plan_cache import PlanCache
 from daskvars.graph.opdef import Spec
@@ -24,7 +25,6 @@ from daskvars.graph.tensor import Tensor
 from daskvars.lowering import lower
 from daskvars.state.grids import layout_shape
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.values import Values
 
 
 class Engine:
@@ -32,12 +32,13 @@ class Engine:
 
     Attributes:
       values: the variables' present values.
+      store: where they are made durable, if anywhere.
       executor: what runs plans.
       plans: plans by signature, bound to the executor.
     """
 
-    def __init__(self, values: Values | None = None) -> None:
-        self.values = Values() if values is None else values
+    def __init__(self, where: Any = None) -> None:
+        self.values, self.store = open_state(where)
         self.plans = PlanCache()
         self._executor: LocalExecutor | DistributedExecutor | None = None
         self._draws: dict[Any, int] = {}
@@ -54,7 +55,7 @@ class Engine:
             client = active_client()
             found = self._executor = (
                 LocalExecutor(self.values) if client is None
-                else shared_executor(client, self.values)
+                else shared_executor(client, self.values, self.store)
             )  # fmt: skip
         return found
 
@@ -114,8 +115,22 @@ class Engine:
         with self.values.run_lock:
             self.values.commit(new, self.values.version, records)
 
+    def seal(self) -> None:
+        """Make the present values durable: write them to the store as a new version.
+
+        Does nothing where the variables have no store.
+        """
+        if self.store is None:
+            return
+        if isinstance(self.executor, DistributedExecutor):
+            self.executor.seal()
+        else:
+            with self.values.run_lock:
+                write_version(self.values, self.store)
+
     def close(self) -> None:
-        """Let go of the executor; on a cluster, finish the runs in flight."""
+        """Make the values durable and let go of the executor, once no run is in flight."""
+        self.seal()
         if self._executor is not None:
             self._executor.close()
 

@@ -62,6 +62,8 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
                 array = numpy.asarray(value).astype(spec.dtype.np)
             except (TypeError, ValueError):
                 raise error from None
+    if type(array) is numpy.ndarray and not array.flags.c_contiguous:
+        array = numpy.ascontiguousarray(array)  # sums over strided arrays round differently
     if spec.shape is not None and not _fits(spec.shape, array.shape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name!r}, which has shape "

@@ -383,7 +383,9 @@ class _Threaded(_Bound):
             value = key_of(leaf.what)
         if leaf.layout is None:
             return lambda block: Literal(value)
-        return lambda block: Literal(value[chunk_grid.block_slices(leaf.layout, block)])
+        return lambda block: Literal(
+            numpy.asarray(value[chunk_grid.block_slices(leaf.layout, block)], order="C")
+        )
 
     def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
         dependencies: list[Any] = []

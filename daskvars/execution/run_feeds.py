@@ -108,9 +108,10 @@ def leaf_pieces(template: Template) -> list[Piece]:
 
 
 def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
-    """Return one block of an array, in C order."""
-    part = value if layout is None else value[chunk_grid.block_slices(layout, block)]
-    return numpy.asarray(part, order="C")
+    """Return one block of an array; a part of one in C order."""
+    if layout is None:
+        return value
+    return numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
 
 
 def lazy_graph(value: dask.array.Array) -> dict[Any, Any]:

@@ -13,17 +13,19 @@ from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.state.values import named_values
 
 
 class Session:
     """Runs fetches of a graph. Variables keep their values between runs of one session.
 
     Args:
-      target: "" for private variables, or the name of a store that sessions share.
+      target: "" for private variables, or a store, as `store`.
       graph: the graph; by default the one entered, or the default graph.
       config: accepted for TensorFlow code; see `daskvars.config` for the engine's knobs.
-      store: where variables live: a name, path or URL; another way to give `target`.
+      store: where the variables live. A path or URL (with a "/" in it, or ending in ".zarr")
+        is a Zarr store: the variables that are in it have their values at once, and new values
+        are written back by `seal` and `close`. Any other name is shared by the sessions of this
+        process.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -43,9 +45,8 @@ class Session:
             )
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(self._graph)}")
-        name = store or (target.decode() if isinstance(target, bytes) else target)
-        self.sess_str = name or ""
-        self._engine = Engine(named_values(str(name)) if name else None)
+        self.sess_str = target.decode() if isinstance(target, bytes) else target
+        self._engine = Engine(store or target)
         self._programs: dict[Any, tuple[Any, ...]] = {}
         self._closed = False
         self._entered: list[Any] = []
@@ -173,6 +174,14 @@ class Session:
         """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""
         fed, values = self._feeds(feed_dict or {})
         return self._program(fetches, fed)[0].plan(values).explain()
+
+    def seal(self) -> None:
+        """Write the present values to the session's store, as a new version of it.
+
+        The store shows the version before until the new one is complete. Does nothing for a
+        session without a store on disk.
+        """
+        self._engine.seal()
 
     # -- entering and closing -----------------------------------------------------------------
 

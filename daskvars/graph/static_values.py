@@ -6,6 +6,7 @@ a batch of unknown size.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -53,6 +54,8 @@ def is_pure(opdef: OpDef) -> bool:
 def partial_value(tensor: Tensor) -> Any:
     """Return what is known of the value: a number, nested tuples with None, or None."""
     op = tensor.op
+    if not _small(tensor.spec):
+        return None
     if op.opdef.static is not None:
         specs = [t.spec for t in op.inputs]
         return op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
@@ -98,9 +101,13 @@ def full_value(known: Any, spec: Spec) -> numpy.ndarray | None:
     def complete(item: Any) -> bool:
         return all(map(complete, item)) if isinstance(item, tuple) else item is not None
 
-    return numpy.asarray(known, dtype=spec.dtype.base_dtype.np) if complete(known) else None
+    if not complete(known):
+        return None
+    value = numpy.asarray(known, dtype=spec.dtype.base_dtype.np)
+    # Nested tuples do not tell (0, 3) from (0,).
+    return value.reshape(spec.shape) if value.size == 0 and _small(spec) else value
 
 
 def _small(spec: Spec) -> bool:
     shape = spec.shape
-    return shape is not None and None not in shape and int(numpy.prod(shape)) <= _MAX_ELEMENTS
+    return shape is not None and math.prod(n or 0 for n in shape) <= _MAX_ELEMENTS

@@ -107,6 +107,13 @@ def operand(value: Any) -> Any:
     return tuple(listed) if isinstance(listed, list) else listed
 
 
+def ordered(xp: Any, value: Any) -> Any:
+    """Return a result in C order: a sum's bits must not tell whether a block moved or was stored."""
+    if isinstance(value, xp.ndarray) and not value.flags.c_contiguous:
+        return xp.ascontiguousarray(value)
+    return value
+
+
 def compiled(program: RegionProgram, xp: Any) -> Callable[..., tuple]:
     """Return the function of a region for one array namespace, compiled on first use."""
     found = program.cache.get(xp.__name__)
@@ -155,7 +162,7 @@ class _Source:
     def __init__(self, program: RegionProgram, xp: Any) -> None:
         self.program = program
         self.xp = xp
-        self.scope: dict[str, Any] = {"operand": operand, "xp": xp}
+        self.scope: dict[str, Any] = {"operand": operand, "ordered": partial(ordered, xp), "xp": xp}
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
         self.last_use = self._last_uses()
@@ -190,7 +197,8 @@ class _Source:
                 i = end
         results = []
         for position, slot in enumerate(program.outputs):
-            results.append(f"xp.array(s{slot})" if position in program.copied else f"s{slot}")
+            copied = position in program.copied
+            results.append(f"xp.array(s{slot}, order='C')" if copied else f"ordered(s{slot})")
         arguments = ", ".join(f"s{i}" for i in range(program.num_inputs))
         tail = ", ".join(results) + ("," if results else "")
         lines = [f"def region({arguments}):", *self.body, f"    return ({tail})"]

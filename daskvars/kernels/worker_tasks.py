@@ -5,8 +5,7 @@ worker unpacks and compiles it once, whatever becomes of the key's copies. The t
 carry a block's index and what differs from run to run.
 
 Bits must not depend on which worker ran what. So arrays that came over the network are copied
-where they lie at an address that NumPy's kernels treat differently, and results are in C order,
-which is how a block that moved, or came out of a store, would be.
+where they lie at an address that NumPy's kernels treat differently.
 """
 
 from __future__ import annotations
@@ -70,8 +69,7 @@ def run_region(
             d if p is None else d[p] for d, p in zip(dependencies, positions, strict=True)
         )
     with backend.one_blas_thread, numpy.errstate(all="ignore"):
-        bundle = run_block(function, Literal(steps[block]), tuple(map(aligned, dependencies)))
-    return tuple(map(in_c_order, bundle))
+        return run_block(function, Literal(steps[block]), tuple(map(aligned, dependencies)))
 
 
 def aligned(value: Any) -> Any:
@@ -83,13 +81,6 @@ def aligned(value: Any) -> Any:
         return tuple(map(aligned, value))
     if isinstance(value, numpy.ndarray) and not value.flags.aligned:
         return value.copy(order="K")
-    return value
-
-
-def in_c_order(value: Any) -> Any:
-    """Return an array in C order."""
-    if isinstance(value, numpy.ndarray) and not value.flags.c_contiguous:
-        return numpy.ascontiguousarray(value)
     return value
 
 

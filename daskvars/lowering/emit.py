@@ -249,7 +249,8 @@ def _block_attrs(node: Node, attrs: dict[str, Any]) -> Source:
             in_shapes, in_offsets, out_shapes, out_offsets,
             tuple(r.spec.shape for r, _, _ in ins), tuple(s.shape for s in node.specs),
         )  # fmt: skip
-        table[index] = node.opdef.block(attrs, block)
+        found = node.opdef.block(attrs, block)
+        table[index] = {k: v for k, v in found.items() if k not in node.operands}
     return Source(None, "attrs", attrs=table)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from daskvars.graph import scopes
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
+
+NOTHING_TO_ENTER = nullcontext()
 
 
 def owner() -> Any:
@@ -26,13 +28,16 @@ def owner() -> Any:
         return builder_for(())
 
 
-@contextmanager
-def building_in(builder: Any) -> Iterator[None]:
+def building_in(builder: Any) -> AbstractContextManager[None]:
     """Build in `builder` (see `owner`), free of control dependencies, keeping the name scope."""
     inner = scopes.current_builder()
     if inner is builder and not builder.has_control_dependencies:
-        yield
-        return
+        return NOTHING_TO_ENTER
+    return _built_in(builder, inner)
+
+
+@contextmanager
+def _built_in(builder: Any, inner: Any) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(scopes.entered(builder))
         stack.enter_context(builder.control_dependencies(None))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import operator
 import threading
@@ -141,7 +140,8 @@ class VariableScope:
 
     def _copy(self, **changes: Any) -> VariableScope:
         """Return a copy with those of `changes` that are not None."""
-        new = copy.copy(self)
+        new = VariableScope.__new__(VariableScope)
+        new.__dict__.update(self.__dict__)
         for key, value in changes.items():
             if value is not None:
                 setattr(new, f"_{key}", as_dtype(value) if key == "dtype" else value)

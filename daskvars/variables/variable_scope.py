@@ -11,7 +11,7 @@ from daskvars.dtypes import as_dtype
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
-from daskvars.variables.colocation import owner
+from daskvars.variables.colocation import NOTHING_TO_ENTER, owner
 from daskvars.variables.scope_stack import (
     DEFAULTS,
     VariableScope,
@@ -202,7 +202,8 @@ def get_variable(
     full_name = f"{scope.name}/{name}" if scope.name else name
     true_getter = default_store(builder).get_variable
     getter = scope.custom_getter if custom_getter is None else custom_getter
-    with builder_for(()).name_scope(None):
+    current = builder_for(())
+    with current.name_scope(None) if current.get_name_scope() else NOTHING_TO_ENTER:
         if getter is None:
             return true_getter(full_name, **arguments)
         return _called(getter, true_getter, full_name, arguments)

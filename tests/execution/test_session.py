@@ -3,11 +3,13 @@
 import dask.array as da
 import numpy as np
 import pytest
+import zarr
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
+from daskvars.state import forget_values
 
 
 @pytest.fixture(autouse=True)
@@ -262,3 +264,22 @@ def test_eager_values_in_a_graph_are_a_clear_error():
     value = tensor
     with pytest.raises(ValueError, match="must be from the same graph"):
         tf.constant(1.0) + value
+
+
+def test_a_store_on_disk_keeps_the_variables(tmp_path):
+    v = tf.get_variable("scope/v", [3], initializer=tf.zeros_initializer())
+    w = tf.get_variable("w", [2], initializer=tf.ones_initializer())
+    path = tmp_path / "state.zarr"
+    with tf.Session(store=path) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(v.assign_add([1.0, 2.0, 3.0]))
+        session.seal()
+        session.run(v.assign_add([1.0, 2.0, 3.0]))
+    group = zarr.open_group(path, mode="r")
+    head = group[group.attrs["daskvars"]["head"]] if "daskvars" in group.attrs else None
+    forget_values(str(path))
+    with tf.Session(store=path) as session:
+        assert session.run([v, w])[0].tolist() == [2.0, 4.0, 6.0]
+        assert len(session.run(tf.report_uninitialized_variables())) == 0
+    if head is not None:
+        assert head["scope/v"][:].tolist() == [2.0, 4.0, 6.0]

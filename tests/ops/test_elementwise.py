@@ -11,6 +11,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.graph.opdef import REGISTRY
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.static_values import partial_value
+from daskvars.ops import broadcasting
 
 
 @pytest.fixture
@@ -265,7 +266,7 @@ def test_add_n_refuses_what_does_not_add_up(graph):
 
 def test_sum_to_shape_refuses_other_shapes(graph):
     with pytest.raises(ValueError, match="not the broadcast"):
-        dv.sum_to_shape(tf.zeros([2, 3]), [2])
+        broadcasting.sum_to_shape(tf.zeros([2, 3]), [2])
 
 
 def test_scalar_mul(graph):

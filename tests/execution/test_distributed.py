@@ -1,0 +1,413 @@
+"""The cluster's executor: what the local one does, with values on workers and runs in flight."""
+
+import warnings
+
+import dask.array as da
+import numpy as np
+import pytest
+from dask.utils import key_split
+from distributed.protocol.pickle import dumps
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.errors import (
+    CorruptChunkError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnavailableError,
+)
+from daskvars.execution.bundles import bundlings
+from daskvars.execution.cluster_errors import unavailable
+from daskvars.execution.distributed import DistributedExecutor
+from daskvars.execution.local import LocalExecutor
+from daskvars.execution.remote_blocks import RemoteBlock
+from daskvars.execution.run_graphs import Place
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def cluster(two_workers):
+    with two_workers.as_current():
+        yield two_workers
+
+
+@pytest.fixture
+def sent(cluster, monkeypatch):
+    """The graphs that were sent, as lists of keys, and their bytes."""
+    graphs = []
+    get = cluster.get
+
+    def spy(expression, keys, **options):
+        graphs.append((list(expression.operand("tasks")), len(dumps(expression))))
+        return get(expression, keys, **options)
+
+    monkeypatch.setattr(cluster, "get", spy)
+    return graphs
+
+
+def initialized():
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    return session
+
+
+def chunked(values, size, name=None):
+    """A variable of rank 1 in chunks of `size`."""
+    return tf.Variable(np.asarray(values), name=name, chunks=size)
+
+
+# -- where things run -------------------------------------------------------------------------------
+
+
+def test_an_active_client_is_used_and_values_stay_on_its_workers(cluster):
+    v = chunked(np.arange(8.0), 2, "v")
+    with initialized() as session:
+        executor = session.engine.executor
+        assert isinstance(executor, DistributedExecutor)
+        assert executor.num_workers == 2
+        session.run(tf.group(v.assign_add(tf.ones([8], tf.float64))))
+        blocks = session.engine.values.get("v")
+        assert len(blocks) == 4
+        assert all(isinstance(block, RemoteBlock) for block in blocks.values())
+        executor.sync()
+        held = cluster.who_has([block.reference.future for block in blocks.values()])
+        assert len({worker for workers in held.values() for worker in workers}) == 2
+        np.testing.assert_array_equal(session.run(v), np.arange(8.0) + 1)
+
+
+def test_without_a_client_runs_stay_here():
+    v = tf.Variable(1.0)
+    with initialized() as session:
+        assert isinstance(session.engine.executor, LocalExecutor)
+        assert session.run(v) == 1.0
+
+
+def test_eager_code_uses_the_cluster(cluster):
+    engine = dv.execution.engine.Engine()
+    assert isinstance(engine.executor, DistributedExecutor)
+    engine.close()
+
+
+def test_arrays_of_this_process_move_to_the_cluster(two_workers):
+    v = tf.Variable(np.arange(4.0), name="v")
+    with initialized() as local:
+        values = local.engine.values
+        assert local.run(v).sum() == 6.0
+    with two_workers.as_current(), tf.Session() as session:
+        session.engine.values = values
+        np.testing.assert_array_equal(session.run(v.assign_add(v)), np.arange(4.0) * 2)
+        assert isinstance(values.get("v")[0,], RemoteBlock)
+
+
+# -- keys and graphs --------------------------------------------------------------------------------
+
+names = st.from_regex(r"[A-Za-z][A-Za-z0-9_./]{0,30}", fullmatch=True)
+
+
+@given(st.one_of(st.sampled_from(["backward", "features", "conv1/forward", "feedface"]), names),
+       st.uuids(), st.lists(st.integers(0, 99), max_size=3))  # fmt: skip
+def test_a_key_is_grouped_under_its_label(label, token, numbers):
+    stamp = f"0{token.hex[:15]}-7"
+    key = Place(label, "-".join(map(str, numbers)), 0).key(stamp)
+    assert key_split(key) == label
+
+
+def test_no_key_is_used_twice(sent):
+    for _ in range(2):
+        v = chunked(np.zeros(6), 2)
+        with initialized() as session:
+            for _ in range(3):
+                session.run(v.assign_add(tf.ones([6], tf.float64)))
+    keys = [key for graph, _ in sent for key in graph]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_run_is_few_tasks_and_few_bytes(sent):
+    v = chunked(np.zeros(400_000), 100_000)
+    add = tf.group(v.assign_add(np.ones(400_000)))
+    with initialized() as session:
+        session.run(add)
+        sent.clear()
+        session.run(add)
+        ((keys, nbytes),) = sent
+        assert len(keys) == 4
+        assert nbytes < 4 * 400
+
+
+def test_large_constants_are_sent_once(sent):
+    v = tf.Variable(np.zeros(400_000))
+    add = tf.group(v.assign_add(np.ones(400_000)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with initialized() as session:
+            for _ in range(3):
+                session.run(add)
+            assert max(nbytes for _, nbytes in sent) < 20_000
+            assert session.run(v)[-1] == 3.0
+
+
+def test_what_different_tasks_want_is_not_one_bundle(cluster):
+    w = tf.Variable(np.zeros((512, 512)), name="w")
+    m = tf.Variable(np.zeros((512, 512)), name="m")
+    x = tf.placeholder(tf.float64, [None, 512])
+    y = tf.matmul(x, w)
+    step = tf.group(w.assign_add(m * tf.reduce_sum(y)), m.assign_add(w))
+    with config.set(batch_parts=2), initialized() as session:
+        program, _ = session._program(step, (x,))
+        plan = program.plan([np.ones((4, 512))])
+        assert [bundling.is_split for bundling in bundlings(plan)] == [False, True]
+        session.run(step, {x: np.ones((4, 512))})
+        assert session.run([w, m])[1].shape == (512, 512)
+
+
+# -- feeds ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("limit", [1, 1 << 20])
+def test_feeds_small_and_large(sent, parts, limit):
+    x = tf.placeholder(tf.float64, [None, 50])
+    v = tf.Variable(np.zeros(50))
+    add = v.assign_add(tf.reduce_sum(x, 0))
+    batch = np.arange(300.0).reshape(6, 50)
+    with config.set(batch_parts=parts, feed_scatter_bytes=limit), initialized() as session:
+        np.testing.assert_array_equal(session.run(add, {x: batch}), batch.sum(0))
+        session.run(add.op, {x: batch})
+        batch[...] = -1e9  # what the program does to its array afterwards does not matter
+        np.testing.assert_array_equal(session.run(v)[:2], [1500.0, 1512.0])
+        np.testing.assert_array_equal(session.run(x, {x: batch}), batch)
+        assert session.run(v.assign(x[0] * 2.0), {x: batch})[0] == -2e9
+
+
+def test_no_large_graph_is_ever_sent(sent):
+    xs = [tf.placeholder(tf.float64, [None]) for _ in range(20)]
+    feeds = {x: np.ones(120_000) for x in xs}
+    total = tf.add_n([tf.reduce_sum(x) for x in xs])
+    with tf.Session() as session:
+        assert session.run(total, feeds) == 20 * 120_000.0
+    assert max(nbytes for _, nbytes in sent) < 5_000_000
+
+
+@pytest.mark.parametrize("persisted", [False, True])
+def test_dask_arrays_are_fed_without_passing_through_here(cluster, persisted):
+    lazy = da.arange(40, chunks=10, dtype="f8") * 2.0
+    if persisted:
+        lazy = cluster.persist(lazy)
+    x = tf.placeholder(tf.float64, [None])
+    v = tf.Variable(0.0, dtype=tf.float64)
+    add = tf.group(v.assign_add(tf.reduce_sum(x)))
+    with initialized() as session:
+        for _ in range(3):
+            session.run(add, {x: lazy})
+        assert session.run(v) == 3 * 1560.0
+        np.testing.assert_array_equal(session.run(x, {x: lazy}), np.arange(40) * 2.0)
+
+
+# -- transactions -----------------------------------------------------------------------------------
+
+
+def test_uninitialized_reads_raise_before_anything_is_sent(sent):
+    v, w = tf.Variable(1.0, name="v"), tf.Variable(2.0, name="w")
+    with tf.Session() as session, pytest.raises(FailedPreconditionError, match=r"v.*w"):
+        session.run(v + w)
+    assert not sent
+
+
+def test_a_run_with_outputs_raises_what_the_local_one_raises(two_workers):
+    x = tf.placeholder(tf.float32, [None])
+    v = tf.Variable(0.0, name="v")
+    check = tf.check_numerics(tf.reduce_sum(x), "sum of x", name="check")
+    add = v.assign_add(check)
+    messages = []
+    for context in (None, two_workers):
+        with two_workers.as_current() if context else tf.name_scope(""), initialized() as session:
+            with pytest.raises(InvalidArgumentError, match="sum of x") as caught:
+                session.run(add, {x: [1.0, np.nan]})
+            messages.append(str(caught.value))
+            assert session.run(v) == 0.0
+            assert session.run(add, {x: [1.0, 2.0]}) == 3.0
+    assert messages[0] == messages[1]
+
+
+def test_a_failure_surfaces_at_the_next_call_and_undoes_what_came_after(cluster):
+    v, w = chunked(np.zeros(4), 2, "v"), tf.Variable(0.0, name="w")
+    x = tf.placeholder(tf.float64, [4])
+    add = tf.group(v.assign_add(tf.check_numerics(x, "x", name="check")), w.assign_add(1.0))
+    good, bad = np.ones(4), np.array([1, 1, np.nan, 1])
+    with initialized() as session:
+        for _ in range(3):
+            session.run(add, {x: good})
+        session.run(add, {x: bad})
+        with pytest.raises(InvalidArgumentError, match=r"check.*in run \d+") as caught:
+            for _ in range(50):
+                session.run(add, {x: good})
+            session.run(w)
+        assert caught.value.__cause__ is not None
+        assert session.run([v, w])[1] == 3.0
+        np.testing.assert_array_equal(session.run(v), np.full(4, 3.0))
+        session.run(add, {x: bad})
+        with pytest.raises(InvalidArgumentError, match="check"):
+            session.engine.executor.sync()
+        session.run(add, {x: good})
+        assert session.run(w) == 4.0
+        session.run(add, {x: bad})
+        with pytest.raises(InvalidArgumentError, match="check"):
+            session.close()
+
+
+def test_initialization_that_fails_leaves_variables_without_value(cluster):
+    x = tf.placeholder(tf.float64, [2])
+    v = tf.Variable(tf.check_numerics(x, "x"), name="v")
+    with tf.Session() as session:
+        session.run(v.initializer, {x: [1.0, np.inf]})
+        with pytest.raises(InvalidArgumentError):
+            session.engine.executor.sync()
+        with pytest.raises(FailedPreconditionError, match="v"):
+            session.run(v)
+
+
+def test_runs_in_flight_are_bounded(cluster):
+    v = tf.Variable(0.0)
+    add = tf.group(v.assign_add(1.0))
+    with config.set(max_in_flight=4), initialized() as session:
+        pending = session.engine.executor.pipeline.pending
+        for _ in range(30):
+            session.run(add)
+            assert len(pending) <= 4
+        assert session.run(v) == 30.0
+
+
+def test_effects_without_results_happen_before_the_run_returns(cluster):
+    x = tf.placeholder(tf.float32, [])
+    check = tf.Assert(x > 0.0, [x])
+    with tf.Session() as session:
+        session.run(check, {x: 1.0})
+        with pytest.raises(InvalidArgumentError, match="assertion failed"):
+            session.run(check, {x: -1.0})
+
+
+def test_a_shape_that_only_the_run_knows(cluster):
+    x = tf.placeholder(tf.float64, [None])
+    v = tf.Variable(np.zeros(2), validate_shape=False)
+    resize = tf.assign(v, tf.boolean_mask(x, x > 0.0), validate_shape=False)
+    with initialized() as session:
+        session.run(resize.op, {x: [1.0, -1.0, 2.0, 3.0]})
+        np.testing.assert_array_equal(session.run(v), [1.0, 2.0, 3.0])
+
+
+# -- sessions ---------------------------------------------------------------------------------------
+
+
+def test_sessions_are_private_unless_they_share_a_name(cluster):
+    v = tf.Variable(0.0)
+    add = tf.group(v.assign_add(1.0))
+    with initialized() as one, initialized() as two:
+        one.run(add)
+        assert (one.run(v), two.run(v)) == (1.0, 0.0)
+    with tf.Session("shared-on-cluster") as one, tf.Session("shared-on-cluster") as two:
+        assert one.engine.executor is two.engine.executor
+        one.run(v.initializer)
+        for _ in range(5):
+            one.run(add)
+            two.run(add)
+        one.close()
+        assert two.run(v) == 10.0
+
+
+def test_checkpoints_are_written_and_read_by_workers(cluster, tmp_path):
+    v = chunked(np.arange(10.0), 4, "v")
+    n = tf.Variable(3, name="n")
+    saver = tf.train.Saver()
+    with initialized() as session:
+        path = saver.save(session, str(tmp_path / "model"))
+        session.run([v.assign_add(np.ones(10)), n.assign(0)])
+        saver.restore(session, path)
+        assert isinstance(session.engine.values.get("v")[0,], RemoteBlock)
+        np.testing.assert_array_equal(session.run(v), np.arange(10.0))
+        assert session.run(n) == 3
+        (tmp_path / "model" / "v" / "c.0").write_bytes(b"nonsense")
+        with pytest.raises(CorruptChunkError, match="v"):
+            saver.restore(session, path)
+        assert session.run(n) == 3
+
+
+# -- the same bits ----------------------------------------------------------------------------------
+
+
+def trained(steps, parts):
+    """Variables after a few steps of a two-layer network on random data."""
+    rng = np.random.default_rng(0)
+    w1 = tf.get_variable("w1", [20, 16], initializer=tf.random_normal_initializer(seed=1))
+    w2 = tf.get_variable("w2", [16, 3], initializer=tf.random_normal_initializer(seed=2))
+    x = tf.placeholder(tf.float32, [None, 20])
+    y = tf.placeholder(tf.float32, [None, 3])
+    loss = tf.reduce_mean(tf.square(tf.matmul(tf.tanh(tf.matmul(x, w1)), w2) - y))
+    step = tf.train.AdamOptimizer(0.01).minimize(loss)
+    with config.set(batch_parts=parts), initialized() as session:
+        for _ in range(steps):
+            feeds = {x: rng.normal(size=(10, 20)), y: rng.normal(size=(10, 3))}
+            session.run(step, feeds)
+        return session.run([w1, w2, loss], feeds)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts):
+    found = []
+    for client in (None, one_worker, two_workers):
+        with tf.Graph().as_default():
+            if client is None:
+                found.append(trained(6, parts))
+            else:
+                with client.as_current():
+                    found.append(trained(6, parts))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+OPERATIONS = {
+    "add": lambda a, b: a.assign_add(b * 0.5),
+    "swap": lambda a, b: a.assign(tf.reverse(b, [0]) + a),
+    "sum": lambda a, b: a.assign(a / (1.0 + tf.reduce_sum(tf.abs(b)))),
+    "matmul": lambda a, b: a.assign(tf.matmul(a, tf.matmul(b, a, transpose_a=True)) * 0.01),
+    "transpose": lambda a, b: a.assign(tf.transpose(tf.reshape(b, [6, 8]))),
+    "exp": lambda a, b: a.assign(tf.exp(-tf.square(a)) - b),
+}
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.booleans()), max_size=6),
+       st.sampled_from([None, (3, 6), (8, 2)]))  # fmt: skip
+def test_any_program_gives_the_local_bits(two_workers, program, chunks):
+    results = []
+    for remote in (False, True):
+        with tf.Graph().as_default(), two_workers.as_current() if remote else tf.name_scope(""):
+            rng = np.random.default_rng(3)
+            a = tf.Variable(rng.normal(size=(8, 6)), chunks=chunks)
+            b = tf.Variable(rng.normal(size=(8, 6)))
+            with initialized() as session:
+                for name, swapped in program:
+                    operation = OPERATIONS[name](*((b, a) if swapped else (a, b)))
+                    session.run(operation.op)
+                results.append(session.run([a, b, tf.reduce_sum(a, 0)]))
+    for local, remote in zip(*results, strict=True):
+        np.testing.assert_array_equal(local, remote)
+
+
+# -- what cannot be rebuilt -------------------------------------------------------------------------
+
+
+def test_lost_data_is_named_with_the_last_durable_version():
+    error = unavailable(RuntimeError("gone"), 7, ["w", "b"], 5)
+    assert isinstance(error, UnavailableError)
+    assert all(word in str(error) for word in ("run 7", "w, b", "gone", "version is 5", "recover"))
