@@ -29,8 +29,9 @@ def is_gone(error: BaseException) -> bool:
 
 def error_of(future: Future) -> Exception:
     """Return the error of a failed future, with the worker's traceback."""
-    error = future.exception()
-    return error.with_traceback(future.traceback()) if future.status == "error" else error
+    if future.status == "cancelled":
+        return CancelledError(f"{future.key} is lost")
+    return future.exception().with_traceback(future.traceback())
 
 
 def unavailable(

@@ -7,6 +7,7 @@ scattered, and its futures are kept until the variables are sealed.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from daskvars.lowering.program import FEED
 
 SHARED_BYTES = 1_024  # a smaller piece is repeated in each task that takes it
 MOST_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
+SCATTER_ATTEMPTS, SCATTER_PAUSE_S = 5, 0.3  # Dask notices within a second that a worker is gone
 
 
 class RunFeeds:
@@ -121,17 +123,26 @@ def lazy_graph(value: dask.array.Array) -> dict[Any, Any]:
 
 
 def scattered(client: Client, data: dict[str, Any], homes: Sequence[str]) -> dict[str, Future]:
-    """Send arrays to the workers, spread over them in order, and return their futures."""
+    """Send arrays to the workers, spread over them in order, and return their futures.
+
+    A worker may have died that the scheduler still counts in: then others are tried.
+    """
+    for _ in range(SCATTER_ATTEMPTS - 1):
+        try:
+            return client.sync(_scatter, client, data, homes)
+        except (OSError, KeyError):
+            time.sleep(SCATTER_PAUSE_S)
+            homes = sorted(client.nthreads())
+    return client.sync(_scatter, client, data, homes)
+
+
+async def _scatter(client: Client, data: dict[str, Any], homes: Sequence[str]) -> dict[str, Future]:
     shares: dict[str | None, dict[str, Any]] = {}
     for number, (key, array) in enumerate(data.items()):
         home = homes[number * len(homes) // len(data)] if homes else None
         shares.setdefault(home, {})[key] = array
-
-    async def send() -> dict[str, Future]:
-        sent = await asyncio.gather(*(
-            client.scatter(share, workers=home and [home], hash=False, asynchronous=True)
-            for home, share in shares.items()
-        ))
-        return {key: future for found in sent for key, future in found.items()}
-
-    return client.sync(send)
+    sent = await asyncio.gather(*(
+        client.scatter(share, workers=home and [home], hash=False, asynchronous=True)
+        for home, share in shares.items()
+    ))  # fmt: skip
+    return {key: future for found in sent for key, future in found.items()}

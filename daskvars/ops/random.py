@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
@@ -127,22 +129,24 @@ TRUNCATED_NORMAL = _source("TruncatedNormal", kernels.truncated_normal)
 
 
 def _draw(
-    definition: OpDef, shape: Any, dtype: dtypes.DType, seed: int | None, name: str | None = None
-) -> Tensor:
-    """Draw standard numbers; bfloat16 is rounded from float32."""
+    definition: OpDef, shape: Any, dtype: dtypes.DType, seed: int | None, name: str | None = None,
+    **bounds: float,
+) -> Tensor:  # fmt: skip
+    """Draw numbers, standard ones without `bounds`; bfloat16 is rounded from float32."""
     kind = dtypes.float32 if dtype is dtypes.bfloat16 else dtype
     if kind not in (dtypes.float16, dtypes.float32, dtypes.float64):
         raise TypeError(f"Random {definition.type} numbers are floating, not {dtype.name}")
     plain = kind is dtype
     drawn = apply(
         definition, name=name if plain else None, shape=axes.as_sizes(shape), dtype=kind.name,
-        _seed=_drawn_with(seed),
+        _seed=_drawn_with(seed), **bounds,
     )  # fmt: skip
     return drawn if plain else cast(drawn, dtype, name=name)
 
 
-def _is(value: Any, wanted: float) -> bool:
-    return isinstance(value, int | float) and value == wanted
+def _are_numbers(*values: Any) -> bool:
+    """Return whether the kernel can take these itself: numbers known now, not tensors."""
+    return all(isinstance(value, int | float | numpy.number) for value in values)
 
 
 def random_uniform(
@@ -186,8 +190,9 @@ def random_uniform(
                 minval=axes.as_operand(minval), maxval=axes.as_operand(maxval),
                 _seed=_drawn_with(seed),
             )  # fmt: skip
-        if _is(minval, 0) and _is(maxval, 1):
-            return _draw(RANDOM_UNIFORM, shape, dtype, seed, scope)
+        if _are_numbers(minval, maxval):
+            bounds = {"minval": float(minval), "maxval": float(maxval)}
+            return _draw(RANDOM_UNIFORM, shape, dtype, seed, scope, **bounds)
         low = convert_to_tensor(minval, dtype, name="min")
         high = convert_to_tensor(maxval, dtype, name="max")
         drawn = _draw(RANDOM_UNIFORM, shape, dtype, seed)
@@ -201,8 +206,9 @@ def _scaled(
 ) -> Tensor:  # fmt: skip
     dtype = as_dtype(dtype).base_dtype
     with name_scope(name, default, [shape, mean, stddev]) as scope:
-        if _is(mean, 0) and _is(stddev, 1):
-            return _draw(definition, shape, dtype, seed, scope)
+        if _are_numbers(mean, stddev):
+            bounds = {"mean": float(mean), "stddev": float(stddev)}
+            return _draw(definition, shape, dtype, seed, scope, **bounds)
         middle = convert_to_tensor(mean, dtype, name="mean")
         width = convert_to_tensor(stddev, dtype, name="stddev")
         drawn = _draw(definition, shape, dtype, seed)

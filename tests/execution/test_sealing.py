@@ -1,0 +1,221 @@
+"""Sealing: a flat cost for ever, and exact values whatever workers die."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.errors import (
+    CorruptChunkError,
+    FailedPreconditionError,
+    UnavailableError,
+)
+from daskvars.execution import events
+from daskvars.execution.remote_blocks import remote_blocks
+from daskvars.state import ZarrStore
+from daskvars.execution.distributed import DistributedExecutor
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def cluster(two_workers):
+    with two_workers.as_current():
+        yield two_workers
+
+
+@pytest.fixture
+def mortal(mortal_workers):
+    with mortal_workers.as_current():
+        yield mortal_workers
+
+
+def initialized():
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    return session
+
+
+def kill_one(client):
+    """Kill a worker that holds something, as the system would: no goodbye."""
+    pids = client.run(os.getpid)
+    address = max(client.has_what().items(), key=lambda item: len(item[1]))[0]
+    os.kill(pids[address], signal.SIGKILL)
+
+
+def keys_of(session):
+    blocks = remote_blocks(b for _, b in session.engine.values.capture()[1].values())
+    return {block.reference.future.key.split("-")[0] for block in blocks}
+
+
+def test_long_runs_leave_no_trace(cluster, tmp_path):
+    v = tf.Variable(np.zeros(40), chunks=10)
+    add = tf.group(v.assign_add(np.ones(40)))
+    scheduler, peaks, futures = cluster.cluster.scheduler, [], []
+    with config.set(seal_every_s=0.1, scratch=str(tmp_path)), initialized() as session:
+        for _ in range(4):
+            peak = 0
+            for _ in range(100):
+                session.run(add)
+                peak = max(peak, len(scheduler.tasks))
+            peaks.append(peak)
+            futures.append(len(cluster.futures))
+        np.testing.assert_array_equal(session.run(v), np.full(40, 400.0))
+        assert peaks[-1] < 1.5 * peaks[1] < 1_000
+        assert futures[-1] < 200
+        (place,) = tmp_path.iterdir()
+        assert len([p for p in place.iterdir() if (p / "zarr.json").exists()]) == 1
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+    del session
+    assert not [key for key in scheduler.tasks if key.startswith(("load", "Assign"))]
+
+
+def test_only_what_changed_is_written_and_told(cluster):
+    v, w = tf.Variable(np.zeros(1000), name="v"), tf.Variable(np.zeros(10), name="w")
+    add = tf.group(w.assign_add(np.ones(10)))
+    found = []
+    with initialized() as session, events.subscribed(found.append):
+        executor = session.engine.executor
+        executor.seal()
+        session.run(add)
+        executor.seal()
+        executor.seal()
+        sealed = [event for event in found if isinstance(event, events.Sealed)]
+        assert [event.nbytes for event in sealed] == [8080, 80]
+        assert sealed[0].version < sealed[1].version == executor.sealer.version
+        assert keys_of(session) == {"load"}
+        assert session.run([v, w])[1][0] == 1.0
+
+
+def test_a_load_reads_nothing_back_from_where_it_was_written(cluster, tmp_path):
+    v = tf.Variable(np.arange(40.0), chunks=10, name="v")
+    with config.set(scratch=str(tmp_path)), initialized() as session:
+        session.engine.executor.seal()
+        for chunk in tmp_path.rglob("c.*"):
+            chunk.unlink()
+        np.testing.assert_array_equal(session.run(v), np.arange(40.0))
+
+
+@pytest.mark.parametrize(
+    ("value", "chunks"),
+    [
+        (np.arange(10.0), (7, 3)),  # Zarr's grid
+        (np.arange(10.0), ((3, 7),)),  # not Zarr's grid: chunks straddle blocks
+        (np.arange(10.0), ((1, 4, 5),)),
+        (np.int32(5), None),
+        (np.zeros((0, 3), np.float32), None),
+        (np.array([True, False]), None),
+        (np.arange(200_000.0).reshape(2, -1), (1, -1)),  # over a megabyte: alone
+    ],
+)
+def test_any_layout_is_sealed_and_read_again(cluster, value, chunks):
+    v = tf.Variable(value, chunks=chunks, name="v")
+    with initialized() as session:
+        executor = session.engine.executor
+        with pytest.raises(FailedPreconditionError, match="durable"):
+            executor.recover()
+        executor.seal()
+        np.testing.assert_array_equal(session.run(v), value)
+        session.run(v.assign(v).op)
+        assert executor.recover() == executor.sealer.version
+        found = session.run(v)
+        assert found.dtype == value.dtype and type(found) is type(value)
+        np.testing.assert_array_equal(found, value)
+
+
+def test_a_killed_worker_does_not_change_the_numbers(mortal):
+    v = tf.Variable(np.arange(400.0), chunks=100)
+    total = tf.Variable(0.0, dtype=tf.float64)
+    add = tf.group(v.assign_add(np.ones(400)), total.assign_add(tf.reduce_sum(v)))
+    with config.set(seal_every_s=0.3), initialized() as session:
+        for step in range(120):
+            session.run(add)
+            if step == 60:
+                kill_one(mortal)
+        found, sums = session.run([v, total])
+        assert session.engine.executor.sealer.version is not None
+    np.testing.assert_array_equal(found, np.arange(400.0) + 120)
+    assert sums == sum(np.arange(400.0).sum() + 400 * i for i in range(120))
+
+
+def test_lost_feeds_are_sent_again(mortal):
+    x = tf.placeholder(tf.float64, [None])
+    v = tf.Variable(0.0, dtype=tf.float64)
+    noise = tf.random_uniform([], seed=3, dtype=tf.float64)
+    drawn = tf.Variable(0.0, dtype=tf.float64)
+    add = tf.group(v.assign_add(tf.reduce_sum(x)), drawn.assign_add(noise))
+    results = []
+    for kills in (False, True):
+        with config.set(feed_scatter_bytes=8), initialized() as session:
+            executor = session.engine.executor
+            for step in range(9):
+                session.run(add, {x: np.full(10, float(step))})
+                if kills and step in (4, 7):
+                    executor.sync()
+                    kill_one(mortal)
+            results.append(session.run([v, drawn]))
+            assert executor.sealer.version is None
+    assert results[0] == results[1]
+    assert results[0][0] == 360.0
+
+
+def test_what_cannot_be_rebuilt_is_an_error_until_the_last_durable_version_is_back(cluster, tmp_path):
+    v = tf.Variable(np.zeros(4), name="v")
+    add = tf.group(v.assign_add(np.ones(4)))
+    with config.set(scratch=str(tmp_path)), initialized() as session:
+        executor = session.engine.executor
+        executor.seal()
+        session.run(add)
+        executor.sync()
+        executor.pipeline.give_up()
+        futures = [b.reference.future for b in remote_blocks([session.engine.values.get("v")])]
+        cluster.cancel(futures, force=True)
+        with pytest.raises(UnavailableError, match=r"v cannot be rebuilt.*durable version is \d+"):
+            session.run(v)
+        executor.recover()
+        np.testing.assert_array_equal(session.run(v), np.zeros(4))
+        for chunk in tmp_path.rglob("c.*"):
+            chunk.write_bytes(b"damaged")
+        executor.recover()
+        with pytest.raises(CorruptChunkError, match="v"):
+            session.run(v)
+
+
+def test_without_a_common_place_history_is_kept(cluster, monkeypatch):
+    v = tf.Variable(np.zeros(4), name="v")
+    add = tf.group(v.assign_add(np.ones(4)))
+    with initialized() as session:
+        monkeypatch.setattr(cluster, "run", lambda *args: {"tcp://elsewhere": False})
+        with pytest.warns(UserWarning, match=r"elsewhere.*config\.scratch"):
+            for _ in range(25):
+                session.run(add)
+        monkeypatch.undo()
+        assert session.run(v)[0] == 25.0
+
+
+def test_a_durable_store_gets_whole_versions(cluster, tmp_path):
+    v, w = tf.Variable(np.zeros(4), name="v"), tf.Variable(np.ones(3), name="w")
+    add = tf.group(v.assign_add(np.ones(4)))
+    with tf.Session() as session:
+        store = ZarrStore(tmp_path / "store", keep=100)
+        executor = DistributedExecutor(cluster, session.engine.values, store)
+        session.engine._executor = executor
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(add)
+            executor.seal()
+            head = store.head()
+            assert set(head.records) == {"v", "w"}
+            found = store.read_values(head.version)
+            np.testing.assert_array_equal(found["v"][0,], session.run(v))
+            np.testing.assert_array_equal(found["w"][0,], np.ones(3))
+        assert session.run(w).sum() == 3.0
