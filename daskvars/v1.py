@@ -16,7 +16,13 @@ from typing import Any
 import daskvars
 from daskvars import dtypes, initializers, nn, train
 from daskvars.errors import did_you_mean
-from daskvars.graph.default_graph import in_graph, in_graph_class, in_graph_context
+from daskvars.graph.default_graph import (
+    InGraph,
+    get_default_graph,
+    in_graph,
+    in_graph_class,
+    in_graph_context,
+)
 
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
@@ -39,8 +45,8 @@ def _graph_mode(name: str, value: Any) -> Any:
         return _namespace(value) if value in _NAMESPACES else value
     if name in _AS_IS or isinstance(value, dtypes.DType):
         return value
-    if name == "register_op":
-        return _register_op
+    if name in _SPECIAL:
+        return _SPECIAL[name]
     if name in _CONTEXTS:
         return in_graph_context(value)
     if inspect.isclass(value):
@@ -59,9 +65,26 @@ def _namespace(module: types.ModuleType) -> types.ModuleType:
     return result
 
 
+class _Interactive(InGraph):
+    """The class of InteractiveSession: it stays entered, so nothing is entered around its making."""
+
+    def __call__(cls, target: Any = "", graph: Any = None, config: Any = None) -> Any:
+        return type.__call__(cls, target, graph or get_default_graph(), config)
+
+
 @functools.wraps(daskvars.register_op)
 def _register_op(*args: Any, **kwargs: Any) -> Callable[..., Any]:
     return in_graph(daskvars.register_op(*args, **kwargs))
+
+
+_SPECIAL = {
+    "InteractiveSession": _Interactive(
+        "InteractiveSession", (in_graph_class(daskvars.InteractiveSession),),
+        {n: getattr(daskvars.InteractiveSession, n) for n in ("__doc__", "__module__")}
+        | {"_original": daskvars.InteractiveSession},
+    ),
+    "register_op": _register_op,
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

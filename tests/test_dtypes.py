@@ -49,7 +49,7 @@ def test_table(name, enum):
     assert as_dtype(f"{name}_ref") is ref and ref != dtype and dtype == name
     assert dtype.is_compatible_with(ref) and not ref.is_compatible_with(dtype)
     pickled = pickle.dumps(ref)
-    for copied in (pickle.loads(pickled), copy.deepcopy(ref), copy.copy(ref)):  # noqa: S301
+    for copied in (pickle.loads(pickled), copy.deepcopy(ref), copy.copy(ref)):
         assert copied is ref
     for predicate, names in KINDS.items():
         assert getattr(dtype, predicate) == getattr(ref, predicate) == (name in names), predicate

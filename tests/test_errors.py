@@ -60,7 +60,7 @@ def test_pickles_without_the_operation(name):
             raise AssertionError("the graph must not travel")
 
     error = getattr(errors, name)(None, Operation(), "message")
-    back = pickle.loads(pickle.dumps(error))  # noqa: S301
+    back = pickle.loads(pickle.dumps(error))
     assert type(back) is type(error)
     assert (back.op, back.message, back.error_code) == ("scope/op", "message", error.error_code)
     assert str(back) == "message"
@@ -68,7 +68,7 @@ def test_pickles_without_the_operation(name):
 
 def test_corrupt_chunk_names_variable_and_chunk():
     made = errors.CorruptChunkError("a/w", [1, 0], "crc32c differs")
-    error = pickle.loads(pickle.dumps(made))  # noqa: S301
+    error = pickle.loads(pickle.dumps(made))
     assert (error.variable, error.chunk, error.reason) == ("a/w", (1, 0), "crc32c differs")
     assert "'a/w'" in str(error) and "(1, 0)" in str(error) and "crc32c differs" in str(error)
     assert error.error_code == errors.DATA_LOSS
@@ -86,7 +86,7 @@ def test_restore_lists_everything_at_once():
     for part in [*missing, "extra", "ckpt/model-7", "b: wanted (3,), stored (4,)",
                  "c: wanted float32, stored int32", "did you mean 'layer_12/kernle'"]:
         assert part in text
-    back = pickle.loads(pickle.dumps(error))  # noqa: S301
+    back = pickle.loads(pickle.dumps(error))
     assert back.missing == tuple(missing) and back.shapes == (("b", (3,), (4,)),)
     assert str(back) == text
 

@@ -72,14 +72,15 @@ def test_v1_has_the_names_of_the_package():
 
 def test_v1_says_what_is_missing():
     with pytest.raises(AttributeError, match=r"no 'matmull' \(did you mean 'matmul'\?\)"):
-        tf.matmull  # noqa: B018
+        tf.matmull
     with pytest.raises(AttributeError, match=r"eager code: use daskvars\.GradientTape"):
-        tf.GradientTape  # noqa: B018
+        tf.GradientTape
 
 
 @pytest.mark.parametrize(
     "name", ["Variable", "Session", "zeros_initializer", "initializers.Zeros", "train.Saver",
-             "train.Optimizer", "train.AdamOptimizer", "PartitionedVariable", "Graph", "Tensor"],
+             "train.Optimizer", "train.AdamOptimizer", "PartitionedVariable", "InteractiveSession",
+             "Graph", "Tensor"],
 )  # fmt: skip
 def test_v1_classes_are_the_package_s(name):
     eager, graph = dv, tf
@@ -116,6 +117,19 @@ def test_both_modes_live_in_one_process():
         assert sess.run(doubled, {placeholder: 4.0}) == 8.0
         assert dv.constant(1.0).graph is sess.graph, "inside a session's graph dv builds too"
     assert float(dv.constant(5.0)) == 5.0
+    tf.reset_default_graph()
+
+
+def test_an_interactive_session_is_the_default_one_until_it_is_closed():
+    tf.reset_default_graph()
+    session = tf.InteractiveSession()
+    try:
+        assert int((tf.constant(3) + 1).eval()) == 4
+        assert session.graph is tf.get_default_graph()
+    finally:
+        session.close()
+    assert tf.get_default_session() is None
+    assert float(dv.constant(1.0)) == 1.0
     tf.reset_default_graph()
 
 

@@ -112,6 +112,11 @@ class BoundPlan:
         self.constants = self.executor.place(constants) if constants else {}
 
 
+    def release(self) -> None:
+        """Let the workers forget what was sent; a later run sends it again."""
+        self.programs, self.constants = {}, {}
+
+
 class Dispatch:
     """One run: its graph, the keys wanted of it, and what becomes of them."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import uuid
+import weakref
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -29,7 +30,7 @@ from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
 from daskvars.lowering.plan import Plan
 from daskvars.state import ZarrStore
 from daskvars.state.grids import Blocks
-from daskvars.state.values import Values
+from daskvars.state.values import Values, registry
 
 
 class DistributedExecutor:
@@ -52,7 +53,8 @@ class DistributedExecutor:
         self.sealer = Sealer(client, values, self.token, store)
         self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
         self.homes: list[str] = []
-        self.users = 1
+        self.users = 0
+        self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
         self._numbers = itertools.count(1)
 
     @property
@@ -72,7 +74,9 @@ class DistributedExecutor:
     def bind(self, plan: Plan) -> BoundPlan:
         """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`."""
         self.homes = sorted(self.client.nthreads())
-        return BoundPlan(self, plan)
+        bound = BoundPlan(self, plan)
+        self._bound.add(bound)
+        return bound
 
     def sync(self) -> None:
         """Wait for all runs in flight.
@@ -210,7 +214,7 @@ class DistributedExecutor:
         return found
 
     def close(self) -> None:
-        """Finish the runs in flight, and let go of the cluster if nobody else uses this.
+        """Finish the runs in flight; free what is on the cluster, unless its variables have a name.
 
         Raises:
           OpError: a run in flight failed.
@@ -220,19 +224,23 @@ class DistributedExecutor:
             if not self.is_closed:
                 self.sync()
         finally:
-            if self.users == 0:
-                _shared.pop((id(self.values), self.client.id), None)
-                self.sealer.close()
-
+            named = any(found is self.values for found in registry.values())
+            if self.users <= 0 and not named:
+                self.abandon()
 
     def abandon(self) -> None:
-        """Forget what was on a cluster that is gone: those variables have no value any more."""
+        """Forget everything that is on the cluster: those variables have no value any more."""
         with self.values.run_lock:
             self.pipeline.pending.clear()
+            self.pipeline.give_up()
             for key, (_, blocks) in self.values.capture()[1].items():
                 if any(True for _ in remote_blocks([blocks])):
                     self.values.delete(key)
-        self.close()
+            for bound in self._bound:
+                bound.release()
+            self.sealer.close()
+        if _shared.get((id(self.values), self.client.id)) is self:
+            del _shared[id(self.values), self.client.id]
 
 
 def active_client() -> Client | None:
@@ -257,9 +265,15 @@ def shared_executor(
         found = _shared.get((id(values), client.id))
         if found is None:
             found = _shared[id(values), client.id] = DistributedExecutor(client, values, store)
-        else:
-            found.users += 1
+        found.users += 1
         return found
+
+
+def abandon_closed() -> None:
+    """Forget variables with a name that were on clusters whose clients have been closed."""
+    for executor in list(_shared.values()):
+        if executor.is_closed:
+            executor.abandon()
 
 
 _shared: dict[tuple[int, str], DistributedExecutor] = {}

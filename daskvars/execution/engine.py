@@ -15,7 +15,12 @@ from typing import Any
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
 from daskvars.execution import events, feeds
-from daskvars.execution.distributed import DistributedExecutor, active_client, shared_executor
+from daskvars.execution.distributed import (
+    DistributedExecutor,
+    abandon_closed,
+    active_client,
+    shared_executor,
+)
 from daskvars.execution.durable import open_state, write_version
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.plan_cache import PlanCache
@@ -38,6 +43,7 @@ class Engine:
     """
 
     def __init__(self, where: Any = None) -> None:
+        abandon_closed()
         self.values, self.store = open_state(where)
         self.plans = PlanCache()
         self._executor: LocalExecutor | DistributedExecutor | None = None

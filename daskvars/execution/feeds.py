@@ -9,11 +9,12 @@ import dask.array
 import numpy
 
 from daskvars import chunk_grid, config, shapes
+from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import to_numpy
+from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.opdef import Spec
 from daskvars.graph.tensor import Tensor
-from daskvars.chunk_grid import Chunks
 
 
 def feed_tensor(graph: Graph, key: Any) -> Tensor:
@@ -42,7 +43,7 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
     """
     spec = Spec(tensor.spec.dtype.base_dtype, tensor.spec.shape)
     if isinstance(value, Tensor):
-        if tensor.graph is not None and value.graph is tensor.graph or not hasattr(value, "numpy"):
+        if (tensor.graph is not None and value.graph is tensor.graph) or not hasattr(value, "numpy"):
             raise TypeError(
                 f"The value of a feed cannot be a tensor. Feed {tensor.name!r} with an array, a "
                 f"list, a number or a dask array instead of {value!r}."
@@ -83,8 +84,9 @@ def layouts(
 ) -> list[Chunks | None]:
     """Return the chunks of each feed: a dask array's own, and NumPy feeds cut along the batch.
 
-    The batch is the first dimension of the first fed array whose placeholder leaves it open (or,
-    where none does, of the first fed array); all arrays that long are cut with it.
+    The batch is the first dimension of the first fed array whose placeholder leaves it open; in a
+    function, where shapes are those of the arguments, of the first array. All arrays that long are
+    cut with it.
     """
     batch = _batch_size(tensors, values) if parts > 1 else 0
     found: list[Chunks | None] = []
@@ -103,9 +105,10 @@ def _batch_size(tensors: Sequence[Tensor], values: Sequence[Any]) -> int:
     arrays = [(t, v) for t, v in zip(tensors, values, strict=True)
               if isinstance(v, numpy.ndarray) and v.ndim]  # fmt: skip
     for tensor, value in arrays:
-        if tensor.spec.shape is None or tensor.spec.shape[0] is None:
+        shape = tensor.spec.shape
+        if shape is None or shape[0] is None or isinstance(tensor.graph, FuncGraph):
             return value.shape[0]
-    return arrays[0][1].shape[0] if arrays else 0
+    return 0
 
 
 def signature(values: Sequence[Any]) -> tuple[Any, ...]:

@@ -45,6 +45,7 @@ from daskvars.state.seals import (
 from daskvars.state.values import Values
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
+KEPT_VERSIONS = 2  # of a durable store
 SHARE = 20  # a seal may cost 1/20 of the time
 MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
 MOST_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
@@ -203,6 +204,7 @@ class Sealer:
             return writer
         head = self.store.head()
         version = max(version, head.version + 1 if head else 0)
+        self.store.keep = version + 2  # all: what is still in use only this object knows
         writer = self.store.begin([record for record, _ in state.values()], version)
         for key in state.keys() - dirty.keys():
             if not writer.carry(key):
@@ -290,13 +292,15 @@ class Sealer:
         return True
 
     def _drop_unused(self) -> None:
-        """Delete snapshots that no variable is bound to any more."""
+        """Delete snapshots that no variable is bound to any more; of a store's the newest stay."""
         used = {sealed.path for sealed in self.sealed.values()}
-        for path in self._paths - used:
-            if self.store is None:
+        if self.store is None:
+            for path in self._paths - used:
                 delete_snapshot(self._storage, path)
-            else:
-                self.store.drop(int(path.rpartition("/v")[2].removeprefix("v")))
+        else:
+            for version in self.store.snapshots()[:-KEPT_VERSIONS]:
+                if self.store.place(version) not in used:
+                    self.store.drop(version)
         self._paths = used
 
     def close(self) -> None:

@@ -216,7 +216,7 @@ class InteractiveSession(Session):
 
     >>> import daskvars.v1 as tf
     >>> sess = tf.InteractiveSession(graph=tf.Graph())
-    >>> tf.constant(3).eval()
+    >>> int(tf.constant(3).eval())
     3
     >>> sess.close()
     """

@@ -128,7 +128,7 @@ def _compile(program: RegionProgram, xp: Any) -> Callable[..., tuple]:
     filename = f"<region {program.label} {id(program):#x}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     scope = source.scope
-    exec(compile(text, filename, "exec"), scope)  # noqa: S102 - the text holds only slot numbers
+    exec(compile(text, filename, "exec"), scope)
     function = scope["region"]
     lines, calls = source.lines, program.calls
 
@@ -167,13 +167,9 @@ class _Source:
         self.body: list[str] = []
         self.last_use = self._last_uses()
         self.memory = _Memory(program)
-        self.shapes = dict(enumerate(program.input_shapes))
-        self.shapes.update((slot, value.shape) for slot, value in program.constants.items())
-        for call in program.calls:
-            self.shapes.update(zip(call.outs, call.shapes, strict=False))
 
     def _last_uses(self) -> dict[int, int]:
-        last = {slot: -1 for slot in range(self.program.num_inputs)}
+        last = dict.fromkeys(range(self.program.num_inputs), -1)
         for i, call in enumerate(self.program.calls):
             for slot in (*call.args, call.block):
                 last[slot] = i
@@ -273,7 +269,7 @@ class _Source:
     def _chain(self, start: int, end: int) -> None:
         calls = self.program.calls[start:end]
         outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
-        chain = tiling.Chain(calls, self.shapes, outputs, self.program.into)
+        chain = tiling.Chain(calls, outputs, self.program.into)
         self.scope[f"c{start}"] = chain.function
         outs = ", ".join(f"s{slot}" for slot in chain.outputs)
         arguments = ", ".join(f"s{slot}" for slot in chain.inputs)

@@ -86,7 +86,6 @@ class Chain:
 
     Args:
       calls: the calls of the chain, all of one output shape.
-      shapes: slot -> static shape of the values that come in, None where not known.
       outputs: slots that are needed after the chain.
       into: output slot -> input slot whose memory it is written into; others are made fresh.
     """
@@ -94,7 +93,6 @@ class Chain:
     def __init__(
         self,
         calls: Sequence[Any],
-        shapes: dict[int, Any],
         outputs: Sequence[int],
         into: dict[int, int],
     ) -> None:
@@ -106,53 +104,47 @@ class Chain:
             slot for slot in (*self.into.values(), *(s for call in calls for s in call.args))
             if slot not in made
         ))  # fmt: skip
-        self.shape = calls[0].shapes[0]
         self.dtypes = {call.outs[0]: call.dtypes[0] for call in calls}
-        rank, rows = len(self.shape), self.shape[0]
-        # Inputs of the full shape are cut; so are those that broadcast, if not along axis 0.
-        self.full = [s for s in self.inputs if tuple(shapes.get(s) or ()) == tuple(self.shape)]
-        self.cut = [
-            s for s in self.inputs
-            if s in self.full or (shapes.get(s) and len(shapes[s]) == rank and shapes[s][0] == rows > 1)
-        ]  # fmt: skip
-        self.flat = all(
-            s in self.full or math.prod(shapes.get(s) or ()) == 1 for s in self.inputs
-        ) and all(shapes.get(s) is not None for s in self.inputs)
         self.tile = self._compile()
 
     def function(self, *inputs: Any) -> tuple:
         """Run the chain on whole arrays and return its outputs."""
         given = dict(zip(self.inputs, inputs, strict=True))
+        # The static shape is that of the first block; the last one may be smaller.
+        shape = numpy.broadcast_shapes(*map(numpy.shape, inputs))
         results = {
             slot: given[self.into[slot]] if slot in self.into
-            else numpy.empty(self.shape, self.dtypes[slot])
+            else numpy.empty(shape, self.dtypes[slot])
             for slot in self.outputs
         }  # fmt: skip
         limit = config.get().tile_elements
         outs = [results[slot] for slot in self.outputs]
-        if self.flat and all(a.flags.c_contiguous for a in outs) and all(
-            given[s].flags.c_contiguous for s in self.full
-        ):
-            cut = [given[s].reshape(-1) for s in self.cut]
+        full = [numpy.shape(a) == shape for a in inputs]
+        flat = all(f or numpy.size(a) == 1 for f, a in zip(full, inputs, strict=True)) and all(
+            a.flags.c_contiguous
+            for a in (*outs, *(a for f, a in zip(full, inputs, strict=True) if f))
+        )
+        if flat:
+            size, step, cut = math.prod(shape), limit, full
+            # A size-1 array must not raise the rank of a flat tile.
+            views = [numpy.reshape(a, -1 if f else ()) for f, a in zip(full, inputs, strict=True)]
             outs = [array.reshape(-1) for array in outs]
-            size, step = math.prod(self.shape), limit
         else:
-            cut = [given[s] for s in self.cut]
-            size = self.shape[0]
-            step = max(1, limit // max(1, math.prod(self.shape[1:])))
-        whole = [given[s] for s in self.inputs if s not in self.cut]
-        if self.flat:  # a size-1 array must not raise the rank of a flat tile
-            whole = [a.reshape(()) if isinstance(a, numpy.ndarray) else a for a in whole]
+            size, step = shape[0], max(1, limit // max(1, math.prod(shape[1:])))
+            # What broadcasts, but not along the first axis, is cut along it too.
+            cut = [numpy.ndim(a) == len(shape) and numpy.shape(a)[0] == size > 1 for a in inputs]
+            views = list(inputs)
         tile = self.tile
-        run_tiles(lambda start, stop: tile(start, stop, cut, whole, outs), size, step)
+        run_tiles(lambda start, stop: tile(start, stop, views, cut, outs), size, step)
         return tuple(results[slot] for slot in self.outputs)
 
     def _compile(self) -> Callable[..., None]:
         scope: dict[str, Any] = {}
-        whole = [s for s in self.inputs if s not in self.cut]
-        lines = ["def tile(start, stop, cut, whole, outs):"]
-        lines += [f"    s{s} = cut[{i}][start:stop]" for i, s in enumerate(self.cut)]
-        lines += [f"    s{s} = whole[{i}]" for i, s in enumerate(whole)]
+        lines = ["def tile(start, stop, views, cut, outs):"]
+        lines += [
+            f"    s{s} = views[{i}][start:stop] if cut[{i}] else views[{i}]"
+            for i, s in enumerate(self.inputs)
+        ]
         lines += [f"    o{s} = outs[{i}][start:stop]" for i, s in enumerate(self.outputs)]
         last = {slot: i for i, call in enumerate(self.calls) for slot in call.args}
         late: list[str] = []  # writes into memory that the tile still reads
@@ -181,7 +173,7 @@ class Chain:
                 lines.append(f"    s{out} = k{i}({', '.join(arguments)})")
                 scratch.add(out)
             scratch.difference_update(dying if ufunc else ())
-        exec("\n".join(lines + late), scope)  # noqa: S102 - the text holds only slot numbers
+        exec("\n".join(lines + late), scope)
         return scope["tile"]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
@@ -20,7 +21,6 @@ from daskvars.lowering.plan import Plan
 from daskvars.lowering.propagate import propagate
 from daskvars.lowering.prune import prune
 from daskvars.lowering.specialize import specialize
-from daskvars.chunk_grid import Chunks
 
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
 

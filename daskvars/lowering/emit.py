@@ -138,9 +138,7 @@ class _RegionBuilder:
             return self.slots[ref]
         source = self.emission.source(node, position)
         identity = (source.value.origin, source.kind, source.layout, source.axes, source.merged)
-        shape = ref.spec.shape if source.kind == "block" else None
-        if self.group.grid and shape is not None:
-            shape = _nominal(shape, node.wanted[position])
+        shape = None if source.kind == "merge" else _nominal(ref.spec.shape, node.wanted[position])
         return self._input(identity, source, shape)
 
     @staticmethod
@@ -339,5 +337,5 @@ def _flops(node: Node) -> float:
     if node.opdef is None or len(known) != len(node.inputs) or not out:
         return 0.0
     pattern = node.opdef.pattern
-    inner = pattern.inner if isinstance(pattern, Effect) else pattern
-    return inner.flops(known, out) if known else 0.0
+    # Elementwise work is shared among threads tile by tile; cutting the batch is for the rest.
+    return pattern.flops(known, out) if known and isinstance(pattern, Contraction) else 0.0

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from daskvars import dtypes
+from daskvars.chunk_grid import Chunks
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
@@ -21,7 +22,6 @@ from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.program import CONSTANT, FEED, KEY, PARAMETER, STATE, Node, Program, Ref
 from daskvars.lowering.prune import prune
-from daskvars.chunk_grid import Chunks
 
 UNKNOWN = Spec(None, None)  # of a random key, or of a variable that a branch only passes on
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from daskvars import chunk_grid
+from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
 from daskvars.kernels.region import RegionProgram
 from daskvars.kernels.tasks import Cut
-from daskvars.chunk_grid import Chunks
 
 Index = tuple[int, ...]
 
@@ -192,7 +192,7 @@ class Plan:
       updates: the new values of the variables written, by key.
       required: variables that must have a value: key -> operation that reads it first.
       presence: variables whose having a value was looked at while lowering.
-      flops: rough floating-point operations of a run.
+      flops: rough floating-point operations of the contractions of a run.
       uses_blas: whether it has contractions, whose bits depend on the number of BLAS threads.
     """
 

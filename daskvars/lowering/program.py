@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access
-from daskvars.chunk_grid import Chunks
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
 

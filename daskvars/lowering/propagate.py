@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.chunk_grid import Chunks
 from daskvars.graph.patterns import Access, Dims, Elementwise, Source
 from daskvars.lowering.program import Node, Program, Ref
-from daskvars.chunk_grid import Chunks
 
 
 def propagate(program: Program) -> Program:

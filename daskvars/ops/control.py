@@ -90,7 +90,7 @@ ASSERT = OpDef(
 )  # fmt: skip
 
 
-def Assert(  # noqa: N802 - TensorFlow's name
+def Assert(
     condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
     """Return an operation that fails the run, with `data`, unless `condition` is true.
@@ -113,7 +113,7 @@ def _first(op: Operation, dy: Any) -> list[Any]:
     return [dy] + [None] * (len(op.inputs) - 1)
 
 
-def Print(  # noqa: N802 - TensorFlow's name
+def Print(
     input_: Any,
     data: Sequence[Any],
     message: str | None = None,

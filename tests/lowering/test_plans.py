@@ -140,3 +140,18 @@ def test_explain_names_regions_and_operations(batch):
             text = session.explain(train, {x: batch[0], y: batch[1]})
     assert "1 tasks" in text
     assert "layer0/MatMul" in text
+
+
+@pytest.mark.parametrize("size", [400_001, 400_000])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_blocks_of_unequal_size_are_tiled_right(size, columns):
+    x = np.random.default_rng(0).normal(size=(size, columns)).astype("f4")
+    row = np.arange(columns, dtype="f4")
+    with tf.Graph().as_default(), dv.config.set(batch_parts=3):
+        p = tf.placeholder(tf.float32, [None, columns])
+        y = tf.sqrt(tf.square(p * 2.0 + row) + 1.0) - p
+        with tf.Session() as session:
+            found = session.run([y, tf.reduce_sum(y, 0)], {p: x})
+    wanted = np.sqrt((x * 2 + row) ** 2 + 1) - x
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-5)
+    np.testing.assert_allclose(found[1], wanted.sum(0), rtol=1e-4)

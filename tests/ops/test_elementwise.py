@@ -38,7 +38,7 @@ def test_string_kernels_of_elementwise_ops_are_ufuncs():
 
 @pytest.mark.parametrize("function", [dv.add, dv.tanh, dv.equal, dv.logical_and, dv.reduce_sum])
 def test_functions_of_families_pickle(function):
-    assert pickle.loads(pickle.dumps(function)) is function  # noqa: S301
+    assert pickle.loads(pickle.dumps(function)) is function
     assert function.__doc__.splitlines()[0].endswith(".")
 
 

@@ -90,9 +90,9 @@ def test_a_store_and_a_record_travel_to_other_processes(tmp_path) -> None:
     record, blocks = variable("w", np.arange(4.0), ((2, 2),))
     writer = store.begin([record], 1)
     parcel = pickle.dumps((store.storage, writer.path, writer.records["w"]))
-    digests = {i: write_chunk(*pickle.loads(parcel), i, block) for i, block in blocks.items()}  # noqa: S301
+    digests = {i: write_chunk(*pickle.loads(parcel), i, block) for i, block in blocks.items()}
     writer.commit({"w": digests})
-    travelled = pickle.loads(pickle.dumps(store))  # noqa: S301
+    travelled = pickle.loads(pickle.dumps(store))
     assert travelled.read_chunk("w", 1, (1,)).tolist() == [2, 3]
 
 
