@@ -80,10 +80,10 @@ def spelled(value_s: float) -> str:
     >>> spelled(0.000215)
     '215 us'
     """
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if value_s >= scale:
-            break
-    return f"{value_s / scale:.3g} {unit}" if value_s < 999.5 * scale else f"{value_s / scale:.0f} {unit}"
+    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+    unit = next((unit for unit, scale in units.items() if value_s >= scale), "us")
+    number = value_s / units[unit]
+    return f"{number:.3g} {unit}" if number < 999.5 else f"{number:.0f} {unit}"
 
 
 class Report:
@@ -93,7 +93,9 @@ class Report:
         self.name = name
         self.ok = True
 
-    def against_baseline(self, times: Mapping[str, float], limit: float, what: str = "step") -> None:
+    def against_baseline(
+        self, times: Mapping[str, float], limit: float, what: str = "step"
+    ) -> None:
         """Judge the first side by the fastest of the others."""
         (ours, own_s), *others = times.items()
         best, best_s = min(others, key=lambda item: item[1])

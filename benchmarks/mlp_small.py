@@ -104,7 +104,9 @@ def initial_weights(units: Sequence[int], kind: type = np.float32) -> list[np.nd
     ]
 
 
-def batches(units: Sequence[int], batch: int, count: int = 8) -> list[tuple[np.ndarray, np.ndarray]]:
+def batches(
+    units: Sequence[int], batch: int, count: int = 8
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (inputs, labels) of random batches."""
     rng = np.random.default_rng(1)
     return [

@@ -66,7 +66,7 @@ def _namespace(module: types.ModuleType) -> types.ModuleType:
 
 
 class _Interactive(InGraph):
-    """The class of InteractiveSession: it stays entered, so nothing is entered around its making."""
+    """The class of InteractiveSession: it stays entered, so nothing may be around its making."""
 
     def __call__(cls, target: Any = "", graph: Any = None, config: Any = None) -> Any:
         return type.__call__(cls, target, graph or get_default_graph(), config)

@@ -72,9 +72,9 @@ def test_v1_has_the_names_of_the_package():
 
 def test_v1_says_what_is_missing():
     with pytest.raises(AttributeError, match=r"no 'matmull' \(did you mean 'matmul'\?\)"):
-        tf.matmull
+        tf.matmull  # noqa: B018
     with pytest.raises(AttributeError, match=r"eager code: use daskvars\.GradientTape"):
-        tf.GradientTape
+        tf.GradientTape  # noqa: B018
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_dimension_arithmetic():
 def test_dimension_comparison():
     three, unknown = Dimension(3), Dimension(None)
     assert three == 3 and three != 4 and three < 4 and three <= 3 and three > 2 and three >= 3
-    for result in (unknown == 3, three == None, unknown != 3, unknown < 3, three > unknown):
+    for result in (unknown == 3, three == None, unknown != 3, unknown < 3, three > unknown):  # noqa: E711
         assert result is None
     assert three != "a"
     assert hash(three) == hash(3) and list(range(5))[three] == 3
@@ -95,7 +95,7 @@ def test_shape_attributes():
 def test_shape_of_unknown_rank():
     shape = TensorShape(None)
     assert shape.ndims is None and shape.dims is None and not shape
-    assert shape == None and bool(TensorShape([]))
+    assert shape == None and bool(TensorShape([]))  # noqa: E711
     for use in (shape.as_list, shape.__len__, shape.__iter__):
         with pytest.raises(ValueError, match="unknown TensorShape"):
             use()

@@ -54,7 +54,9 @@ def test_no_error_is_swallowed(path):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None, f"{relative(path)}:{node.lineno} names no exception"
             silent = len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
-            assert not silent, f"{relative(path)}:{node.lineno} drops an error; say why or handle it"
+            assert not silent, (
+                f"{relative(path)}:{node.lineno} drops an error; say why or handle it"
+            )
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)

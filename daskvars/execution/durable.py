@@ -56,7 +56,9 @@ def write_version(values: Values, store: ZarrStore) -> None:
     number = max(version, head.version + 1 if head is not None else 0)
     writer = store.begin([record for record, _ in state.values()], number)
     try:
-        changed = {k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)}
+        changed = {
+            k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)
+        }
         writer.write_values(changed)
         writer.commit()
     except BaseException:

@@ -43,7 +43,8 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
     """
     spec = Spec(tensor.spec.dtype.base_dtype, tensor.spec.shape)
     if isinstance(value, Tensor):
-        if (tensor.graph is not None and value.graph is tensor.graph) or not hasattr(value, "numpy"):
+        is_of_graph = tensor.graph is not None and value.graph is tensor.graph
+        if is_of_graph or not hasattr(value, "numpy"):
             raise TypeError(
                 f"The value of a feed cannot be a tensor. Feed {tensor.name!r} with an array, a "
                 f"list, a number or a dask array instead of {value!r}."
@@ -114,8 +115,8 @@ def _batch_size(tensors: Sequence[Tensor], values: Sequence[Any]) -> int:
 def signature(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return what a plan depends on of the fed arrays: their shapes and chunks."""
     return tuple([
-        value.shape if type(value) is numpy.ndarray else (value.shape, getattr(value, "chunks", None))
-        for value in values
+        v.shape if type(v) is numpy.ndarray else (v.shape, getattr(v, "chunks", None))
+        for v in values
     ])  # fmt: skip
 
 

@@ -46,7 +46,9 @@ class Structure:
             if fetch.dense_shape is not None:
                 parts.append(fetch.dense_shape)
             getters = [self._element(part) for part in parts]
-            return lambda values: IndexedSlicesValue(*[g(values) for g in getters], *[None] * (3 - len(getters)))
+            return lambda values: IndexedSlicesValue(
+                *[g(values) for g in getters], *[None] * (3 - len(getters))
+            )
         if isinstance(fetch, list | tuple):
             getters = [self._visit(item) for item in fetch]
             make = _maker(fetch)

@@ -66,9 +66,9 @@ class Function:
         self.num_traces += 1
         if self.num_traces == config.get().retrace_warning + 1:
             warnings.warn(
-                f"function {self.name!r} was traced {self.num_traces} times: each new Python value or "
-                "array shape among its arguments is a new signature. Pass numbers that change as "
-                "arrays or tensors, and batches in one shape.",
+                f"function {self.name!r} was traced {self.num_traces} times: each new Python value "
+                "or array shape among its arguments is a new signature. Pass numbers that change "
+                "as arrays or tensors, and batches in one shape.",
                 stacklevel=4,
             )
         trace = _Trace(self, args, kwargs)
@@ -144,7 +144,10 @@ class _Trace:
         results = self.program(self.values(tensors))
         if not results:
             return self.structure
-        made = [PROGRAM.constant(v, t.spec.dtype) for v, t in zip(results, self.graph.results, strict=True)]
+        made = [
+            PROGRAM.constant(v, t.spec.dtype)
+            for v, t in zip(results, self.graph.results, strict=True)
+        ]
         if self.is_single:
             return made[0]
         rest = iter(made)

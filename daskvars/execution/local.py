@@ -266,7 +266,9 @@ class _Inline(_Bound):
         def given(getter: tuple[str, Any, Any]) -> Any:
             kind, what, _ = getter
             # A copy: what the user does to a fetched variable must not reach the variable.
-            return owned(only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what)
+            return owned(
+                only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what
+            )
 
         outputs = [
             results[position] if getter is None else given(getter)

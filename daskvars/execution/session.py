@@ -107,7 +107,11 @@ class Session:
         if isinstance(fetches, Tensor | Operation):
             key = (fetches, fed)
         elif type(fetches) in (list, tuple):
-            key = (type(fetches), tuple([f if isinstance(f, Tensor | Operation) else _Unkeyed for f in fetches]), fed)
+            key = (
+                type(fetches),
+                tuple([f if isinstance(f, Tensor | Operation) else _Unkeyed for f in fetches]),
+                fed,
+            )
             if _Unkeyed in key[1]:
                 key = None
         if key is not None:
@@ -117,7 +121,9 @@ class Session:
         structure = Structure(fetches, self._graph)
         signature = (structure.tensors, structure.operations, fed)
         if self._graph.version == 0:
-            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
         self._graph.note_run()
         found = self._programs.get(signature)
         if found is None:
@@ -134,18 +140,26 @@ class Session:
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> tuple[tuple[Tensor, ...], list[Any]]:
         if not isinstance(feed_dict, Mapping):
-            raise TypeError(f"feed_dict must be a dictionary mapping tensors to values, got {feed_dict!r}")
+            raise TypeError(
+                f"feed_dict must be a dictionary mapping tensors to values, got {feed_dict!r}"
+            )
         fed: list[Tensor] = []
         values: list[Any] = []
         for key, value in feed_dict.items():
             pairs = [(key, value)]
             if isinstance(key, tuple | list):
                 if len(key) != len(value):
-                    raise ValueError(f"feed_dict: {len(key)} tensors are fed with {len(value)} values")
+                    raise ValueError(
+                        f"feed_dict: {len(key)} tensors are fed with {len(value)} values"
+                    )
                 pairs = list(zip(key, value, strict=True))
             for name, item in pairs:
                 tensor = name
-                if type(name) is not Tensor or name.graph is not self._graph or self._graph._unfeedable:
+                if (
+                    type(name) is not Tensor
+                    or name.graph is not self._graph
+                    or self._graph._unfeedable
+                ):
                     tensor = feed_tensor(self._graph, name)
                 fed.append(tensor)
                 values.append(feed_value(tensor, item))

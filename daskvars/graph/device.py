@@ -1,4 +1,4 @@
-"""Device specifications: "/job:ps/task:7/device:GPU:1", parsed, merged and printed as TensorFlow's."""
+"""Device specifications, "/job:ps/task:7/device:GPU:1": read, merged, printed as TensorFlow's."""
 
 from __future__ import annotations
 

@@ -216,7 +216,9 @@ class Graph:
         else:
             ops = []
             for item in control_inputs:
-                element = self.as_graph_element(item.values if isinstance(item, IndexedSlices) else item)
+                element = self.as_graph_element(
+                    item.values if isinstance(item, IndexedSlices) else item
+                )
                 ops.append(element.op if isinstance(element, Tensor) else element)
             self._controllers = [*saved, _Controller(tuple(dict.fromkeys(ops)))]
         try:
@@ -275,7 +277,9 @@ class Graph:
             return self._element_by_name(obj, allow_tensor, allow_operation)
         if hasattr(obj, "_as_graph_element"):
             obj = obj._as_graph_element()
-        if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
+        if (isinstance(obj, Tensor) and allow_tensor) or (
+            isinstance(obj, Operation) and allow_operation
+        ):
             if obj.graph is not self:
                 raise ValueError(f"{wanted} {obj!r} is not an element of this graph.")
             return obj

@@ -72,8 +72,9 @@ class Argument(NamedTuple):
 def parse_signature(text: str) -> tuple[Argument, ...]:
     """Parse ``"x:N, y:N"``: equal variables (letter and digit) must have equal dtypes.
 
-    Letters: A any and unlike (each such input may have its own dtype), T any, N numeric, F floating or complex, R real numeric, Z integer, I int32 or
-    int64, B bool, S string. ``*values:T`` takes any number of inputs and stands last.
+    Letters: A any and unlike (each such input may have its own dtype), T any, N numeric, F floating
+    or complex, R real numeric, Z integer, I int32 or int64, B bool, S string. ``*values:T`` takes
+    any number of inputs and stands last.
     """
     arguments = []
     for part in filter(None, (p.strip() for p in text.split(","))):
@@ -82,7 +83,9 @@ def parse_signature(text: str) -> tuple[Argument, ...]:
             raise ValueError(f"signature {text!r}: cannot read {part!r}; write name:T")
         letter = match["type"]
         variable = "" if letter == "A" else letter + match["number"]
-        arguments.append(Argument(match["name"], variable, TYPE_CLASSES[letter], bool(match["many"])))
+        arguments.append(
+            Argument(match["name"], variable, TYPE_CLASSES[letter], bool(match["many"]))
+        )
     return tuple(arguments)
 
 
@@ -108,8 +111,8 @@ class OpDef:
       static: ``static(partial_values, specs, attrs) -> value | None`` for ops that shapes are made
         with: the output's value as far as it is known when the graph is built, as nested tuples in
         which None is unknown. Ops without this rule are known where all their inputs are.
-      in_place: ``in_place(xp, out, *inputs, **attrs)``, a kernel that changes its first input to the
-        result instead of making a new array; only for ops that write a variable.
+      in_place: ``in_place(xp, out, *inputs, **attrs)``, a kernel that changes its first input to
+        the result instead of making a new array; only for ops that write a variable.
       check: ``check(xp, *inputs, **attrs)`` raises where the kernel would: what it accepts, the
         kernel and `in_place` cannot fail on.
       same_if_same_shape: where the shapes of input and output are equal, the result is the input.

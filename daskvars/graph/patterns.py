@@ -159,7 +159,9 @@ def parse_subscripts(subscripts: str, ranks: tuple[int, ...], out_ranks: tuple[i
             count = rank - len(named)
             labels = [Dim(lead - count + i) for i in range(count)]
         if len(labels) + len(named) != rank:
-            raise ValueError(f"pattern {subscripts!r}: {term!r} does not fit a tensor of rank {rank}")
+            raise ValueError(
+                f"pattern {subscripts!r}: {term!r} does not fit a tensor of rank {rank}"
+            )
         return (*labels, *(None if c == "_" else Dim(1000 + ord(c)) for c in named))
 
     ins = tuple(dims(t, r) for t, r in zip(terms, ranks, strict=True))
@@ -180,7 +182,9 @@ class Contraction(Pattern):
     def access(self, inputs, outputs, attrs):
         if any(shape is None for shape in (*inputs, *outputs)):
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
-        text = self.subscripts if isinstance(self.subscripts, str) else self.subscripts(inputs, attrs)
+        text = (
+            self.subscripts if isinstance(self.subscripts, str) else self.subscripts(inputs, attrs)
+        )
         ranks, out_ranks = tuple(map(len, inputs)), tuple(map(len, outputs))
         ins, outs = parse_subscripts(text, ranks, out_ranks)
         ins = tuple(_drop_broadcast(d, s, outs, outputs) for d, s in zip(ins, inputs, strict=True))

@@ -153,7 +153,9 @@ class _Split:
             while slot in self.maker and slot in self.pairs:
                 slot = self.pairs[slot][1]  # of a new value, the check sees the old one's shape
             args.append(slot)
-        return call._replace(kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None)
+        return call._replace(
+            kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None
+        )
 
     def _second(
         self, calls: list[Call], variables: tuple[int, ...], passed: tuple[int, ...]

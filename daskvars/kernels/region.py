@@ -108,7 +108,7 @@ def operand(value: Any) -> Any:
 
 
 def ordered(xp: Any, value: Any) -> Any:
-    """Return a result in C order: a sum's bits must not tell whether a block moved or was stored."""
+    """Return a result in C order: a sum's bits must not tell whether a block moved or was kept."""
     if isinstance(value, xp.ndarray) and not value.flags.c_contiguous:
         return xp.ascontiguousarray(value)
     return value
@@ -128,7 +128,7 @@ def _compile(program: RegionProgram, xp: Any) -> Callable[..., tuple]:
     filename = f"<region {program.label} {id(program):#x}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     scope = source.scope
-    exec(compile(text, filename, "exec"), scope)
+    exec(compile(text, filename, "exec"), scope)  # noqa: S102 - the text holds only slot numbers
     function = scope["region"]
     lines, calls = source.lines, program.calls
 
@@ -287,7 +287,9 @@ def is_ufunc(call: Call, xp: Any) -> bool:
         call.elementwise
         and isinstance(call.kernel, str)
         and not call.attrs
-        and isinstance(getattr(xp, call.kernel, None), (numpy.ufunc, getattr(xp, "ufunc", numpy.ufunc)))
+        and isinstance(
+            getattr(xp, call.kernel, None), (numpy.ufunc, getattr(xp, "ufunc", numpy.ufunc))
+        )
     )
 
 

@@ -8,6 +8,7 @@ the nodes that become one task per block; a *plan* is the frozen result. Each pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec

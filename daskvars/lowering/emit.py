@@ -322,7 +322,9 @@ def _tile_shape(node: Node) -> Any:
     pattern = node.opdef.pattern
     inner = pattern.inner if isinstance(pattern, Effect) else pattern
     shape = _nominal(node.specs[0].shape, node.layouts[0])
-    call = Call(node.kernel, (), (0,), {}, elementwise=isinstance(inner, Elementwise), shapes=(shape,))
+    call = Call(
+        node.kernel, (), (0,), {}, elementwise=isinstance(inner, Elementwise), shapes=(shape,)
+    )
     return shape if is_tiled(call) else None
 
 

@@ -268,7 +268,7 @@ class _Body:
         return self.program.updates
 
     def bind(self, states: list, written: list, keys: list, first_state: int, first_key: int):
-        """Turn variables and random keys into parameters, in the order the operation passes them."""
+        """Turn variables and random keys into parameters, in the order they are passed."""
         for (kind, what), leaf in list(self.leaves.items()):
             if kind == STATE:
                 leaf.kind, leaf.what = PARAMETER, first_state + states.index(what)

@@ -131,12 +131,15 @@ class Source:
         wanted = self.layout or chunk_grid.whole(shape)
         have = self.value.layout or chunk_grid.whole(shape)
         per_axis = [
-            _overlaps(sizes, sum(w[:i]), w[i]) for sizes, w, i in zip(have, wanted, index, strict=True)
+            _overlaps(sizes, sum(w[:i]), w[i])
+            for sizes, w, i in zip(have, wanted, index, strict=True)
         ]
         parts = []
         for combination in itertools.product(*per_axis):
             piece = self.value.piece(tuple(c[0] for c in combination))
-            parts.append((piece, tuple(c[1] for c in combination), tuple(c[2] for c in combination)))
+            parts.append(
+                (piece, tuple(c[1] for c in combination), tuple(c[2] for c in combination))
+            )
         return Cut(chunk_grid.block_shape(wanted, index), tuple(parts))
 
 
@@ -146,7 +149,9 @@ def _overlaps(sizes: tuple[int, ...], start: int, length: int) -> list[tuple[int
     for number, size in enumerate(sizes):
         low, high = max(offset, start), min(offset + size, start + length)
         if low < high or (length == 0 and number == 0):
-            found.append((number, slice(low - offset, high - offset), slice(low - start, high - start)))
+            found.append(
+                (number, slice(low - offset, high - offset), slice(low - start, high - start))
+            )
         offset += size
     return found
 
@@ -239,8 +244,10 @@ class Plan:
 
     def explain(self) -> str:
         """Return a table of the regions: label, tasks, device, operations."""
-        lines = [f"{self.num_tasks} tasks, {len(self.regions)} regions, "
-                 f"{self.transfer_bytes:,} bytes between tasks, {self.flops:.3g} flops"]  # fmt: skip
+        lines = [
+            f"{self.num_tasks} tasks, {len(self.regions)} regions, "
+            f"{self.transfer_bytes:,} bytes between tasks, {self.flops:.3g} flops"
+        ]
         for number, region in enumerate(self.regions):
             grid = "x".join(map(str, region.grid)) or "1"
             device = region.device or "anywhere (nothing asks for a device)"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars import shapes
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.patterns import Access, Dims, Elementwise, Source
-from daskvars.lowering.program import Node, Program, Ref
+from daskvars.lowering.program import CONSTANT, FEED, Leaf, Node, Program, Ref
 
 
 def propagate(program: Program) -> Program:
@@ -55,6 +56,7 @@ class _Propagation:
         program.updates = {k: self.merged.get(ref, ref) for k, ref in program.updates.items()}
         for key, layout in self.program.stored.items():
             if key in self.program.updates:
+                self._retarget(self.program.updates[key], layout)
                 self.program.updates[key] = self._recut(self.program.updates[key], layout)
 
     def _lay_out(self, node: Node) -> None:
@@ -102,11 +104,15 @@ class _Propagation:
         return labels
 
     def _is_free(self, node: Node) -> bool:
-        """Return whether the node only computes with sources, so that any layout will do."""
+        """Return whether the node only computes with what any layout will do for.
+
+        Those are sources, whole feeds and constants, single numbers, and elementwise results of
+        these.
+        """
         if isinstance(node.opdef.pattern, Source):
             return True
-        return isinstance(node.opdef.pattern, Elementwise) and any(
-            id(ref.node) in self.free for ref in node.inputs
+        return isinstance(node.opdef.pattern, Elementwise) and all(
+            id(ref.node) in self.free or _is_loose(ref) for ref in node.inputs
         )
 
     def _finish(self, node: Node, access: Access, labels: dict[int, Any]) -> None:
@@ -168,6 +174,13 @@ class _Propagation:
         node.in_maps = node.out_maps = [tuple(axes.index(d) if d in axes else -1 for d in dims)]
         self.program.nodes.append(node)
         return Ref(node)
+
+
+def _is_loose(ref: Ref) -> bool:
+    node = ref.node
+    if isinstance(node, Leaf) and node.kind in (FEED, CONSTANT):
+        return True
+    return ref.spec.shape is not None and shapes.size(ref.spec.shape) == 1
 
 
 def _written_key(node: Node) -> str | None:

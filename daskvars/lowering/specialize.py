@@ -125,7 +125,9 @@ def _fold(node: Node, known: dict[Ref, numpy.ndarray]) -> list[numpy.ndarray] | 
         return None
     result = compute(opdef, [known[ref] for ref in node.inputs], node.attrs)
     results: Any = result if node.multiple else [result]
-    return [numpy.asarray(value, spec.dtype.np) for value, spec in zip(results, node.specs, strict=True)]
+    return [
+        numpy.asarray(value, spec.dtype.np) for value, spec in zip(results, node.specs, strict=True)
+    ]
 
 
 def _small(spec: Spec) -> bool:

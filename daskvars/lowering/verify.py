@@ -14,7 +14,9 @@ def verify(program: Program) -> Program:
     for node in program.nodes:
         for ref in node.inputs:
             assert id(ref.node) in known, f"{node.name!r} uses a value that comes later or never"
-            assert 0 <= ref.index < len(ref.node.specs), f"{node.name!r} uses an output that is none"
+            assert 0 <= ref.index < len(ref.node.specs), (
+                f"{node.name!r} uses an output that is none"
+            )
         assert id(node) not in known, f"{node.name!r} is in the program twice"
         known.add(id(node))
         if node.layouts:

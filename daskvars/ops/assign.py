@@ -71,8 +71,8 @@ def _assigned(inputs, *, validate_shape=True, **attrs):
     handle, value = inputs[0], inputs[1]
     if validate_shape and not shapes.compatible(handle.shape, value.shape):
         raise ValueError(
-            f"Dimensions must be equal: a value of shape {shapes.TensorShape(value.shape)} cannot be "
-            f"assigned to a variable of shape {shapes.TensorShape(handle.shape)}"
+            f"Dimensions must be equal: a value of shape {shapes.TensorShape(value.shape)} cannot "
+            f"be assigned to a variable of shape {shapes.TensorShape(handle.shape)}"
         )
     return Spec(handle.dtype.base_dtype, value.shape if value.shape else handle.shape)
 
@@ -122,7 +122,9 @@ def assign(
       ValueError: the shapes differ.
       TypeError: the dtypes differ.
     """
-    return apply(ASSIGN, _handle_of(ref), value, name=name, validate_shape=validate_shape is not False)
+    return apply(
+        ASSIGN, _handle_of(ref), value, name=name, validate_shape=validate_shape is not False
+    )
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):

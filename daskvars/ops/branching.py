@@ -163,7 +163,10 @@ def cond(
 def _cond(pred: Tensor, true_fn: Any, false_fn: Any, strict: bool, name: Any, outer: Graph) -> Any:
     full = outer.op_name(name or "cond", "cond")
     graphs, structures = zip(
-        *(trace(fn, (), f"{full}/{kind}", outer) for fn, kind in ((true_fn, "true"), (false_fn, "false"))),
+        *(
+            trace(fn, (), f"{full}/{kind}", outer)
+            for fn, kind in ((true_fn, "true"), (false_fn, "false"))
+        ),
         strict=True,
     )
     first, second = (graph.results for graph in graphs)
@@ -196,7 +199,11 @@ def _cond(pred: Tensor, true_fn: Any, false_fn: Any, strict: bool, name: Any, ou
 
 
 def _single(result: Any, strict: bool) -> Any:
-    return result[0] if not strict and isinstance(result, list | tuple) and len(result) == 1 else result
+    return (
+        result[0]
+        if not strict and isinstance(result, list | tuple) and len(result) == 1
+        else result
+    )
 
 
 def _common(a: shapes.Shape, b: shapes.Shape) -> shapes.Shape:

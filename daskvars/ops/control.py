@@ -105,7 +105,8 @@ def Assert(
 
 PRINT = OpDef(
     "Print", "input:T, *data:A", infer=lambda inputs, **attrs: inputs[0],
-    pattern=Opaque(pure=False), kernel=control_kernels.write, gradient=lambda op, dy: _first(op, dy),
+    pattern=Opaque(pure=False), kernel=control_kernels.write,
+    gradient=lambda op, dy: _first(op, dy),
 )  # fmt: skip
 
 

@@ -146,7 +146,9 @@ def _eager_loop(cond: Any, body: Any, loop_vars: Any, maximum: Any, same: bool) 
     return values if same or len(values) != 1 else values[0]
 
 
-def _while(cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, maximum: Any, outer: Graph):
+def _while(
+    cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, maximum: Any, outer: Graph
+):
     full = outer.op_name(name or "while", "while")
     structure = nest.map_structure(convert_to_tensor, loop_vars)
     start = nest.flatten(structure)
@@ -182,8 +184,9 @@ def _check_results(name: str, structure: Any, results: Any, specs: list[Spec], f
             )
         if not _within(spec.shape, new.spec.shape):
             raise ValueError(
-                f"loop {name!r}: variable {i} enters with shape {shapes.TensorShape(spec.shape)} and "
-                f"leaves the body with {shapes.TensorShape(new.spec.shape)}. Give shape_invariants."
+                f"loop {name!r}: variable {i} enters with shape {shapes.TensorShape(spec.shape)} "
+                f"and leaves the body with {shapes.TensorShape(new.spec.shape)}. Give "
+                "shape_invariants."
             )
 
 

@@ -131,10 +131,10 @@ def put_file(target: str, parts: Sequence[Any]) -> None:
     beside = f"{target}.{os.urandom(16).hex()}.partial"
     try:
         try:
-            file = open(beside, "xb")
+            file = open(beside, "xb")  # noqa: SIM115 - its directory is made on demand
         except FileNotFoundError:
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            file = open(beside, "xb")
+            file = open(beside, "xb")  # noqa: SIM115
         with file:
             for part in parts:
                 file.write(part)

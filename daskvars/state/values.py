@@ -189,10 +189,10 @@ def uninitialized_error(keys: Iterable[str]) -> FailedPreconditionError:
     return FailedPreconditionError(
         None,
         None,
-        f"Attempting to use uninitialized value {', '.join(listed)}: {len(listed)} of the variables "
-        f"read {have} no value. Run `session.run(global_variables_initializer())` (for local ones "
-        "local_variables_initializer()) after the last variable is made, or restore them with a "
-        "Saver.",
+        f"Attempting to use uninitialized value {', '.join(listed)}: {len(listed)} of the "
+        f"variables read {have} no value. Run `session.run(global_variables_initializer())` (for "
+        "local ones local_variables_initializer()) after the last variable is made, or restore "
+        "them with a Saver.",
     )
 
 

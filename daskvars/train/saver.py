@@ -200,4 +200,6 @@ def _step(sess: Any, global_step: Any) -> int | None:
     try:
         return int(global_step)
     except (TypeError, ValueError):
-        raise TypeError(f"global_step must be an integer or an integer variable: {global_step!r}") from None
+        raise TypeError(
+            f"global_step must be an integer or an integer variable: {global_step!r}"
+        ) from None

@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster
 
 @contextlib.contextmanager
 def running(workers):
-    """A client of a cluster of one-thread workers; it is no default: enter `client.as_current()`."""
+    """A client of a cluster of one-thread workers; not the default: enter `client.as_current()`."""
     with (
         LocalCluster(
             workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0",

@@ -25,7 +25,7 @@ def test_values_appear_when_looked_at():
 
 
 def test_shape_mistakes_raise_at_the_call():
-    with pytest.raises(ValueError, match="Dimensions must be equal|Incompatible shapes"):
+    with pytest.raises(ValueError, match=r"Dimensions must be equal|Incompatible shapes"):
         dv.constant([1.0, 2.0]) + dv.constant([1.0, 2.0, 3.0])
     with pytest.raises(TypeError):
         dv.constant([1.0]) + dv.constant([1])

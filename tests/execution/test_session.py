@@ -185,7 +185,7 @@ def test_sparse_updates_in_place_check_their_ids_first():
     assert value[5].tolist() == [2.0] * 4
 
 
-# -- fetches and feeds ------------------------------------------------------------------------------
+# -- fetches and feeds -------------------------------------------------------------------------
 
 
 def test_dask_arrays_are_fed_without_being_computed_first():

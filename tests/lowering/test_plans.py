@@ -1,5 +1,7 @@
 """Plans are counted: tasks per step, regions, lowerings."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ def mlp(units=(16, 32, 10)):
     x = tf.placeholder(tf.float32, [None, units[0]])
     y = tf.placeholder(tf.int32, [None])
     h = x
-    for i, (n, m) in enumerate(zip(units, units[1:], strict=False)):
+    for i, (n, m) in enumerate(itertools.pairwise(units)):
         with tf.variable_scope(f"layer{i}"):
             w = tf.get_variable("w", [n, m])
             b = tf.get_variable("b", [m], initializer=tf.zeros_initializer())

@@ -4,7 +4,7 @@ transcendental."""
 import numpy as np
 
 import daskvars as dv
-from daskvars.ops import broadcasting
+from daskvars.ops.broadcasting import sum_to_shape
 from tests.ops.sample import Sample
 
 RNG = np.random.default_rng(1)
@@ -106,11 +106,11 @@ BINARY = [
 ]  # fmt: skip
 
 OTHERS = [
-    Sample("SumToShape", lambda x: broadcasting.sum_to_shape(x, [3]), (floats(4, 3),), (0,)),
-    Sample("SumToShape", lambda x: broadcasting.sum_to_shape(x, [4, 1]), (floats(4, 3),), (0,), id="column"),
-    Sample("SumToShape", lambda x: broadcasting.sum_to_shape(x, []), (floats(2, 3, 2),), (0,), id="scalar"),
+    Sample("SumToShape", lambda x: sum_to_shape(x, [3]), (floats(4, 3),), (0,)),
+    Sample("SumToShape", lambda x: sum_to_shape(x, [4, 1]), (floats(4, 3),), (0,), id="column"),
+    Sample("SumToShape", lambda x: sum_to_shape(x, []), (floats(2, 3, 2),), (0,), id="scalar"),
     Sample(
-        "SumToShape", lambda x, y: broadcasting.sum_to_shape(x, dv.shape(y)), (floats(4, 3), floats(1, 3)),
+        "SumToShape", lambda x, y: sum_to_shape(x, dv.shape(y)), (floats(4, 3), floats(1, 3)),
         (0,), id="like",
     ),
     Sample("Cast", lambda x: dv.real(dv.cast(x, dv.complex128)), (floats(4, 3),), (0,)),
