@@ -14,7 +14,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.execution.blocks import owned, whole
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.cluster_errors import error_of
-from daskvars.execution.local import full_layout
+from daskvars.execution.steps import full_layout
 from daskvars.execution.pipeline import Run
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks, wait
 from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces

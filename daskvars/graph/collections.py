@@ -1,6 +1,9 @@
-"""The standard names of graph collections."""
+"""Collections of a graph: lists of anything under names, and the standard names."""
 
 from __future__ import annotations
+
+import re
+from typing import Any
 
 
 class GraphKeys:
@@ -38,3 +41,50 @@ class GraphKeys:
     TRAIN_OP = "train_op"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
+
+
+class Collections:
+    """The part of a graph that keeps its collections."""
+
+    def __init__(self) -> None:
+        self._collections: dict[Any, list[Any]] = {}
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Append `value` to the collection `name`."""
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Append `value` to each collection named (a string counts as one name)."""
+        names = (names,) if isinstance(names, str) else dict.fromkeys(names)
+        for name in names:
+            self.add_to_collection(name, value)
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """Return a copy of the collection, of items whose name matches `scope` at its start."""
+        items = self.get_collection_ref(name) if name in self._collections else []
+        if scope is None:
+            return list(items)
+        match = re.compile(scope).match
+        return [item for item in items if hasattr(item, "name") and match(item.name)]
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """Return the collection itself, made if need be; changes to it are seen by all."""
+        return self._collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[Any]:
+        """Return the names of all collections."""
+        return list(self._collections)
+
+    @property
+    def collections(self) -> list[Any]:
+        """The names of all collections."""
+        return list(self._collections)
+
+    def clear_collection(self, name: Any) -> None:
+        """Empty the collection `name`."""
+        self._collections.pop(name, None)
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables that optimizers train by default."""
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)

@@ -10,7 +10,7 @@ from typing import Any
 
 from daskvars import config
 from daskvars.graph import scopes
-from daskvars.graph.collections import GraphKeys
+from daskvars.graph.collections import Collections
 from daskvars.graph.device import merge_device
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.opdef import OpDef, Spec
@@ -22,7 +22,7 @@ _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
-class Graph:
+class Graph(Collections):
     """A dataflow graph: what a program computes, without any values.
 
     >>> import daskvars as dv
@@ -42,7 +42,7 @@ class Graph:
         self._name_scope = ""
         self._devices: list[tuple[Callable[[Any], Any], Any]] = []
         self._controllers: list[_Controller] = []
-        self._collections: dict[Any, list[Any]] = {}
+        super().__init__()
         self._finalized = False
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
@@ -352,48 +352,6 @@ class Graph:
                 f"Graph is finalized and cannot be modified: {file}:{line} adds an operation to "
                 "it. Build all operations before the training loop."
             )
-
-    # -- collections ------------------------------------------------------------------------
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        """Append `value` to the collection `name`."""
-        self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        """Append `value` to each collection named (a string counts as one name)."""
-        names = (names,) if isinstance(names, str) else dict.fromkeys(names)
-        for name in names:
-            self.add_to_collection(name, value)
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return a copy of the collection, of items whose name matches `scope` at its start."""
-        items = self.get_collection_ref(name) if name in self._collections else []
-        if scope is None:
-            return list(items)
-        match = re.compile(scope).match
-        return [item for item in items if hasattr(item, "name") and match(item.name)]
-
-    def get_collection_ref(self, name: Any) -> list[Any]:
-        """Return the collection itself, made if need be; changes to it are seen by all."""
-        return self._collections.setdefault(name, [])
-
-    def get_all_collection_keys(self) -> list[Any]:
-        """Return the names of all collections."""
-        return list(self._collections)
-
-    @property
-    def collections(self) -> list[Any]:
-        """The names of all collections."""
-        return list(self._collections)
-
-    def clear_collection(self, name: Any) -> None:
-        """Empty the collection `name`."""
-        self._collections.pop(name, None)
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """The variables that optimizers train by default."""
-        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
 
 class _Controller:

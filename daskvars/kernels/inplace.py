@@ -99,10 +99,16 @@ class _Split:
             if not _cannot_fail(call) or len(call.outs) != 1:
                 continue
             out = call.outs[0]
-            wanted = out in self.pairs or (out not in outputs and self.users[out])
+            wanted = out in self.pairs or (
+                out not in outputs and self.users[out] and not self._is_checked(out)
+            )
             if wanted and all(user in moved for user in self.users[out]):
                 moved.add(i)
         return moved
+
+    def _is_checked(self, slot: int) -> bool:
+        """Return whether the check of a call, which runs in the first half, needs the value."""
+        return any(self.program.calls[user].check is not None for user in self.users[slot])
 
     def _is_safe(self, out: int, moved: set[int]) -> bool:
         """Return whether an update can be written over the variable's present value."""

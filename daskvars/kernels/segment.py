@@ -294,10 +294,12 @@ def scatter_rows_into(
         put_rows(xp, out, flat, rows)
         return
     apply, combine = MODES[mode]
-    rows, unique = combine_rows(xp, combine, rows, flat)
-    old = out.take(unique, axis=0)
+    if not (flat[1:] > flat[:-1]).all():  # else each names a row of its own
+        rows, flat = combine_rows(xp, combine, rows, flat)
+    # Checked already, so NumPy need not prepare for failing half way.
+    old = out.take(flat, axis=0, **({"mode": "clip"} if xp is np else {}))
     getattr(xp, apply)(old, rows, out=old, casting="unsafe")
-    put_rows(xp, out, unique, old)
+    put_rows(xp, out, flat, old)
 
 
 def gather_nd(xp: Any, params: Any, indices: Any) -> Any:

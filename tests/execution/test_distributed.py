@@ -66,7 +66,7 @@ def chunked(values, size, name=None):
     return tf.Variable(np.asarray(values), name=name, chunks=size)
 
 
-# -- where things run --------------------------------------------------------------------------
+# -- where things run -------------------------------------------------------------------------
 
 
 def test_an_active_client_is_used_and_values_stay_on_its_workers(cluster):
@@ -109,7 +109,7 @@ def test_arrays_of_this_process_move_to_the_cluster(two_workers):
         assert isinstance(values.get("v")[0,], RemoteBlock)
 
 
-# -- keys and graphs ---------------------------------------------------------------------------
+# -- keys and graphs --------------------------------------------------------------------------
 
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9_./]{0,30}", fullmatch=True)
 
@@ -170,7 +170,7 @@ def test_what_different_tasks_want_is_not_one_bundle(cluster):
         assert session.run([w, m])[1].shape == (512, 512)
 
 
-# -- feeds -------------------------------------------------------------------------------------
+# -- feeds ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -213,7 +213,7 @@ def test_dask_arrays_are_fed_without_passing_through_here(cluster, persisted):
         np.testing.assert_array_equal(session.run(x, {x: lazy}), np.arange(40) * 2.0)
 
 
-# -- transactions ------------------------------------------------------------------------------
+# -- transactions -----------------------------------------------------------------------------
 
 
 def test_uninitialized_reads_raise_before_anything_is_sent(sent):
@@ -305,7 +305,7 @@ def test_a_shape_that_only_the_run_knows(cluster):
         np.testing.assert_array_equal(session.run(v), [1.0, 2.0, 3.0])
 
 
-# -- sessions ----------------------------------------------------------------------------------
+# -- sessions ---------------------------------------------------------------------------------
 
 
 def test_sessions_are_private_unless_they_share_a_name(cluster):
@@ -341,7 +341,7 @@ def test_checkpoints_are_written_and_read_by_workers(cluster, tmp_path):
         assert session.run(n) == 3
 
 
-# -- the same bits -----------------------------------------------------------------------------
+# -- the same bits ----------------------------------------------------------------------------
 
 
 def trained(steps, parts):
@@ -404,7 +404,7 @@ def test_any_program_gives_the_local_bits(two_workers, program, chunks):
         np.testing.assert_array_equal(local, remote)
 
 
-# -- what cannot be rebuilt --------------------------------------------------------------------
+# -- what cannot be rebuilt -------------------------------------------------------------------
 
 
 def test_lost_data_is_named_with_the_last_durable_version():

@@ -1,0 +1,90 @@
+"""Regions compiled for this process, and what a plan says of the variables that they update."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy
+
+from daskvars import chunk_grid
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels import inplace
+from daskvars.kernels import region as regions
+from daskvars.lowering.plan import Plan, Region, Value
+from daskvars.lowering.program import STATE
+from daskvars.state.manifest import VariableRecord
+
+
+class Step:
+    """One region compiled for this process: what may fail, and what is done in place after it."""
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        region = plan.regions[number]
+        pairs = {}
+        needed = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
+        needed.update(s.value.origin for r in plan.regions for s in r.sources if s.value)
+        for key, value in plan.updates.items():
+            if value.origin.region == number and needed[value.origin] == 1:
+                slot = _slot_of_variable(plan, region, key, value)
+                if slot is not None:
+                    pairs[value.origin.position] = slot
+        self.tail = inplace.split(region.program, pairs) if pairs else None
+        main = region.program if self.tail is None else self.tail.main
+        self.function = regions.compiled(main, numpy)
+        if self.tail is not None:
+            self.second = regions.compiled(self.tail.program, numpy)
+            self.position = {p: i for i, p in enumerate(self.tail.kept)}
+            self.given = {p: i for i, p in enumerate(self.tail.updates)}
+
+    def result(self, bundle: tuple[Any, ...], position: int) -> Any:
+        """Return output `position` of the region from what its first half returned."""
+        return bundle[position if self.tail is None else self.position[position]]
+
+    def finish(self, arrays: list[Any], bundle: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run the second half on the variables' arrays, which it changes."""
+        return self.second(*arrays, *bundle[len(self.tail.kept) :])
+
+
+def _slot_of_variable(plan: Plan, region: Region, key: str, value: Value) -> int | None:
+    """Return the region's input that is, block for block, the variable whose update `value` is."""
+    for slot, source in enumerate(region.sources):
+        if source.kind != "block" or source.value.origin.region >= 0:
+            continue
+        leaf = plan.leaves[source.value.origin.position]
+        if leaf.kind == STATE and leaf.what == key and leaf.layout == value.layout:
+            whole_axes = value.layout is None
+            if whole_axes or source.axes == value.axes:
+                return slot
+    return None
+
+
+def only(blocks: Any) -> Any:
+    """Return the one block of a variable that is not cut."""
+    (block,) = blocks.values()
+    return block
+
+
+def full_layout(value: Value) -> Any:
+    """Return the chunks of a value, of one block where it is not cut; None if its shape is open."""
+    shape = value.spec.shape
+    if shape is None or None in shape:
+        return None
+    return value.layout or chunk_grid.whole(shape)
+
+
+def measured(key: str, blocks: Any, spec: Any) -> tuple[VariableRecord, dict[Any, Any]]:
+    """Return the record, and the blocks, of a variable whose new shape only the run told."""
+    value = only(blocks)
+    found = numpy.shape(value)
+    wanted = spec.shape
+    if wanted is not None and not (
+        len(found) == len(wanted)
+        and all(w is None or w == f for w, f in zip(wanted, found, strict=True))
+    ):
+        raise InvalidArgumentError(
+            None, None, f"variable {key!r} of shape {wanted} was assigned a value of shape {found}"
+        )
+    return VariableRecord(key, spec.dtype.name, found, chunk_grid.whole(found)), {
+        (0,) * len(found): value
+    }
