@@ -141,7 +141,7 @@ def hessians(
       ValueError: the shape of an x is not known, or `ys` do not depend on it.
     """
     xs = _as_list(xs)
-    options = {
+    options: dict[str, Any] = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,
         "aggregation_method": aggregation_method,
     }
@@ -282,7 +282,8 @@ def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Grad
             dys[i] = densify(dys[i])
         elif _is_differentiable(output):
             dys[i] = zeros_like(output)
-    found = op.opdef.gradient(op, *dys)
+    rule: Any = op.opdef.gradient
+    found = rule(op, *dys)
     found = tuple(found) if isinstance(found, tuple | list) else (found,)
     operands = len(op.attrs.get("operands", ()))
     if len(found) != len(op.inputs) - operands:
@@ -317,8 +318,9 @@ def _total(parts: Sequence[Gradient]) -> Gradient | None:
         return None
     if len(parts) == 1:
         return parts[0]
-    if all(isinstance(part, IndexedSlices) for part in parts):
-        return joined(parts)
+    sparse = [part for part in parts if isinstance(part, IndexedSlices)]
+    if len(sparse) == len(parts):
+        return joined(sparse)
     return add_n([densify(part) for part in parts])
 
 

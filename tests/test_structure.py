@@ -32,17 +32,22 @@ def test_a_file_is_short(path):
     assert count <= MOST_LINES, f"{relative(path)} has {count} lines; split it"
 
 
+def num_lines(function):
+    """The lines of a function without its docstring, which may say as much as it needs to."""
+    docstring = function.body[0] if ast.get_docstring(function) else None
+    said = docstring.end_lineno - docstring.lineno + 1 if docstring else 0
+    return function.end_lineno - function.lineno + 1 - said
+
+
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_functions_are_short(path):
-    long = {
-        node.name: size for node in functions(path)
-        if (size := node.end_lineno - node.lineno + 1) > MOST_FUNCTION_LINES
-    }  # fmt: skip
+    sizes = {node.name: num_lines(node) for node in functions(path)}
+    long = {name: size for name, size in sizes.items() if size > MOST_FUNCTION_LINES}
     assert not long, f"functions of more than {MOST_FUNCTION_LINES} lines: {long}"
 
 
 def test_most_functions_are_tiny():
-    sizes = sorted(n.end_lineno - n.lineno + 1 for path in MODULES for n in functions(path))
+    sizes = sorted(num_lines(node) for path in MODULES for node in functions(path))
     median = sizes[len(sizes) // 2]
     print(f"{len(MODULES)} modules, {len(sizes)} functions, median {median} lines")
     assert median <= 12
@@ -53,7 +58,10 @@ def test_no_error_is_swallowed(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ExceptHandler):
             assert node.type is not None, f"{relative(path)}:{node.lineno} names no exception"
-            silent = len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
+            broad = {"Exception", "BaseException"} & {
+                name.id for name in ast.walk(node.type) if isinstance(name, ast.Name)
+            }
+            silent = broad and len(node.body) == 1 and isinstance(node.body[0], ast.Pass)
             assert not silent, (
                 f"{relative(path)}:{node.lineno} drops an error; say why or handle it"
             )
@@ -81,8 +89,10 @@ def test_a_module_says_what_it_is(path):
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_public_functions_and_classes_have_docstrings(path):
     public = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    text = path.read_text()
     bare = [
-        node.name for node in ast.parse(path.read_text()).body
+        node.name for node in ast.parse(text).body
         if isinstance(node, public) and node.name[0] != "_" and not ast.get_docstring(node)
+        and f"\n{node.name}.__doc__ = " not in text
     ]  # fmt: skip
     assert not bare, f"{relative(path)}: no docstring for {bare}"

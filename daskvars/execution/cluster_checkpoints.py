@@ -58,7 +58,7 @@ def save(
 def restore(
     client: Client, stamp: str, homes: Sequence[str], where: Any,
     wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
-) -> dict[str, Blocks]:  # fmt: skip
+) -> dict[str, dict[Any, RemoteBlock]]:  # fmt: skip
     """Return blocks that workers read from a checkpoint or any Zarr group.
 
     Args:
@@ -89,7 +89,8 @@ def restore(
             if room < 0:
                 batch, room = batch + 1, SPLIT_BYTES
             batches.setdefault((batch, home), []).append((key, index, block_slices(chunks, index)))
-    graph, annotations = {}, {"workers": {}, "allow_other_workers": {}}
+    graph = {}
+    annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
     for number, ((_, home), blocks) in enumerate(batches.items()):
         key = f"restore-{stamp}-{number}"
         regions = tuple((names[name], region) for name, _, region in blocks)

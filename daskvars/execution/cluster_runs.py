@@ -9,18 +9,16 @@ import dask.array
 from dask._task_spec import Task, TaskRef
 from distributed import Future
 
-from daskvars import chunk_grid
-from daskvars.errors import InvalidArgumentError
 from daskvars.execution.blocks import owned, whole
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.cluster_errors import error_of
-from daskvars.execution.steps import full_layout
 from daskvars.execution.pipeline import Run
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks, wait
 from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces
 from daskvars.execution.run_graphs import Template
+from daskvars.execution.steps import full_layout, record_of
 from daskvars.kernels.worker_tasks import RunGraph, pick, shape_of
-from daskvars.lowering.plan import Piece, Plan, Value
+from daskvars.lowering.plan import Piece, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
@@ -205,9 +203,9 @@ class Dispatch:
             lazy = isinstance(self.feeds[leaf.what], dask.array.Array)
             if fetched and not lazy:
                 return owned(cut(self.feeds[leaf.what], leaf.layout, piece.block))
-            key = self.run_feeds.reference(piece).key
-            self.wanted[key] = None
-            return Target(key, None, 0)
+            fed: Any = self.run_feeds.reference(piece).key
+            self.wanted[fed] = None
+            return Target(fed, None, 0)
         if fetched:
             return owned(cut(leaf.what, leaf.layout, piece.block))
         return RemoteBlock(Reference(self.bound.constants[self.bound.constant_keys[piece]], None))
@@ -225,7 +223,7 @@ class Dispatch:
 
     def _shape_tasks(self, updates: dict[str, Any]) -> dict[str, str]:
         """Add tasks that tell the shapes that the plan could not know; variable -> key."""
-        found = {}
+        found: dict[str, str] = {}
         for key in self.plan.updates:
             if key not in self.bound.records:
                 (located,) = updates[key].values()
@@ -247,7 +245,7 @@ class Dispatch:
             records = dict(records)
             shapes = self.gathered([self.futures[name] for name in unshaped.values()])
             for key, shape in zip(unshaped, shapes, strict=True):
-                records[key] = measured(key, shape, self.plan.updates[key])
+                records[key] = record_of(key, shape, self.plan.updates[key].spec)
                 (block,) = new[key].values()
                 new[key] = {(0,) * len(shape): block}
         values = self.bound.values
@@ -307,16 +305,3 @@ class Dispatch:
                 raise
             raise found from error
         return data
-
-
-def measured(key: str, shape: tuple[int, ...], value: Value) -> VariableRecord:
-    """Return the record of a variable whose new shape only the run told."""
-    wanted = value.spec.shape
-    if wanted is not None and not (
-        len(shape) == len(wanted)
-        and all(w is None or w == n for w, n in zip(wanted, shape, strict=True))
-    ):
-        raise InvalidArgumentError(
-            None, None, f"variable {key!r} of shape {wanted} was assigned a value of shape {shape}"
-        )
-    return VariableRecord(key, value.spec.dtype.name, shape, chunk_grid.whole(shape))

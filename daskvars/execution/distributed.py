@@ -18,10 +18,11 @@ from distributed import Client, Future
 from distributed.client import _get_global_client
 
 from daskvars import config
-from daskvars.errors import FailedPreconditionError, UnavailableError, UnimplementedError
+from daskvars.errors import UnavailableError, UnimplementedError
 from daskvars.execution import cluster_checkpoints
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
+from daskvars.execution.durable import no_durable_version
 from daskvars.execution.pipeline import Pipeline, restore
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, remote_blocks
 from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
@@ -127,10 +128,7 @@ class DistributedExecutor:
           FailedPreconditionError: no version was durable yet.
         """
         if self.sealer.version is None:
-            raise FailedPreconditionError(
-                None, None, "no version of the variables is durable yet; run the initializers, or "
-                "restore a checkpoint"
-            )  # fmt: skip
+            raise no_durable_version()
         self._rewind()
         return self.sealer.version
 
@@ -190,7 +188,7 @@ class DistributedExecutor:
         if not local:
             return {}
         futures = self.place(local)
-        new = {key: dict(state[key]) for key, _ in where.values()}
+        new: dict[str, Any] = {key: dict(state[key]) for key, _ in where.values()}
         for name, (key, index) in where.items():
             new[key][index] = RemoteBlock(Reference(futures[name], None))
         return new

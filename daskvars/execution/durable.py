@@ -6,6 +6,7 @@ import os
 import time
 from typing import Any
 
+from daskvars.errors import FailedPreconditionError
 from daskvars.execution import events
 from daskvars.state import Values, ZarrStore, named_values
 
@@ -32,10 +33,33 @@ def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
     head = store.head()
     with values.run_lock:
         if head is not None and not len(values):
-            found = store.read_values(head.version)
-            version = values.commit(found, values.version, dict(head.records))
-            values.mark_saved(version)
+            read_version(values, store)
     return values, store
+
+
+def read_version(values: Values, store: ZarrStore | None) -> int:
+    """Set the variables to the store's newest version, and return its number.
+
+    Raises:
+      FailedPreconditionError: there is no store, or nothing in it.
+    """
+    head = store.head() if store is not None else None
+    if store is None or head is None:
+        raise no_durable_version()
+    found = store.read_values(head.version)
+    version = values.commit(found, values.version, dict(head.records))
+    for key in values.capture()[1].keys() - found.keys():
+        version = values.delete(key)
+    values.mark_saved(version)
+    return head.version
+
+
+def no_durable_version() -> FailedPreconditionError:
+    """Return the error of going back where there is nothing to go back to."""
+    return FailedPreconditionError(
+        None, None, "no version of the variables is durable yet; run the initializers, or restore "
+        "a checkpoint"
+    )  # fmt: skip
 
 
 def is_place(name: str) -> bool:

@@ -56,7 +56,7 @@ class EagerTensor(Tensor):
         """The name of the operation; names of eager tensors are not unique."""
         return f"{self.op.name}:{self.index}"
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return numpy.array(computed(self), dtype=dtype)
 
     def __bool__(self) -> bool:
@@ -96,7 +96,8 @@ class EagerTensor(Tensor):
 def computed(tensor: EagerTensor) -> Any:
     """Return the value itself, which must not be written into."""
     if tensor.spec.dtype.is_ref:
-        return computed(read_variable(tensor))
+        value: Any = read_variable(tensor)
+        return computed(value)
     if tensor.value is None:
         PROGRAM.compute([tensor])
     return tensor.value
@@ -106,7 +107,10 @@ class Tape(Protocol):
     """What wants to know of recorded operations, and keeps their history."""
 
     operations: list[Operation]
-    is_recording: bool
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether operations are kept now."""
 
     def watch_operation(self, op: Operation) -> None:
         """Take note of a new operation."""
@@ -294,7 +298,7 @@ class _Record:
         leaves = tuple([t.spec.dtype for t in self.leaves])
         self.signature = ("eager", tuple(parts), leaves, found)
 
-    def _input(self, tensor: Tensor, numbers: dict[Operation, int]) -> Hashable:
+    def _input(self, tensor: Any, numbers: dict[Operation, int]) -> Hashable:
         number = numbers.get(tensor.op)
         if number is not None:
             return number, tensor.index
@@ -323,8 +327,9 @@ def _frozen(value: Any) -> Hashable:
 
 
 def sync() -> None:
-    """Run every eager operation that was recorded so far."""
+    """Run every eager operation that was recorded so far, and wait for it."""
     PROGRAM.sync()
+    PROGRAM.engine.sync()
 
 
 def evaluated(tensors: Iterable[Any]) -> list[Any]:

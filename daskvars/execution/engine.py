@@ -21,7 +21,7 @@ from daskvars.execution.distributed import (
     active_client,
     shared_executor,
 )
-from daskvars.execution.durable import open_state, write_version
+from daskvars.execution.durable import open_state, read_version, write_version
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.plan_cache import PlanCache
 from daskvars.graph.opdef import Spec
@@ -133,6 +133,22 @@ class Engine:
         else:
             with self.values.run_lock:
                 write_version(self.values, self.store)
+
+    def sync(self) -> None:
+        """Wait for the runs in flight on a cluster; raise the error of one that failed."""
+        if isinstance(self._executor, DistributedExecutor):
+            self._executor.sync()
+
+    def recover(self) -> int:
+        """Set the variables back to the last durable version, and return its number.
+
+        Raises:
+          FailedPreconditionError: there is none.
+        """
+        if isinstance(self.executor, DistributedExecutor):
+            return self.executor.recover()
+        with self.values.run_lock:
+            return read_version(self.values, self.store)
 
     def close(self) -> None:
         """Make the values durable and let go of the executor, once no run is in flight."""

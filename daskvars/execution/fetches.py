@@ -55,7 +55,7 @@ class Structure:
             return lambda values: make([getter(values) for getter in getters])
         if isinstance(fetch, Mapping):
             items = [(key, self._visit(item)) for key, item in fetch.items()]
-            make_mapping = type(fetch) if type(fetch).__name__ == "OrderedDict" else dict
+            make_mapping: Any = type(fetch) if type(fetch).__name__ == "OrderedDict" else dict
             return lambda values: make_mapping((key, getter(values)) for key, getter in items)
         if getattr(type(fetch), "__attrs_attrs__", None) is not None:
             names = [a.name for a in type(fetch).__attrs_attrs__]

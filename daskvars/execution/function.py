@@ -116,7 +116,7 @@ class _Trace:
         if not is_data(item):
             return item
         if isinstance(item, Tensor):
-            spec = Spec(item.spec.dtype, tuple(numpy.shape(item.value)) if item.spec.shape is None
+            spec = Spec(item.spec.dtype, tuple(numpy.shape(item)) if item.spec.shape is None
                         or None in item.spec.shape else item.spec.shape)  # fmt: skip
         else:
             spec = Spec(as_dtype(item.dtype), tuple(item.shape))

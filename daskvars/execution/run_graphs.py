@@ -143,7 +143,7 @@ class _Inputs:
         self.steps = [_mapped(step, self._moved) for step in by_bundle]
 
     def _moved(self, take: Take) -> Take:
-        found: Place | Piece = self.pieces[take.dependency]
+        found: Any = self.pieces[take.dependency]
         position = None
         if found.origin.region >= 0:
             origin = Origin(found.origin.region, take.position)

@@ -180,8 +180,8 @@ class Sealer:
         manifest = writer.commit(digests)
         bound = {key: blocks for key, (_, blocks) in dirty.items()}
         covered = {name for names, _ in wanted for name in names}
-        blocks = [(key, index) for key, found in bound.items() for index in found]
-        wanted += [([block], None) for block in blocks if block not in covered]
+        names = [(key, index) for key, found in bound.items() for index in found]
+        wanted += [([name], None) for name in names if name not in covered]
         self._load(manifest, writer.path, wanted, homes, bound)
         for key, blocks in bound.items():
             self.sealed[key] = Sealed(writer.path, manifest, blocks)
@@ -199,7 +199,7 @@ class Sealer:
         """Return the writer of a snapshot of the dirty variables, or of all in a durable store."""
         if self.store is None:
             path = f"{self._root}/v{self._count}" if self._root else f"v{self._count}"
-            writer = SnapshotWriter(self._storage, path, version)
+            writer: Any = SnapshotWriter(self._storage, path, version)
             writer.declare([record for record, _ in dirty.values()])
             return writer
         head = self.store.head()
@@ -246,11 +246,11 @@ class Sealer:
 
     def reload(self) -> dict[str, tuple[VariableRecord, Blocks]]:
         """Return the variables as last sealed, to be read anew from their snapshots."""
-        by_path: dict[str, dict[str, Blocks]] = {}
+        by_path: dict[str, dict[str, Any]] = {}
         for key, sealed in self.sealed.items():
             blocks = {index: RemoteBlock() for index in sealed.blocks}
             by_path.setdefault(sealed.path, {})[key] = blocks
-        found = {}
+        found: dict[str, tuple[VariableRecord, Blocks]] = {}
         for path, state in by_path.items():
             manifest = self.sealed[next(iter(state))].manifest
             wanted = [([(key, at)], None) for key, blocks in state.items() for at in blocks]
@@ -338,7 +338,7 @@ def write_task(key: str, storage: Any, path: str, group: Group, slot: Slot | Non
     numbers: dict[str, int] = {}
     parts = []
     for record, blocks, index in group.parts:
-        overlaps = [(index, None, None)]
+        overlaps: Iterable[Any] = [(index, None, None)]
         if not record.is_regular:
             overlaps = Layout(record.chunks).overlaps(record.grid.region(index))
         fragments = []

@@ -95,15 +95,12 @@ class Session:
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
-        if feed_dict:
-            fed, values = self._feeds(feed_dict)
-        else:
-            fed, values = (), ()
+        fed, values = self._feeds(feed_dict) if feed_dict else ((), [])
         program, rebuild = self._program(fetches, fed)
         return rebuild(program(values))
 
     def _program(self, fetches: Any, fed: tuple[Tensor, ...]) -> tuple[Any, Any]:
-        key = None
+        key: Any = None
         if isinstance(fetches, Tensor | Operation):
             key = (fetches, fed)
         elif type(fetches) in (list, tuple):
@@ -196,6 +193,16 @@ class Session:
         session without a store on disk.
         """
         self._engine.seal()
+
+    def recover(self) -> int:
+        """Set the variables back to the last durable version, and return its number.
+
+        For when data is lost on a cluster (UnavailableError), or to undo what was not sealed.
+
+        Raises:
+          FailedPreconditionError: no version is durable yet.
+        """
+        return self._engine.recover()
 
     # -- entering and closing -----------------------------------------------------------------
 

@@ -76,7 +76,16 @@ def full_layout(value: Value) -> Any:
 def measured(key: str, blocks: Any, spec: Any) -> tuple[VariableRecord, dict[Any, Any]]:
     """Return the record, and the blocks, of a variable whose new shape only the run told."""
     value = only(blocks)
-    found = numpy.shape(value)
+    record = record_of(key, numpy.shape(value), spec)
+    return record, {(0,) * len(record.shape): value}
+
+
+def record_of(key: str, found: tuple[int, ...], spec: Any) -> VariableRecord:
+    """Return the record of a variable of the shape that a run gave it.
+
+    Raises:
+      InvalidArgumentError: the shape contradicts what is known of it.
+    """
     wanted = spec.shape
     if wanted is not None and not (
         len(found) == len(wanted)
@@ -85,6 +94,4 @@ def measured(key: str, blocks: Any, spec: Any) -> tuple[VariableRecord, dict[Any
         raise InvalidArgumentError(
             None, None, f"variable {key!r} of shape {wanted} was assigned a value of shape {found}"
         )
-    return VariableRecord(key, spec.dtype.name, found, chunk_grid.whole(found)), {
-        (0,) * len(found): value
-    }
+    return VariableRecord(key, spec.dtype.name, found, chunk_grid.whole(found))

@@ -32,7 +32,8 @@ def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
     """Return the structure with ``function(leaf)`` for each leaf."""
     if isinstance(structure, Mapping):
         mapped = {key: map_structure(function, structure[key]) for key in sorted(structure)}
-        return type(structure)((key, mapped[key]) for key in structure)
+        kind: Any = type(structure)
+        return kind((key, mapped[key]) for key in structure)
     if isinstance(structure, list | tuple):
         items = [map_structure(function, item) for item in structure]
         if hasattr(structure, "_fields"):

@@ -62,7 +62,9 @@ class Operation:
         self.created_at = created_at
         self.multiple = not isinstance(specs, Spec)
         outputs = (specs,) if isinstance(specs, Spec) else specs
-        self.outputs = tuple([tensor_class(self, i, spec) for i, spec in enumerate(outputs)])
+        self.outputs: tuple[Any, ...] = tuple([
+            tensor_class(self, i, spec) for i, spec in enumerate(outputs)
+        ])  # fmt: skip
 
     @property
     def type(self) -> str:

@@ -11,13 +11,14 @@ from daskvars import shapes
 from daskvars.dtypes import DType
 from daskvars.graph import scopes
 from daskvars.graph.opdef import Spec
+from daskvars.graph.operators import WithOperators
 from daskvars.shapes import TensorShape
 
 if TYPE_CHECKING:
     from daskvars.graph.operation import Operation
 
 
-class Tensor:
+class Tensor(WithOperators):
     """A symbolic array: the `index`-th output of `op`."""
 
     __slots__ = ("__weakref__", "index", "op", "spec")

@@ -4,10 +4,15 @@ A chain of elementwise calls on arrays larger than the cache is bound by memory:
 and writes everything. Run on tiles that fit the cache, the chain reads each input and writes each
 output once. Tiles are independent, so they are shared among threads; since each element's value
 depends on that element alone, neither tile size nor threads change a bit of the result.
+
+Values between calls live in registers: tile-sized scratch arrays that a thread makes once, and
+the tiles of outputs before their own values are written. Few registers matter as much as small
+tiles do: Adam needs one beside its four arrays, where a fresh array per call would be six.
 """
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -27,8 +32,11 @@ def share_tiles_among(count: int) -> None:
     _threads["count"] = count
 
 
-def run_tiles(tile: Callable[[int, int], None], size: int, step: int) -> None:
-    """Call ``tile(start, stop)`` for all of ``range(size)`` in steps, on the threads allowed.
+def run_tiles(
+    tile: Callable[[int, int, Any], None], size: int, step: int, scratch: Callable[[], Any]
+) -> None:
+    """Call ``tile(start, stop, scratch)`` for all of ``range(size)`` in steps, on the threads
+    allowed; each has a scratch of its own.
 
     The caller works too and takes whatever the others have not begun, so that a busy pool never
     blocks.
@@ -37,15 +45,17 @@ def run_tiles(tile: Callable[[int, int], None], size: int, step: int) -> None:
     starts = itertools.count(0, step)  # next() on it is atomic
 
     def work() -> None:
+        own = scratch()
         while (start := next(starts)) < size:
-            tile(start, min(start + step, size))
+            tile(start, min(start + step, size), own)
 
     if count <= 1:
         work()
         return
     if not _pool:
         _pool.append(ThreadPoolExecutor(thread_name_prefix="daskvars-tiles"))
-    others = [_pool[0].submit(work) for _ in range(count - 1)]
+    # In a copy of the context, for NumPy's error state is part of it.
+    others = [_pool[0].submit(contextvars.copy_context().run, work) for _ in range(count - 1)]
     work()
     for other in others:
         if not other.cancel():
@@ -105,7 +115,9 @@ class Chain:
             if slot not in made
         ))  # fmt: skip
         self.dtypes = {call.outs[0]: call.dtypes[0] for call in calls}
-        self.tile = self._compile()
+        writer = _TileWriter(self)
+        self.tile = writer.function()
+        self.scratch = writer.scratch
 
     def function(self, *inputs: Any) -> tuple:
         """Run the chain on whole arrays and return its outputs."""
@@ -129,52 +141,115 @@ class Chain:
             # A size-1 array must not raise the rank of a flat tile.
             views = [numpy.reshape(a, -1 if f else ()) for f, a in zip(full, inputs, strict=True)]
             outs = [array.reshape(-1) for array in outs]
+            rest = ()
         else:
             size, step = shape[0], max(1, limit // max(1, math.prod(shape[1:])))
             # What broadcasts, but not along the first axis, is cut along it too.
             cut = [numpy.ndim(a) == len(shape) and numpy.shape(a)[0] == size > 1 for a in inputs]
-            views = list(inputs)
+            views, rest = list(inputs), shape[1:]
         tile = self.tile
-        run_tiles(lambda start, stop: tile(start, stop, views, cut, outs), size, step)
+        run_tiles(
+            lambda start, stop, scratch: tile(start, stop, views, cut, outs, scratch), size, step,
+            lambda: [numpy.empty((min(step, size), *rest), dtype) for dtype in self.scratch],
+        )  # fmt: skip
         return tuple(results[slot] for slot in self.outputs)
 
-    def _compile(self) -> Callable[..., None]:
-        scope: dict[str, Any] = {}
-        lines = ["def tile(start, stop, views, cut, outs):"]
-        lines += [
-            f"    s{s} = views[{i}][start:stop] if cut[{i}] else views[{i}]"
-            for i, s in enumerate(self.inputs)
-        ]
-        lines += [f"    o{s} = outs[{i}][start:stop]" for i, s in enumerate(self.outputs)]
-        last = {slot: i for i, call in enumerate(self.calls) for slot in call.args}
+
+class _TileWriter:
+    """Writes the Python text of a chain on one tile and decides where each value lives.
+
+    Attributes:
+      scratch: dtypes of the scratch arrays that the function wants.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.scratch: list[Any] = []
+        self.scope: dict[str, Any] = {}
+        calls = chain.calls
+        self.made_at = {call.outs[0]: i for i, call in enumerate(calls)}
+        self.last = {slot: i for i, call in enumerate(calls) for slot in call.args}
+        self.dtype_of: dict[str, Any] = {}  # register -> dtype
+        self.busy: dict[str, int] = {}  # register -> slot of the value in it
+
+    def function(self) -> Callable[..., None]:
+        """Return ``tile(start, stop, views, cut, outs, scratch)``."""
+        chain = self.chain
+        body: list[str] = []
         late: list[str] = []  # writes into memory that the tile still reads
-        scratch: set[int] = set()  # values that live in memory of this tile only
-        for i, call in enumerate(self.calls):
-            out = call.outs[0]
-            arguments = [f"s{slot}" for slot in call.args]
-            ufunc = isinstance(call.kernel, str) and not call.attrs
-            scope[f"k{i}"] = _bound(call)
-            dying = [
-                s for s in call.args
-                if s in scratch and last[s] == i and self.dtypes[s] == self.dtypes[out]
-            ]  # fmt: skip
-            if out in self.into and last.get(self.into[out], -1) > i:
-                lines.append(f"    s{out} = k{i}({', '.join(arguments)})")
-                late.append(f"    o{out}[...] = s{out}")
-            elif out in self.outputs:
-                if ufunc:
-                    lines.append(f"    s{out} = k{i}({', '.join([*arguments, f'out=o{out}'])})")
-                else:
-                    lines.append(f"    o{out}[...] = k{i}({', '.join(arguments)})")
-                    lines.append(f"    s{out} = o{out}")
-            else:
-                if ufunc and dying:
-                    arguments.append(f"out=s{dying[0]}")
-                lines.append(f"    s{out} = k{i}({', '.join(arguments)})")
-                scratch.add(out)
-            scratch.difference_update(dying if ufunc else ())
-        exec("\n".join(lines + late), scope)  # noqa: S102 - the text holds only slot numbers
-        return scope["tile"]
+        for slot in chain.outputs:
+            self.dtype_of[f"o{slot}"] = chain.dtypes[slot]
+        for i, call in enumerate(chain.calls):
+            self._call(i, call, body, late)
+        head = ["def tile(start, stop, views, cut, outs, scratch):"]
+        head += [
+            f"    s{s} = views[{i}][start:stop] if cut[{i}] else views[{i}]"
+            for i, s in enumerate(chain.inputs)
+        ]
+        head += [f"    o{s} = outs[{i}][start:stop]" for i, s in enumerate(chain.outputs)]
+        head += [f"    t{i} = scratch[{i}][: stop - start]" for i in range(len(self.scratch))]
+        text = "\n".join(head + body + late)
+        exec(text, self.scope)  # noqa: S102 - the text holds only slot numbers
+        return self.scope["tile"]
+
+    def _call(self, i: int, call: Any, body: list[str], late: list[str]) -> None:
+        out, chain = call.outs[0], self.chain
+        self.scope[f"k{i}"] = _bound(call)
+        arguments = ", ".join(f"s{slot}" for slot in call.args)
+        is_ufunc = isinstance(call.kernel, str) and not call.attrs
+        is_late = out in chain.into and self.last.get(chain.into[out], -1) > i
+        if is_ufunc:
+            register = f"o{out}" if out in chain.outputs and not is_late else self._register(i, out)
+            body.append(f"    s{out} = k{i}({arguments}, out={register})")
+        else:
+            register = f"s{out}"  # a fresh array, which later ufuncs may write into
+            body.append(f"    s{out} = k{i}({arguments})")
+            self.dtype_of[register] = chain.dtypes[out]
+        if is_late:
+            late.append(f"    o{out}[...] = s{out}")
+        elif out in chain.outputs and not is_ufunc:
+            body.append(f"    o{out}[...] = s{out}")
+            body.append(f"    s{out} = o{out}")
+            del self.dtype_of[register]
+            register = f"o{out}"
+        self.busy[register] = out
+        self._release(i)
+
+    def _release(self, i: int) -> None:
+        """Free the registers whose values call `i` was the last to read."""
+        for register, slot in list(self.busy.items()):
+            if self.last.get(slot, -1) <= i and slot not in self.chain.outputs:
+                del self.busy[register]
+
+    def _register(self, i: int, out: int) -> str:
+        """Return a register for the value that call `i` makes: a free one if there is any."""
+        dtype = self.chain.dtypes[out]
+        for register, kind in self.dtype_of.items():
+            slot = self.busy.get(register)
+            # What dies at this call may be written over by it: element by element it reads first.
+            is_free = slot is None or (
+                self.last.get(slot, -1) <= i and slot not in self.chain.outputs
+            )
+            if kind == dtype and is_free and self._outlasts(register, i, out):
+                self.busy.pop(register, None)
+                return register
+        register = f"t{len(self.scratch)}"
+        self.scratch.append(dtype)
+        self.dtype_of[register] = dtype
+        return register
+
+    def _outlasts(self, register: str, i: int, out: int) -> bool:
+        """Return whether a register may hold value `out` from call `i` to the value's last use.
+
+        The tile of an output may until its own value is written, if nobody reads any more what
+        lay there before.
+        """
+        if register[0] != "o":
+            return True
+        chain, slot = self.chain, int(register[1:])
+        if out in chain.outputs or self.last.get(out, -1) > self.made_at[slot]:
+            return False
+        return slot not in chain.into or self.last.get(chain.into[slot], -1) <= i
 
 
 def _bound(call: Any) -> Callable[..., Any]:

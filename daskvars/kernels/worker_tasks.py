@@ -6,6 +6,9 @@ carry a block's index and what differs from run to run.
 
 Bits must not depend on which worker ran what. So arrays that came over the network are copied
 where they lie at an address that NumPy's kernels treat differently.
+
+Freed memory is not kept for the next task here, as it is in-process: Dask counts it against the
+worker's limit.
 """
 
 from __future__ import annotations
@@ -101,7 +104,7 @@ class RunGraph(Expr):
     run), and it carries annotations by key.
     """
 
-    _parameters: ClassVar[list[str]] = ["tasks", "annotations", "token"]
+    _parameters: ClassVar[list[str]] = ["tasks", "annotations", "token"]  # type: ignore[misc]
 
     def __dask_tokenize__(self) -> str:
         return self.operand("token")

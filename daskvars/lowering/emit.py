@@ -220,7 +220,7 @@ def _nominal(shape: Any, layout: Any) -> Any:
 
 def _copied(calls: Sequence[Call], outputs: Sequence[int], num_inputs: int, constants: Any):
     """Return positions of outputs whose memory an input, a constant or another output shares."""
-    root = {}
+    root: dict[int, int] = {}
     for call in calls:
         for slot in call.outs:
             root[slot] = root.get(call.args[0], call.args[0]) if call.views and call.args else slot
@@ -297,7 +297,9 @@ def _ordered(nodes: Sequence[Node]) -> list[Node]:
     ready = [i for i in range(len(nodes)) if not waiting[i]]
     heapq.heapify(ready)
     tiled: dict[Any, list[int]] = defaultdict(list)  # shape -> ready elementwise nodes of it
-    done, shape, taken = [], None, set()
+    shape: Any = None
+    done: list[Node] = []
+    taken: set[int] = set()
     while len(done) < len(nodes):
         pool = tiled[shape] if shape is not None and tiled[shape] else ready
         i = heapq.heappop(pool)

@@ -108,8 +108,8 @@ def label(group: Group) -> str:
 
 
 def _work(node: Node) -> float:
-    shapes = [[n or 1 for n in ref.spec.shape or ()] for ref in node.inputs]
-    out = [[n or 1 for n in spec.shape or ()] for spec in node.specs]
+    shapes = [tuple(n or 1 for n in ref.spec.shape or ()) for ref in node.inputs]
+    out = [tuple(n or 1 for n in spec.shape or ()) for spec in node.specs]
     if node.opdef is None or not out:
         return 1.0
     pattern = getattr(node.opdef.pattern, "inner", node.opdef.pattern)

@@ -22,7 +22,7 @@ class Ref(NamedTuple):
     """One output of a node, or a leaf."""
 
     node: Any
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]
 
     @property
     def spec(self) -> Spec:

@@ -12,7 +12,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.patterns import Access, Dims, Elementwise, Source
+from daskvars.graph.patterns import Access, Dims, Effect, Elementwise, Movement, Source
 from daskvars.lowering.program import CONSTANT, FEED, Leaf, Node, Program, Ref
 
 
@@ -62,15 +62,9 @@ class _Propagation:
     def _lay_out(self, node: Node) -> None:
         in_shapes = [ref.spec.shape for ref in node.inputs]
         seeded = node.opdef.seeded
-        out_shapes = [spec.shape for spec in node.specs]
-        if any(shape is None or None in shape for shape in (*in_shapes[seeded:], *out_shapes)):
-            # What only the run can tell the size of is not cut.
-            access = Access(*(tuple((None,) * len(s or ()) for s in each)
-                              for each in (in_shapes, out_shapes)))  # fmt: skip
-        else:
-            access = node.opdef.pattern.access(in_shapes[seeded:], out_shapes, node.attrs)
-            if seeded:
-                access = Access(((), *access.inputs), access.outputs, access.combine)
+        access = _access(node, in_shapes[seeded:], [spec.shape for spec in node.specs])
+        if seeded:
+            access = Access(((), *access.inputs), access.outputs, access.combine)
         node.access = access
         wanted = self.program.stored.get(_written_key(node))
         labels = self._label_chunks(node, access, wanted)
@@ -174,6 +168,32 @@ class _Propagation:
         node.in_maps = node.out_maps = [tuple(axes.index(d) if d in axes else -1 for d in dims)]
         self.program.nodes.append(node)
         return Ref(node)
+
+
+def _access(node: Node, in_shapes: list[Any], out_shapes: list[Any]) -> Access:
+    """Return the labels of a node's dimensions, where only the run can tell a size without any.
+
+    A tensor with such a dimension stays whole, and so does what shares a label with it.
+    """
+    pattern = node.opdef.pattern
+    every = (*in_shapes, *out_shapes)
+    if all(shape is not None and None not in shape for shape in every):
+        return pattern.access(in_shapes, out_shapes, node.attrs)
+    inner = pattern.inner if isinstance(pattern, Effect) else pattern
+    if isinstance(inner, Movement) or any(shape is None for shape in every):
+        ins, outs = ([(None,) * len(s or ()) for s in each] for each in (in_shapes, out_shapes))
+        return Access(tuple(ins), tuple(outs))
+    access = pattern.access(in_shapes, out_shapes, node.attrs)
+    terms = (*access.inputs, *access.outputs)
+    open_labels = {
+        dim.label for dims, shape in zip(terms, every, strict=True) if None in shape
+        for dim in dims if dim is not None
+    }  # fmt: skip
+
+    def kept(dims: Dims) -> Dims:
+        return tuple(None if d is None or d.label in open_labels else d for d in dims)
+
+    return Access(tuple(map(kept, access.inputs)), tuple(map(kept, access.outputs)), access.combine)
 
 
 def _is_loose(ref: Ref) -> bool:

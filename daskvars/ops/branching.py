@@ -74,6 +74,7 @@ def trace(function: Callable[..., Any], specs: Sequence[Spec], name: str, outer:
 
 
 def captures_of(graphs: Sequence[FuncGraph]) -> list[Tensor]:
+    """Return the outer tensors that any of the bodies uses, each once."""
     return list(dict.fromkeys(t for graph in graphs for t in graph.captures))
 
 
@@ -89,6 +90,7 @@ def first_if_true(pred: Any) -> int:
 
 
 def merged_specs(inputs: tuple[Spec, ...], *, _specs: tuple[Spec, ...], **attrs: Any):
+    """Return the specs that were found when the bodies were traced."""
     return _specs
 
 
@@ -118,6 +120,7 @@ def _arguments(op: Operation, number: int) -> list[Tensor]:
 
 
 def is_float(tensor: Tensor) -> bool:
+    """Return whether a tensor can have a gradient: it is floating or complex."""
     dtype = tensor.spec.dtype
     return dtype.is_floating or dtype.is_complex
 

@@ -38,7 +38,7 @@ def _definition(type: str, signature: str, kernel: Callable[..., Any], gradient:
 RELU = _definition(
     "Relu", "features:R", kernels.relu, lambda op, dy: apply(RELU_GRAD, dy, op.outputs[0])
 )
-RELU_GRAD = _definition(
+RELU_GRAD: OpDef = _definition(
     "ReluGrad", "gradients:R, features:R", kernels.relu_grad,
     lambda op, g: (apply(RELU_GRAD, g, op.inputs[1]), None),
 )  # fmt: skip
@@ -64,7 +64,7 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 RELU6 = _definition(
     "Relu6", "features:R", kernels.relu6, lambda op, dy: apply(RELU6_GRAD, dy, op.outputs[0])
 )
-RELU6_GRAD = _definition(
+RELU6_GRAD: OpDef = _definition(
     "Relu6Grad", "gradients:R, features:R", kernels.relu6_grad,
     lambda op, g: (apply(RELU6_GRAD, g, op.inputs[1]), None),
 )  # fmt: skip
@@ -283,7 +283,7 @@ def _swish_grad_gradient(op, g):
 SWISH = _definition(
     "Swish", "features:F", kernels.swish, lambda op, dy: apply(SWISH_GRAD, dy, op.inputs[0])
 )
-SWISH_GRAD = _definition(
+SWISH_GRAD: OpDef = _definition(
     "SwishGrad", "gradients:F, features:F", kernels.swish_grad, _swish_grad_gradient
 )
 

@@ -24,7 +24,7 @@ from daskvars.ops.reshaping import reshape
 from daskvars.ops.rules import broadcasted
 
 # Its gradient is the same op on the same mask.
-DROPOUT = OpDef(
+DROPOUT: OpDef = OpDef(
     "Dropout", "x:F, kept:B", infer=lambda inputs, **attrs: broadcasted(inputs[:2]),
     pattern=Elementwise(), kernel=kernels.scale_kept, operands=("rate",),
     gradient=lambda op, dy: (apply(DROPOUT, dy, op.inputs[1], rate=operand_of(op, "rate")), None),
@@ -92,7 +92,7 @@ def _rate(keep_prob: Any, rate: Any) -> Any:
             continue
         if not isinstance(given, numbers.Real):
             raise ValueError(f"{what} must be a floating point number or Tensor (got {given!r})")
-        dropped = 1.0 - given if what == "keep_prob" else given
+        dropped: Any = 1.0 - given if what == "keep_prob" else given
         if not 0 <= dropped < 1:
             raise ValueError(
                 f"{what} must be a scalar tensor or a float in the range {legal}, got {given:g}"

@@ -123,6 +123,7 @@ def _by_range(ids: Tensor, tables: list[Tensor]) -> tuple[Tensor, Tensor]:
 
 def _shaped(rows: Tensor, ids: Tensor, scope: str) -> Tensor:
     """Return rows [n, ...] as [*ids.shape, ...]."""
+    sizes: Any
     tail, lead = rows.spec.shape, ids.spec.shape
     if tail is None or None in tail[1:]:
         sizes = concat([shape_of(ids), slice(shape_of(rows), [1], [-1])], 0)

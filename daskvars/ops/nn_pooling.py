@@ -60,7 +60,7 @@ MAX_POOL_GRAD = OpDef(
         None, None, apply(MAX_POOL_GRAD_GRAD, *op.inputs[:2], g, **_options(op))
     ),
 )  # fmt: skip
-MAX_POOL_GRAD_GRAD = OpDef(
+MAX_POOL_GRAD_GRAD: OpDef = OpDef(
     "MaxPoolGradGrad", "orig_input:R, orig_output:R, grad:R", pattern=_PER_CHANNEL,
     infer=lambda inputs, **attrs: inputs[1], kernel=pooling.max_pool_grad_grad,
     gradient=lambda op, g: (None, None, apply(MAX_POOL_GRAD, *op.inputs[:2], g, **_options(op))),

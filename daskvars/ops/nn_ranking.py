@@ -73,7 +73,7 @@ def _take_gradient(op, g):
     return apply(TOP_K_GRAD, g, op.inputs[1], size=size), None
 
 
-TAKE_LAST = OpDef(
+TAKE_LAST: OpDef = OpDef(
     "TopKGradGrad", "gradients:N, indices:I", infer=_taken,
     pattern=Contraction("..._,..._->..._", None), kernel=kernels.take_last,
     gradient=_take_gradient,

@@ -19,15 +19,14 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from daskvars.shapes import Chunks
 
 Index = tuple[int, ...]
 Region = tuple[slice, ...]
-Blocks = Mapping[Index, np.ndarray]
-"""A value in pieces: chunk index -> array, for every chunk of a layout."""
+Blocks = Mapping[Index, Any]
+"""A value in pieces: chunk index -> array, or what stands for one, for each chunk of a layout."""
 
 Overlap = tuple[Index, Region, Region]
 """A chunk that a region touches: its index, the part of the chunk that lies in the region, and

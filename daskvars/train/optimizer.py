@@ -193,7 +193,7 @@ class Optimizer:
             train_ops.append(step)
         return step
 
-    def _update(self, gradient: Gradient, variable: Variable, builder: Any) -> Any:
+    def _update(self, gradient: Any, variable: Variable, builder: Any) -> Any:
         is_sparse = isinstance(gradient, IndexedSlices)
         if is_sparse and variable.constraint is not None:
             raise RuntimeError("Cannot use a constraint function on a sparse variable.")
@@ -355,7 +355,7 @@ def _chosen(var_list: Any) -> list[Variable]:
     return variables
 
 
-def _flattened(var_list: Any) -> list[Variable]:
+def _flattened(var_list: Any) -> list[Any]:
     """Return the variables of nested containers; a single one counts as a list of it."""
     if isinstance(var_list, dict):
         var_list = var_list.values()

@@ -89,7 +89,7 @@ class RuleOptimizer(Optimizer):
 
     slot_names: tuple[str, ...] = ()
 
-    def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell) -> None:
+    def _rule(self, variable: Cell, gradient: Tensor, *slots: Any, **none: Any) -> None:
         """Set `variable` and `slots` by the optimizer's formula."""
         raise NotImplementedError(f"{type(self).__name__} has no _rule")
 
@@ -118,7 +118,7 @@ class RuleOptimizer(Optimizer):
         return convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
 
 
-def as_dtype_of(gradient: Tensor, *scalars: Tensor) -> tuple[Tensor, ...]:
+def as_dtype_of(gradient: Tensor, *scalars: Any) -> tuple[Tensor, ...]:
     """Return the scalars in the dtype of `gradient`."""
     dtype: DType = gradient.dtype.base_dtype
     return tuple([s if s.dtype.base_dtype is dtype else cast(s, dtype) for s in scalars])

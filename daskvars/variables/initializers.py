@@ -35,10 +35,7 @@ class Initializer:
     _arguments: tuple[str, ...] = ()
 
     def __call__(
-        self,
-        shape: Sequence[int],
-        dtype: Any = None,
-        partition_info: PartitionInfo | None = None,
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
         """Return a tensor.
 
@@ -222,7 +219,7 @@ class VarianceScaling(Initializer):
     'fan_in'
     """
 
-    _arguments = ("scale", "mode", "distribution", "seed", "dtype")
+    _arguments: tuple[str, ...] = ("scale", "mode", "distribution", "seed", "dtype")
 
     def __init__(
         self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",

@@ -13,6 +13,7 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.joining import concat, split
 from daskvars.ops.overloads import override_operators
@@ -22,7 +23,7 @@ from daskvars.variables.slices import cut_axis
 from daskvars.variables.variable import Variable
 
 
-class PartitionedVariable:
+class PartitionedVariable(WithOperators):
     """The parts ``<name>/part_0``, ``<name>/part_1`` ... of one array, made by `get_variable`.
 
     It converts to a tensor, the parts joined; iterating gives the parts.

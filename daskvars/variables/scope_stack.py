@@ -157,6 +157,7 @@ class Scopes(threading.local):
 
 
 def scopes_of(builder: Any) -> Scopes:
+    """Return the stack of variable scopes of a graph, or of the eager program."""
     found = builder.notes.get("variable_scopes")
     return builder.notes.setdefault("variable_scopes", Scopes()) if found is None else found
 
@@ -179,11 +180,11 @@ def pure_variable_scope(
     scopes = scopes_of(program)
     old = scopes.current
     jumps = isinstance(name_or_scope, VariableScope)
-    base = name_or_scope if jumps else old
+    base = name_or_scope if isinstance(name_or_scope, VariableScope) else old
     if custom_getter is not None:
         custom_getter = _chained(custom_getter, base.custom_getter)
     changes = {"reuse": reuse or base.reuse, "custom_getter": custom_getter, "program": program}
-    if not jumps:
+    if isinstance(name_or_scope, str):
         segment = name_or_scope.rstrip("/")
         changes["name"] = f"{old.name}/{segment}" if old.name and segment else segment or old.name
         changes["name_scope"] = name_or_scope if name_scope is None else name_scope

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy
-
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
+from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import assign, is_variable_initialized, read_variable, variable_handle
 from daskvars.ops.branching import cond
@@ -32,7 +31,7 @@ from daskvars.variables.variable_reference import VariableReference
 from daskvars.variables.variable_updates import VariableUpdates
 
 
-class Variable(VariableUpdates):
+class Variable(VariableUpdates, WithOperators):
     """State that outlives a run: an array under a name, with ops that read and assign it.
 
     In a graph the variable has no value before its `initializer` is run in a session. In the eager
@@ -66,7 +65,7 @@ class Variable(VariableUpdates):
     <tf.Variable 'w:0' shape=(2,) dtype=float32_ref>
     """
 
-    SaveSliceInfo = SaveSliceInfo
+    SaveSliceInfo: type = SaveSliceInfo
     __array_priority__ = 100  # numpy_array + variable is variable's business
 
     def __init__(
@@ -88,7 +87,7 @@ class Variable(VariableUpdates):
         shape: Any = None,
         chunks: Any = None,
     ) -> None:
-        self._save_slice_info: SaveSliceInfo | None = None
+        self._save_slice_info: Any = None
         self._constraint = checked_constraint(constraint)
         if variable_def is not None:
             if initial_value is not None:
@@ -240,7 +239,7 @@ class Variable(VariableUpdates):
         """
         return self.numpy() if self.graph is None else self._handle.eval(session=session)
 
-    def numpy(self) -> numpy.ndarray:
+    def numpy(self) -> Any:
         """Return the present value of an eager variable."""
         if self.graph is not None:
             raise NotImplementedError(
@@ -279,10 +278,10 @@ class Variable(VariableUpdates):
 
     # -- saving -------------------------------------------------------------------------------
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
+    def _set_save_slice_info(self, save_slice_info: Any) -> None:
         self._save_slice_info = save_slice_info
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> Any:
         return self._save_slice_info
 
     def to_proto(self, export_scope: str | None = None) -> dict[str, Any] | None:
@@ -295,7 +294,7 @@ class Variable(VariableUpdates):
         prefix = f"{export_scope.rstrip('/')}/" if export_scope else ""
         if not self._name.startswith(prefix):
             return None
-        parts = {
+        parts: dict[str, Any] = {
             "variable_name": self._handle,
             "initial_value_name": self._initial_value,
             "initializer_name": self._initializer_op,
@@ -360,7 +359,7 @@ class Variable(VariableUpdates):
     def __float__(self) -> float:
         return float(self.value())
 
-    def __array__(self, *args: Any, **kwargs: Any) -> numpy.ndarray:
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.value().__array__(*args, **kwargs)
 
     def __repr__(self) -> str:

@@ -36,6 +36,7 @@ def value_dtype(value: Any) -> DType:
 
 
 def checked_constraint(constraint: Any) -> Any:
+    """Return `constraint`. Raises ValueError if it is something that cannot be called."""
     if constraint is not None and not callable(constraint):
         raise ValueError(
             f"The `constraint` argument must be a callable, got {type(constraint).__name__}."
@@ -60,6 +61,11 @@ def dtype_in_second_place(trainable: Any, dtype: Any) -> tuple[Any, Any]:
 
 
 def collections_of(collections: Iterable[str] | None, trainable: bool) -> list[str]:
+    """Return the collections that a variable joins, by default the global variables.
+
+    Raises:
+      ValueError: `collections` is no list, tuple or set.
+    """
     if collections is None:
         collections = [GraphKeys.GLOBAL_VARIABLES]
     if not isinstance(collections, list | tuple | set | frozenset):

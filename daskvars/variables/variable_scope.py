@@ -235,5 +235,5 @@ def get_local_variable(name: str, *args: Any, collections: Any = None, **kwargs:
     Local variables are kept by one process for itself; savers leave them out.
     """
     kwargs["trainable"] = False
-    collections = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(name, *args, collections=collections, **kwargs)
+    kwargs["collections"] = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(name, *args, **kwargs)

@@ -16,8 +16,12 @@ class VariableUpdates:
     In a graph these take effect when run, in the eager program at once.
     """
 
-    handle: Tensor
     initializer: Any
+
+    @property
+    def handle(self) -> Tensor:
+        """The tensor that stands for the variable itself."""
+        raise NotImplementedError
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None,

@@ -64,12 +64,12 @@ def test_long_runs_leave_no_trace(cluster, tmp_path):
     with config.set(seal_every_s=0.1, scratch=str(tmp_path)), initialized() as session:
         for _ in range(4):
             peak = 0
-            for _ in range(100):
+            for _ in range(60):
                 session.run(add)
                 peak = max(peak, len(scheduler.tasks))
             peaks.append(peak)
             futures.append(len(cluster.futures))
-        np.testing.assert_array_equal(session.run(v), np.full(40, 400.0))
+        np.testing.assert_array_equal(session.run(v), np.full(40, 240.0))
         assert peaks[-1] < 1.5 * peaks[1] < 1_000
         assert futures[-1] < 200
         (place,) = tmp_path.iterdir()
@@ -139,14 +139,14 @@ def test_a_killed_worker_does_not_change_the_numbers(mortal):
     total = tf.Variable(0.0, dtype=tf.float64)
     add = tf.group(v.assign_add(np.ones(400)), total.assign_add(tf.reduce_sum(v)))
     with config.set(seal_every_s=0.3), initialized() as session:
-        for step in range(120):
+        for step in range(80):
             session.run(add)
-            if step == 60:
+            if step == 40:
                 kill_one(mortal)
         found, sums = session.run([v, total])
         assert session.engine.executor.sealer.version is not None
-    np.testing.assert_array_equal(found, np.arange(400.0) + 120)
-    assert sums == sum(np.arange(400.0).sum() + 400 * i for i in range(120))
+    np.testing.assert_array_equal(found, np.arange(400.0) + 80)
+    assert sums == sum(np.arange(400.0).sum() + 400 * i for i in range(80))
 
 
 def test_lost_feeds_are_sent_again(mortal):
@@ -184,7 +184,7 @@ def test_what_cannot_be_rebuilt_is_an_error_until_recovery(
         cluster.cancel(futures, force=True)
         with pytest.raises(UnavailableError, match=r"v cannot be rebuilt.*durable version is \d+"):
             session.run(v)
-        executor.recover()
+        session.recover()
         np.testing.assert_array_equal(session.run(v), np.zeros(4))
         for chunk in tmp_path.rglob("c.*"):
             chunk.write_bytes(b"damaged")
