@@ -34,9 +34,9 @@ class Config:
     # Threads that run tasks in this process. None is every CPU this process may use, which in a
     # container is fewer than the machine has.
     num_threads: int | None = None
-    # Most bytes of a block of chunks="auto". Four times Dask's default: a variable stays where it is,
-    # and one in a single block is updated in place by a plain call; 256 MB of embeddings in two
-    # blocks cost five tasks a step. Whoever wants shards asks for them.
+    # Most bytes of a block of chunks="auto". Four times Dask's default: a variable stays where it
+    # is, and one in a single block is updated in place by a plain call; 256 MB of embeddings in
+    # two blocks cost five tasks a step. Whoever wants shards asks for them.
     chunk_bytes: int = 512 * MIB
     # Larger constants travel to workers by reference, so that a step's graph stays small.
     inline_constant_bytes: int = 64 * KIB

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import zarr
 
+from daskvars import cli
+
 pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,6 +117,14 @@ def test_inspect_lists_the_store(trained):
     numbers = [float(n) for n in values.strip("[]\n ").split()]
     saved = zarr.open_group(store, mode="r")["classifier/output/biases"][:]
     np.testing.assert_allclose(numbers, saved, rtol=1e-5)
+
+
+def test_inspect_says_what_is_missing(trained, capsys):
+    store, _, _ = trained
+    assert cli.main(["inspect", str(store), "--values", "features/conv1/weight"]) == 1
+    assert "did you mean 'features/conv1/weights'" in capsys.readouterr().err
+    assert cli.main(["inspect", str(store / "nothing")]) == 1
+    assert "nothing" in capsys.readouterr().err
 
 
 def contents(store):

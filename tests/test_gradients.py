@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.patterns import Elementwise
-from daskvars.ops.densify import densify
 from daskvars.ops.rules import like_first
 
 STOPS = OpDef(
@@ -253,71 +251,6 @@ def test_colocation_follows_the_op():
     (near,) = tf.gradients(y, x, colocate_gradients_with_ops=True)
     (free,) = tf.gradients(y, x)
     assert (near.device, free.device) == ("/job:ps/task:3", "")
-
-
-# -- sparse ---------------------------------------------------------------------------------
-
-
-def test_gather_gives_slices():
-    v = tf.Variable(np.ones([4, 2], np.float32))
-    (dv,) = tf.gradients(tf.reduce_sum(3.0 * tf.gather(v, [1, 3])), v)
-    assert isinstance(dv, tf.IndexedSlices)
-    values, indices = run([dv.values, dv.indices])
-    assert values.tolist() == [[3.0, 3.0], [3.0, 3.0]] and indices.tolist() == [1, 3]
-
-
-def test_slices_join_by_concatenation():
-    v = tf.Variable(np.ones([4, 2], np.float32))
-    far = tf.constant([3], dtype=tf.int64)
-    total = tf.reduce_sum(tf.gather(v, [1, 1])) + 5.0 * tf.reduce_sum(tf.gather(v, far))
-    (dv,) = tf.gradients(total, v)
-    assert isinstance(dv, tf.IndexedSlices) and dv.indices.dtype is tf.int64
-    assert run(densify(dv)).tolist() == [[0, 0], [2, 2], [0, 0], [5, 5]]
-
-
-def test_sparse_and_dense_give_dense():
-    v = tf.Variable(np.ones([3, 2], np.float32))
-    total = tf.reduce_sum(tf.gather(v, [2, 2])) + tf.reduce_sum(v)
-    (dv,) = tf.gradients(total, v)
-    assert isinstance(dv, tf.Tensor)
-    assert run(dv).tolist() == [[1, 1], [1, 1], [3, 3]]
-
-
-def test_slices_are_made_dense_for_other_ops():
-    v = tf.Variable(np.ones([3, 2], np.float32))
-    (dv,) = tf.gradients(tf.reduce_sum(tf.gather(2.0 * v, [0, 0])), v)
-    assert isinstance(dv, tf.Tensor) and dv.shape.as_list() == [3, 2]
-    assert run(dv).tolist() == [[4, 4], [0, 0], [0, 0]]
-
-
-def test_slices_go_through_identity():
-    v = tf.Variable(np.ones([3, 2], np.float32))
-    (dv,) = tf.gradients(tf.reduce_sum(tf.gather(tf.identity(v), [0])), v)
-    assert isinstance(dv, tf.IndexedSlices)
-
-
-def test_slices_convert_to_tensors():
-    slices = tf.IndexedSlices(tf.constant([[1.0], [2.0]]), tf.constant([0, 0]), tf.constant([2, 1]))
-    assert run(tf.convert_to_tensor(slices)).tolist() == [[3.0], [0.0]]
-    with pytest.raises(ValueError, match="float64"):
-        tf.convert_to_tensor(slices, dtype=tf.float64)
-    bare = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([0]))
-    with pytest.raises(ValueError, match="without dense_shape"):
-        tf.convert_to_tensor(bare)
-
-
-def test_large_densification_names_op_and_size():
-    v = tf.Variable(tf.zeros([1 << 20, 8]))
-    used = tf.gather(2.0 * v, [0], name="lookup")
-    with pytest.warns(UserWarning, match=rf"lookup_grad.*{(1 << 23) * 4} bytes"):
-        tf.gradients(used, v)
-
-
-def test_small_densification_is_silent():
-    v = tf.Variable(tf.zeros([1 << 10, 8]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        tf.gradients(tf.gather(2.0 * v, [0]), v)
 
 
 # -- functions ------------------------------------------------------------------------------

@@ -41,8 +41,6 @@ def recipe(
         taken = source.take(block)
         if isinstance(taken, Piece):
             steps.append(take(taken))
-        elif isinstance(taken, list):
-            steps.append([take(piece) for piece in taken])
         elif isinstance(taken, Cut):
             steps.append(Cut(taken.shape, tuple((take(p), s, t) for p, s, t in taken.parts)))
         else:

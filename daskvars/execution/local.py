@@ -250,6 +250,16 @@ class _Inline(_Bound):
 class _Threaded(_Bound):
     """A plan of several tasks, on Dask's threaded scheduler."""
 
+    def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
+        super().__init__(executor, plan)
+        used = {s.value.origin.region for r in plan.regions for s in r.sources if s.value}
+        # Tasks that nothing takes a value of: they run for their effects.
+        self.sinks = [
+            (number, block)
+            for number, region in enumerate(plan.regions) if number not in used
+            for block in region.blocks()
+        ]  # fmt: skip
+
     def run(
         self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
     ) -> list[Any]:
@@ -273,7 +283,7 @@ class _Threaded(_Bound):
             for value in (*plan.outputs, *plan.updates.values())
             for piece in map(value.piece, value.indices())
         }  # fmt: skip
-        pieces.update({tail: ("region", tail[0], *tail[1]) for tail in tails})
+        pieces.update({task: ("region", task[0], *task[1]) for task in (*tails, *self.sinks)})
         return self.guarded(self._compute, graph, leaves, pieces, tails, version, state)
 
     def _compute(

@@ -196,8 +196,6 @@ def _arguments(task: BlockTask, stamp: str, leaf: Leaf) -> tuple[list[Any], Any]
 def _mapped(step: Any, change: Callable[[Take], Take]) -> Any:
     if isinstance(step, Take):
         return change(step)
-    if isinstance(step, list):
-        return [change(take) for take in step]
     if isinstance(step, Cut):
         return Cut(step.shape, tuple((change(take), s, t) for take, s, t in step.parts))
     return step

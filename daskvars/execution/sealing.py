@@ -65,7 +65,7 @@ class Group:
     """Stored chunks that one task writes.
 
     Attributes:
-      parts: key, index in the stored grid, and the overlaps with the blocks of the variable.
+      parts: the variable, its blocks, and the chunk's index in the stored grid.
       is_whole: each chunk is one block, so that the blocks can be loaded by one task again.
     """
 
@@ -82,6 +82,12 @@ class Sealer:
       token: a text that no other sealer has.
       store: where to, if the variables have a durable store; else `config.scratch`, or a
         temporary directory.
+
+    Attributes:
+      version: the last one that is durable, None before the first seal.
+      sealed: the variables in it, by key.
+      num_seals: how many snapshots were written.
+      retained: what lost blocks could not be computed without, kept until the next seal.
     """
 
     def __init__(
@@ -95,7 +101,7 @@ class Sealer:
         self._storage: Any = None
         self._root = ""
         self._works = True
-        self._count = 0
+        self.num_seals = 0
         self._num_loads = 0
         self._runs = 0
         self._tasks = 0
@@ -144,7 +150,7 @@ class Sealer:
             if key not in self.sealed or self.sealed[key].blocks is not blocks
         }  # fmt: skip
         if dirty:
-            self._count += 1
+            self.num_seals += 1
             self._write(version, state, dirty)
             nbytes = sum(record.nbytes for record, _ in dirty.values())
             path = f"{self._storage}/{self._root}"
@@ -160,7 +166,7 @@ class Sealer:
         writer = self._writer(version, state, dirty)
         groups = grouped({key: (writer.records[key], b) for key, (_, b) in dirty.items()})
         slots = [
-            Slot(self.token, self._count, number) if group.is_whole else None
+            Slot(self.token, self.num_seals, number) if group.is_whole else None
             for number, group in enumerate(groups)
         ]
         try:
@@ -188,7 +194,7 @@ class Sealer:
         self._drop_unused()
 
     def _write_groups(self, writer: Any, groups: list[Group], slots: list[Slot | None]) -> Any:
-        stamp = f"seal-{self.token}-{self._count}"
+        stamp = f"seal-{self.token}-{self.num_seals}"
         graph = {}
         for number, (group, slot) in enumerate(zip(groups, slots, strict=True)):
             key = f"{stamp}-{number}"
@@ -198,7 +204,7 @@ class Sealer:
     def _writer(self, version: int, state: Any, dirty: dict[str, Any]) -> Any:
         """Return the writer of a snapshot of the dirty variables, or of all in a durable store."""
         if self.store is None:
-            path = f"{self._root}/v{self._count}" if self._root else f"v{self._count}"
+            path = f"{self._root}/v{self.num_seals}" if self._root else f"v{self.num_seals}"
             writer: Any = SnapshotWriter(self._storage, path, version)
             writer.declare([record for record, _ in dirty.values()])
             return writer
@@ -276,7 +282,7 @@ class Sealer:
             self._root = f"session-{self.token}"
         if scratch is None or "://" not in place:
             os.makedirs(place, exist_ok=True)
-            seen = self.client.run(os.path.isdir, place)
+            seen = self.client.run(os.path.isdir, place, on_error="ignore")
             blind = sorted(worker for worker, found in seen.items() if not found)
             if blind:
                 self._works = False
@@ -306,7 +312,7 @@ class Sealer:
     def close(self) -> None:
         """Remove the snapshots that were private, and what workers keep of them."""
         if self.client.status == "running":
-            self.client.run(forget, self.token)
+            self.client.run(forget, self.token, on_error="ignore")
         if self._finalizer is not None:
             self._finalizer()
         elif self.store is None and self._storage is not None:

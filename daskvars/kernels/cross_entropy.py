@@ -1,7 +1,10 @@
 """Softmax and cross entropy in one: the loss of each row and its gradient, from one exponential."""
 from __future__ import annotations
 
+import functools
 from typing import Any
+
+import numpy
 
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.normalize import BLOCK_ELEMENTS, row_blocks, shifted
@@ -65,7 +68,7 @@ def sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any
     kind = logits.dtype
     gradient = shifted(xp, logits, -1)
     # Places in the flattened matrix: one index is faster than two.
-    places = xp.arange(len(labels)) * logits.shape[1] + labels
+    places = row_starts(xp, *logits.shape) + labels
     chosen = gradient.reshape(-1)[places]
     xp.exp(gradient, out=gradient)
     sums = total(xp, gradient, -1)
@@ -74,6 +77,19 @@ def sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any
     loss = xp.log(sums[:, 0])
     loss -= chosen
     return loss.astype(kind, copy=False), gradient.astype(kind, copy=False)
+
+
+def row_starts(xp: Any, rows: int, columns: int) -> Any:
+    """Return the place of each row's first element in the flattened matrix; not to be changed."""
+    return host_row_starts(rows, columns) if xp is numpy else xp.arange(rows) * columns
+
+
+@functools.lru_cache(maxsize=16)
+def host_row_starts(rows: int, columns: int) -> numpy.ndarray:
+    """Return kept places: making them costs more than using them."""
+    starts = numpy.arange(rows) * columns
+    starts.flags.writeable = False
+    return starts
 
 
 def check_labels(xp: Any, labels: Any, classes: int) -> None:

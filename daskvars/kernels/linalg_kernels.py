@@ -26,7 +26,10 @@ def blas_ready(xp: Any, x: Any) -> Any:
 
     Views that stand for one element many times, as the gradient of a sum does, need a copy.
     """
-    if xp is not numpy or x.flags.c_contiguous or x.dtype.char not in "fdFD":
+    flags = x.flags
+    if xp is not numpy or flags.c_contiguous or x.dtype.char not in "fdFD":
+        return x
+    if flags.f_contiguous and x.ndim == 2:
         return x
     rows, columns = x.shape[-2:]
     row_step, column_step = (stride // x.itemsize for stride in x.strides[-2:])

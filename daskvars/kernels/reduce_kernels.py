@@ -13,7 +13,13 @@ import numpy
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.elementwise_kernels import overwriting
 from daskvars.kernels.precision import extremes, float_work
-from daskvars.kernels.row_sums import LONG_ROW, column_sums, row_sums
+from daskvars.kernels.row_sums import (
+    COLUMN_BLOCK,
+    LONG_ROW,
+    column_sums,
+    ones_matrix,
+    row_sums,
+)
 
 Axes = int | tuple[int, ...] | None
 
@@ -48,6 +54,11 @@ def sum_to_shape(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     if x.shape == shape:
         return x
     lead = x.ndim - len(shape)
+    if lead > 0 and x.shape[lead:] == shape and x.dtype.char in "fd" and x.flags.c_contiguous:
+        count = math.prod(x.shape[:lead])
+        if x.size and count <= COLUMN_BLOCK:  # the gradient of a bias
+            ones = ones_matrix(xp, (COLUMN_BLOCK,), x.dtype)
+            return xp.matmul(ones[:count], x.reshape(count, -1)).reshape(shape)
     axes = (
         *range(lead),
         *(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1),

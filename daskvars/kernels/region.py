@@ -91,16 +91,6 @@ class RegionProgram:
         )  # fmt: skip
 
 
-def merge(xp: Any, blocks: Sequence[Any], *, by: str) -> Any:
-    """Merge partial results from left to right, so that the order never depends on timing."""
-    combine = getattr(xp, by)
-    result = combine(blocks[0], blocks[1])
-    out = result if isinstance(result, xp.ndarray) and result.ndim else None
-    for block in blocks[2:]:
-        result = combine(result, block, out=out)
-    return result
-
-
 def operand(value: Any) -> Any:
     """Return an array computed in the run as the plain data that a kernel's attribute takes."""
     listed = value.tolist()

@@ -56,8 +56,7 @@ def run_block(function: Callable[..., tuple], steps: Literal, dependencies: Sequ
 
     Args:
       function: the compiled region.
-      steps: for each of its arguments a Take, a list of Takes (partial results to merge), a Cut
-        whose pieces are Takes, or plain data.
+      steps: for each of its arguments a Take, a Cut whose pieces are Takes, or plain data.
       dependencies: results of other tasks (bundles) and Literals.
 
     Returns:
@@ -74,8 +73,6 @@ def run_block(function: Callable[..., tuple], steps: Literal, dependencies: Sequ
             arguments.append(take(step))
         elif isinstance(step, Cut):
             arguments.append(cut_array(step.shape, [(take(i), s, t) for i, s, t in step.parts]))
-        elif isinstance(step, list):
-            arguments.append([take(item) for item in step])
         else:
             arguments.append(step)
     return function(*arguments)

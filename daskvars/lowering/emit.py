@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from daskvars import chunk_grid, config
 from daskvars.graph.patterns import Block, Contraction, Effect, Elementwise, Movement
-from daskvars.kernels.region import Call, RegionProgram, merge
+from daskvars.kernels.region import Call, RegionProgram
 from daskvars.kernels.tiling import is_tiled
 from daskvars.lowering.fuse import Group, label, lines_up
 from daskvars.lowering.plan import LeafInfo, Origin, Plan, Region, Source, Value
@@ -52,15 +53,15 @@ class _Emission:
 
     def plan(self) -> Plan:
         regions = tuple(self._region(i, group) for i, group in enumerate(self.groups))
-        outputs = tuple(self._value(ref) for ref in self.program.outputs)
-        updates = {key: self._value(ref) for key, ref in self.program.updates.items()}
+        outputs = tuple(self.value(ref) for ref in self.program.outputs)
+        updates = {key: self.value(ref) for key, ref in self.program.updates.items()}
         return Plan(
             regions, tuple(self.infos), outputs, updates, dict(self.program.required),
             dict(self.program.presence), sum(map(_flops, self.program.nodes)),
             any(_contracts(node) for node in self.program.nodes),
         )  # fmt: skip
 
-    def _value(self, ref: Ref) -> Value:
+    def value(self, ref: Ref) -> Value:
         node = ref.node
         if isinstance(node, Leaf):
             if id(node) not in self.leaves:
@@ -84,9 +85,7 @@ class _Emission:
     def source(self, node: Node, position: int) -> Source:
         """Return how input `position` of `node` is had from outside its region."""
         ref = node.inputs[position]
-        value = self._value(ref)
-        if node.merges is not None:
-            return Source(value, "merge", merged=node.merges, grid=ref.node.grid)
+        value = self.value(ref)
         kind = "block" if ref.layout == node.wanted[position] else "cut"
         axes = node.in_maps[position] or (-1,) * len(ref.spec.shape or ())
         return Source(value, kind, node.wanted[position], axes)
@@ -138,7 +137,7 @@ class _RegionBuilder:
             return self.slots[ref]
         source = self.emission.source(node, position)
         identity = (source.value.origin, source.kind, source.layout, source.axes, source.merged)
-        shape = None if source.kind == "merge" else _nominal(ref.spec.shape, node.wanted[position])
+        shape = _nominal(ref.spec.shape, node.wanted[position])
         return self._input(identity, source, shape)
 
     @staticmethod
@@ -150,7 +149,10 @@ class _RegionBuilder:
         return node.what.nbytes <= config.get().inline_constant_bytes
 
     def add(self, node: Node) -> None:
-        """Add the call of `node`."""
+        """Add the call of `node`; merging partial results takes one call for each but the first."""
+        if node.merges is not None:
+            self._add_merge(node)
+            return
         arguments = tuple(self.slot(node, i) for i in range(len(node.inputs)))
         outs = []
         for i in range(len(node.specs)):
@@ -179,6 +181,22 @@ class _RegionBuilder:
             tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
         ))  # fmt: skip
 
+    def _add_merge(self, node: Node) -> None:
+        """Merge from left to right, so that the order never depends on timing."""
+        (ref,) = node.inputs
+        value, grid = self.emission.value(ref), ref.node.grid
+        shape = _nominal(node.specs[0].shape, node.layouts[0])
+        parts = []
+        for part in range(math.prod(grid[axis] for axis in node.merges)):
+            source = Source(value, "part", merged=node.merges, grid=grid, part=part)
+            parts.append(self._input((value.origin, "part", node.merges, part), source, shape))
+        total = parts[0]
+        for part in parts[1:]:
+            out = self._new_slot()
+            self.calls.append(_plain_call(node, (total, part), (out,)))
+            total = out
+        self.slots[Ref(node)] = total
+
     def program(self, name: str, exported: Sequence[Ref]) -> RegionProgram:
         """Return the region as data, slots numbered from 0: inputs, constants, results."""
         numbers = {i: i for i in range(len(self.sources))}
@@ -202,13 +220,12 @@ class _RegionBuilder:
 
 
 def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> Call:
+    """Return the call of a node that belongs to no op: a ufunc."""
     spec = node.specs[0]
-    shapes_ = (_nominal(spec.shape, node.layouts[0]),)
-    if node.merges is not None:
-        return Call(merge, arguments, outs, {"by": node.kernel}, name=node.name, shapes=shapes_,
-                    dtypes=(spec.dtype.np,))  # fmt: skip
-    return Call(node.kernel, arguments, outs, {}, name=node.name, shapes=shapes_,
-                dtypes=(spec.dtype.np,))  # fmt: skip
+    return Call(
+        node.kernel, arguments, outs, {}, name=node.name, elementwise=True,
+        shapes=(_nominal(spec.shape, node.layouts[0]),), dtypes=(spec.dtype.np,),
+    )  # fmt: skip
 
 
 def _nominal(shape: Any, layout: Any) -> Any:
@@ -319,14 +336,16 @@ def _ordered(nodes: Sequence[Node]) -> list[Node]:
 
 def _tile_shape(node: Node) -> Any:
     """Return the block shape of a node that would be run tile by tile, else None."""
-    if node.opdef is None or len(node.specs) != 1 or node.operands or node.specs[0].dtype is None:
+    if len(node.specs) != 1 or node.operands or node.specs[0].dtype is None:
         return None
-    pattern = node.opdef.pattern
-    inner = pattern.inner if isinstance(pattern, Effect) else pattern
+    elementwise = True  # merging partial results is
+    if node.opdef is not None:
+        pattern = node.opdef.pattern
+        elementwise = isinstance(
+            pattern.inner if isinstance(pattern, Effect) else pattern, Elementwise
+        )
     shape = _nominal(node.specs[0].shape, node.layouts[0])
-    call = Call(
-        node.kernel, (), (0,), {}, elementwise=isinstance(inner, Elementwise), shapes=(shape,)
-    )
+    call = Call(node.kernel, (), (0,), {}, elementwise=elementwise, shapes=(shape,))
     return shape if is_tiled(call) else None
 
 

@@ -90,12 +90,14 @@ class Source:
 
     Attributes:
       value: the value.
-      kind: "block" (one block as it is), "merge" (the list of its partial results), "cut" (put
-        together from slices, because the region wants other chunks) or "attrs" (what differs
-        from block to block in one kernel's attributes).
+      kind: "block" (one block as it is), "part" (one of its partial results), "cut" (put together
+        from slices, because the region wants other chunks) or "attrs" (what differs from block to
+        block in one kernel's attributes).
       layout: the chunks wanted ("cut").
       axes: for each dimension wanted, the axis of the region's grid or -1.
-      merged: axes of the producer's grid to merge over ("merge").
+      merged: axes of the producer's grid that partial results are merged over ("part").
+      grid: the producer's grid ("part").
+      part: which of the partial results, in C order ("part").
       attrs: block index -> keyword arguments ("attrs").
     """
 
@@ -105,26 +107,26 @@ class Source:
     axes: tuple[int, ...] = ()
     merged: tuple[int, ...] = ()
     grid: tuple[int, ...] = ()
+    part: int = 0
     attrs: dict[Index, dict[str, Any]] | None = None
 
     def take(self, block: Index) -> Any:
-        """Return a Piece, a list of Pieces, a Cut or a dict: what block `block` gets."""
+        """Return a Piece, a Cut or a dict: what block `block` gets."""
         if self.kind == "attrs":
             return self.attrs[block]
-        if self.kind == "merge":
-            return self._partials(block)
+        if self.kind == "part":
+            return self._partial(block)
         index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
         return self.value.piece(index) if self.kind == "block" else self._cut(index)
 
-    def _partials(self, block: Index) -> list[Piece]:
+    def _partial(self, block: Index) -> Piece:
         counts = [range(self.grid[axis]) for axis in self.merged]
-        pieces = []
-        for numbers in itertools.product(*counts):
-            full, rest = [], iter(block)
-            for axis in range(len(self.grid)):
-                full.append(numbers[self.merged.index(axis)] if axis in self.merged else next(rest))
-            pieces.append(Piece(self.value.origin, tuple(full)))
-        return pieces
+        numbers = dict(zip(self.merged, list(itertools.product(*counts))[self.part], strict=True))
+        rest = iter(block)
+        full = [
+            numbers[axis] if axis in numbers else next(rest) for axis in range(len(self.grid))
+        ]
+        return Piece(self.value.origin, tuple(full))
 
     def _cut(self, index: Index) -> Cut:
         shape = self.value.spec.shape
@@ -237,9 +239,8 @@ class Plan:
             for source in region.sources:
                 if source.value is None or source.value.origin.region < 0:
                     continue
-                copies = math.prod(source.grid) if source.kind == "merge" else 1
                 spread = region.num_tasks if source.kind == "block" and not source.axes else 1
-                total += source.value.nbytes() * copies * spread
+                total += source.value.nbytes() * spread
         return total
 
     def explain(self) -> str:

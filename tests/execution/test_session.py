@@ -283,3 +283,15 @@ def test_a_store_on_disk_keeps_the_variables(tmp_path):
         assert len(session.run(tf.report_uninitialized_variables())) == 0
     if head is not None:
         assert head["scope/v"][:].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_effects_run_in_plans_of_several_tasks_too():
+    x = tf.placeholder(tf.float32, [None, 2])
+    seen = []
+    note = tf.py_func(lambda a: seen.append(a.shape) or a, [tf.square(x)], tf.float32)
+    check = tf.Assert(tf.reduce_all(tf.reduce_sum(x, 1) < 10.0), [x])
+    with config.set(batch_parts=2), tf.Session() as session:
+        session.run([note.op, check], {x: np.ones((6, 2))})
+        assert seen == [(6, 2)]
+        with pytest.raises(InvalidArgumentError, match="assertion failed"):
+            session.run(check, {x: np.full((6, 2), 9.0)})

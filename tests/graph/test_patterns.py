@@ -1,4 +1,4 @@
-"""Access patterns: a block computed from what the pattern says it needs is that block of the whole."""
+"""Access patterns: a block computed from what the pattern says it needs is that of the whole."""
 
 import math
 

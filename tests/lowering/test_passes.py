@@ -52,7 +52,7 @@ def chunks(parts):
 @given(programs, layouts, layouts, layouts)
 def test_every_pass_keeps_the_invariants(steps, for_x, for_y, for_w):
     with tf.Graph().as_default():
-        x, y, w, last, update = build(steps)
+        x, y, _, last, update = build(steps)
         feeds = {
             x: (Spec(tf.float64, (6, 6)), chunks(for_x)),
             y: (Spec(tf.float64, (6, 6)), chunks(for_y)),

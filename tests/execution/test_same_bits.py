@@ -1,0 +1,87 @@
+"""The same program gives the same bits in this process, on one worker and on two."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.kernels.worker_tasks import aligned
+
+pytestmark = pytest.mark.cluster
+
+
+def initialized():
+    session = tf.Session()
+    session.run(tf.global_variables_initializer())
+    return session
+
+
+def trained(steps, parts):
+    """Variables after a few steps of a two-layer network on random data."""
+    rng = np.random.default_rng(0)
+    w1 = tf.get_variable("w1", [20, 16], initializer=tf.random_normal_initializer(seed=1))
+    w2 = tf.get_variable("w2", [16, 3], initializer=tf.random_normal_initializer(seed=2))
+    x = tf.placeholder(tf.float32, [None, 20])
+    y = tf.placeholder(tf.float32, [None, 3])
+    loss = tf.reduce_mean(tf.square(tf.matmul(tf.tanh(tf.matmul(x, w1)), w2) - y))
+    step = tf.train.AdamOptimizer(0.01).minimize(loss)
+    with config.set(batch_parts=parts), initialized() as session:
+        for _ in range(steps):
+            feeds = {x: rng.normal(size=(10, 20)), y: rng.normal(size=(10, 3))}
+            session.run(step, feeds)
+        return session.run([w1, w2, loss], feeds)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts):
+    found = []
+    for client in (None, one_worker, two_workers):
+        with tf.Graph().as_default():
+            if client is None:
+                found.append(trained(6, parts))
+            else:
+                with client.as_current():
+                    found.append(trained(6, parts))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+OPERATIONS = {
+    "add": lambda a, b: a.assign_add(b * 0.5),
+    "swap": lambda a, b: a.assign(tf.reverse(b, [0]) + a),
+    "sum": lambda a, b: a.assign(a / (1.0 + tf.reduce_sum(tf.abs(b)))),
+    "matmul": lambda a, b: a.assign(tf.matmul(a, tf.matmul(b, a, transpose_a=True)) * 0.01),
+    "transpose": lambda a, b: a.assign(tf.transpose(tf.reshape(b, [6, 8]))),
+    "exp": lambda a, b: a.assign(tf.exp(-tf.square(a)) - b),
+}
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.booleans()), max_size=6),
+       st.sampled_from([None, (3, 6), (8, 2)]))  # fmt: skip
+def test_any_program_gives_the_local_bits(two_workers, program, chunks):
+    results = []
+    for remote in (False, True):
+        with tf.Graph().as_default(), two_workers.as_current() if remote else tf.name_scope(""):
+            rng = np.random.default_rng(3)
+            a = tf.Variable(rng.normal(size=(8, 6)), chunks=chunks)
+            b = tf.Variable(rng.normal(size=(8, 6)))
+            with initialized() as session:
+                for name, swapped in program:
+                    operation = OPERATIONS[name](*((b, a) if swapped else (a, b)))
+                    session.run(operation.op)
+                results.append(session.run([a, b, tf.reduce_sum(a, 0)]))
+    for local, remote in zip(*results, strict=True):
+        np.testing.assert_array_equal(local, remote)
+
+
+def test_arrays_at_odd_addresses_are_moved():
+    raw = np.zeros(33, np.uint8)
+    odd = raw[1:].view(np.float64)
+    even = np.arange(3.0)
+    assert not odd.flags.aligned
+    found = aligned((odd, even, 7))
+    assert found[0].flags.aligned and found[1] is even and found[2] == 7
