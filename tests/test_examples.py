@@ -133,16 +133,21 @@ def contents(store):
     return {name: node[...].tobytes() for name, node in members if isinstance(node, zarr.Array)}
 
 
-@pytest.mark.cluster
-def test_here_and_on_one_and_two_workers_the_variables_are_the_same_bits(tmp_path):
-    def train(name, *where):
-        run("train_digits.py", "--epochs", 1, "--store", tmp_path / name, *where)
-        return contents(tmp_path / name)
+@pytest.fixture(scope="module")
+def one_epoch(tmp_path_factory):
+    """Every variable after one epoch in one process."""
+    store = tmp_path_factory.mktemp("here") / "digits.zarr"
+    run("train_digits.py", "--epochs", 1, "--store", store)
+    return contents(store)
 
-    here = train("here")
-    assert len(here) == 26
-    assert train("one", "--cluster", 1) == here
-    assert train("two", "--cluster", 2) == here
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("workers", [1, 2])
+def test_on_a_cluster_the_variables_are_the_same_bits(one_epoch, workers, tmp_path):
+    store = tmp_path / "digits.zarr"
+    run("train_digits.py", "--epochs", 1, "--store", store, "--cluster", workers)
+    assert len(one_epoch) == 26
+    assert contents(store) == one_epoch
 
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
