@@ -1,0 +1,97 @@
+"""The benchmarks run, print their limits and ratios, and compare programs that do the same work.
+
+Nothing here looks at a time: the machine that runs the tests is busy with other things.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+SCRIPTS = (
+    "adam_big", "char_lm", "convnet", "counter", "embedding", "graph_scale", "mlp_small",
+    "mlp_wide", "var_scale",
+)  # fmt: skip
+# What `sides` of a benchmark takes for a small version of the same program.
+TRAINING = {
+    "adam_big": lambda m: (m.QUICK_SIZE,),
+    "char_lm": lambda m: (m.QUICK,),
+    "convnet": lambda m: (m.QUICK,),
+    "embedding": lambda m: m.QUICK_SIZES,
+    "mlp_small": lambda m: (m.QUICK_UNITS,),
+    "mlp_wide": lambda m: (m.QUICK_UNITS, m.QUICK_BATCH),
+}
+FIGURE = re.compile(r"^(\w+): .+, ratio [\d.]+ \(limit [\d.]+\) (ok|OVER)$", re.MULTILINE)
+
+
+@pytest.fixture
+def load(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_benchmark_prints_its_limit_and_ratio(load, capsys, name):
+    status = load(name).main(["--quick"])
+    printed = capsys.readouterr().out
+    figures = FIGURE.findall(printed)
+    assert figures
+    assert {script for script, _ in figures} == {name}
+    assert status == any(verdict == "OVER" for _, verdict in figures)
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_the_program_and_the_hand_written_one_have_the_same_losses(load, name):
+    module = load(name)
+    sides = module.sides(*TRAINING[name](module))
+    losses = {side: [step() for _ in range(6)] for side, step in sides.items()}
+    assert len(set(losses["NumPy"])) > 1
+    np.testing.assert_allclose(losses["daskvars"], losses["NumPy"], rtol=2e-5)
+
+
+def test_the_counters_count(load):
+    sides = load("counter").sides()
+    for name, step in sides.items():
+        counts = [float(step()) for _ in range(3)]
+        assert counts == [1.0, 2.0, 3.0], name
+
+
+def test_every_benchmark_has_a_line_in_the_readme():
+    readme = (BENCHMARKS / "README.md").read_text()
+    for script in BENCHMARKS.glob("*.py"):
+        assert readme.count(f"`{script.name}`") == 1, script.name
+    assert {script.stem for script in BENCHMARKS.glob("*.py")} >= set(SCRIPTS)
+
+
+def test_a_figure_over_its_limit_is_reported(load, capsys):
+    measure = load("measure")
+    report = measure.Report("some")
+    report.against_baseline({"daskvars": 2.0, "a": 4.0, "b": 1.5}, 1.2)
+    assert report.status == 1
+    assert capsys.readouterr().out == (
+        "some: a 4 s/step\n"
+        "some: daskvars 2 s/step, b 1.5 s/step, ratio 1.33 (limit 1.20) OVER\n"
+    )
+    report = measure.Report("other")
+    report.against_limit("run", 10e-6, 40e-6)
+    report.linear("run per op", {10: 2e-6, 100: 1e-6, 1000: 1.1e-6}, 1.5)
+    assert report.status == 0
+    assert capsys.readouterr().out == (
+        "other: run 10 us, limit 40 us, ratio 0.25 (limit 1.00) ok\n"
+        "other: run per op at 10 2 us, at 1,000 1.1 us, ratio 0.55 (limit 1.50) ok\n"
+    )
+
+
+def test_sides_take_turns(load):
+    measure = load("measure")
+    turns: list[str] = []
+    sides = {name: measure.Side(lambda name=name: turns.append(name)) for name in "ab"}
+    times = measure.interleaved(sides, rounds=2, steps=1)
+    assert turns == ["a", "a", "b", "b", "a", "a", "b", "b"]
+    assert set(times) == {"a", "b"}
+    assert all(value >= 0 for value in times.values())
