@@ -41,7 +41,8 @@ def run_tiles(
     The caller works too and takes whatever the others have not begun, so that a busy pool never
     blocks.
     """
-    count = min(_threads["count"], -(-size // step))
+    # Waking a thread costs as much as a few calls on a tile.
+    count = min(_threads["count"], size // (2 * step))
     starts = itertools.count(0, step)  # next() on it is atomic
 
     def work() -> None:

@@ -1,0 +1,57 @@
+"""The dashboard speaks the model's scopes, however many steps, parts and chunks there are."""
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import daskvars as dv
+
+# What the executor itself puts on the workers: inputs, programs, and the variables' durable copies.
+OWN = {"constant", "feed", "load", "program", "seal", "value", "pick", "shape"}
+
+
+def prefixes(dask_scheduler):
+    return sorted(dask_scheduler.task_prefixes)
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(120)
+def test_task_prefixes_are_scopes_and_do_not_grow():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+        dv.Graph().as_default() as graph,
+    ):
+        x = dv.placeholder(dv.float32, [None, 8, 8, 1])
+        y = dv.placeholder(dv.int32, [None])
+        with dv.variable_scope("features"):
+            kernel = dv.get_variable("kernel", [3, 3, 1, 4])
+            h = dv.reshape(dv.nn.relu(dv.nn.conv2d(x, kernel, [1, 1, 1, 1], "SAME")), [-1, 256])
+        with dv.variable_scope("head"):
+            scores = dv.matmul(h, dv.get_variable("weights", [256, 10]))
+        loss = dv.reduce_mean(
+            dv.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores)
+        )
+        with dv.name_scope("backward"):
+            train = dv.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+        scopes = {op.name.rpartition("/")[0] for op in graph.get_operations()}
+        scopes |= {s.rpartition("/")[0] for s in scopes} | {"Mean"}
+        rng = np.random.default_rng(0)
+        seen = []
+        with dv.Session() as session:
+            session.run(dv.global_variables_initializer())
+            for parts in (2, 2, 4):
+                with dv.config.set(batch_parts=parts):
+                    for _ in range(20):
+                        batch = rng.random((8 * parts, 8, 8, 1)), rng.integers(0, 10, 8 * parts)
+                        session.run(train, {x: batch[0], y: batch[1]})
+                    session.run(h, {x: batch[0]})
+                session.engine.sync()
+                seen.append(set(client.run_on_scheduler(prefixes)) - OWN)
+    assert all(name in scopes for name in seen[-1]), seen[-1] - scopes
+    assert "features" in seen[0]
+    assert any(name.split("/")[0] == "backward" for name in seen[0]), seen[0]
+    assert seen[1] == seen[0]
+    assert seen[2] == seen[0]

@@ -1,0 +1,60 @@
+"""A region split in two gives the same values, the second half in the variables' memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels import inplace, segment
+from daskvars.kernels.region import Call, RegionProgram, compiled
+
+SHAPE = (5000, 64)
+FLOAT = np.dtype(np.float32)
+
+
+def elementwise(kernel, args, out, shape):
+    return Call(kernel, args, (out,), {}, elementwise=True, shapes=(shape,), dtypes=(FLOAT,))
+
+
+def scatter(args, out):
+    return Call(
+        segment.scatter_rows, args, (out,), {"mode": "sub"}, in_place=segment.scatter_rows_into,
+        check=segment.check_rows, shapes=(SHAPE,), dtypes=(FLOAT,),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def program():
+    """table -= rows ** 2 at ids, by an update that is itself computed elementwise."""
+    calls = (elementwise("square", (2,), 3, (3, 64)), scatter((0, 1, 3), 4))
+    return RegionProgram("region", 3, {}, calls, (4,), input_shapes=(SHAPE, (3,), (3, 64)))
+
+
+def run_halves(tail, *arguments):
+    passed = compiled(tail.main, np)(*arguments)[len(tail.kept) :]
+    return compiled(tail.program, np)(*(arguments[slot] for slot in tail.variables), *passed)
+
+
+def test_rows_are_changed_where_they_lie(program):
+    rng = np.random.default_rng(0)
+    table, rows = (rng.standard_normal(s).astype(FLOAT) for s in (SHAPE, (3, 64)))
+    ids = np.array([7, 2, 7])
+    (expected,) = compiled(program, np)(table.copy(), ids, rows)
+    tail = inplace.split(program, {0: 0})
+    (result,) = run_halves(tail, table, ids, rows)
+    assert result is table
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_what_may_fail_does_so_in_the_first_half(program):
+    tail = inplace.split(program, {0: 0})
+    arguments = np.zeros(SHAPE, FLOAT), np.array([1, 5000, 2]), np.ones((3, 64), FLOAT)
+    with pytest.raises(InvalidArgumentError, match="5000"):
+        compiled(tail.main, np)(*arguments)
+
+
+def test_small_variables_are_not_worth_it():
+    calls = (elementwise("add", (0, 1), 2, (10,)),)
+    program = RegionProgram("region", 2, {}, calls, (2,), input_shapes=((10,), (10,)))
+    assert inplace.split(program, {0: 0}) is None
