@@ -23,6 +23,10 @@ import numpy
 
 from daskvars import config
 
+# Elements that calls must write before another thread pays: handing the interpreter from thread to
+# thread costs some us a call (m: two threads lose below 4M elements a thread, gain above).
+THREAD_ELEMENTS = 1 << 22
+
 _threads = {"count": 1}
 _pool: list[ThreadPoolExecutor] = []
 
@@ -33,16 +37,21 @@ def share_tiles_among(count: int) -> None:
 
 
 def run_tiles(
-    tile: Callable[[int, int, Any], None], size: int, step: int, scratch: Callable[[], Any]
-) -> None:
-    """Call ``tile(start, stop, scratch)`` for all of ``range(size)`` in steps, on the threads
-    allowed; each has a scratch of its own.
+    tile: Callable[[int, int, Any], None], size: int, step: int, scratch: Callable[[], Any],
+    work_elements: int,
+) -> None:  # fmt: skip
+    """Call ``tile(start, stop, scratch)`` for all of ``range(size)`` in steps.
 
-    The caller works too and takes whatever the others have not begun, so that a busy pool never
-    blocks.
+    Each of the threads that do so has a scratch of its own. The caller works too and takes
+    whatever the others have not begun, so that a busy pool never blocks.
+
+    Args:
+      tile: the work on one tile.
+      size, step: extent of the whole and of a tile.
+      scratch: makes what a thread works with.
+      work_elements: elements that all calls together write, which tells whether threads pay.
     """
-    # Waking a thread costs as much as a few calls on a tile.
-    count = min(_threads["count"], size // (2 * step))
+    count = min(_threads["count"], -(-size // step), work_elements // THREAD_ELEMENTS)
     starts = itertools.count(0, step)  # next() on it is atomic
 
     def work() -> None:
@@ -152,6 +161,7 @@ class Chain:
         run_tiles(
             lambda start, stop, scratch: tile(start, stop, views, cut, outs, scratch), size, step,
             lambda: [numpy.empty((min(step, size), *rest), dtype) for dtype in self.scratch],
+            math.prod(shape) * len(self.calls),
         )  # fmt: skip
         return tuple(results[slot] for slot in self.outputs)
 

@@ -41,7 +41,8 @@ def run(chain, inputs):
 
 
 @pytest.fixture(params=[1, 2])
-def threads(request):
+def threads(request, monkeypatch):
+    monkeypatch.setattr(tiling, "THREAD_ELEMENTS", 1)
     tiling.share_tiles_among(request.param)
     yield
     tiling.share_tiles_among(1)
