@@ -151,46 +151,42 @@ class LayerNorm:
 
 
 class Gelu:
-    """x (1 + tanh(c (x + 0.044715 x^3))) / 2."""
+    """x (1 + tanh(u)) / 2, u = c (x + 0.044715 x^3), as x / (1 + exp(-2 u)): ``tanh`` is slow."""
 
     def __init__(self, shape: tuple[int, int], kind: np.dtype) -> None:
-        self.y, self.tanh = np.empty(shape, kind), np.empty(shape, kind)
+        self.y, self.share = np.empty(shape, kind), np.empty(shape, kind)
         self.scratch = np.empty((max(1, BLOCK_ELEMENTS // shape[1]), shape[1]), kind)
-        self.constants = list(map(kind.type, (GELU_SCALE, GELU_SCALE * GELU_CUBE, 1, 0.5)))
+        self.scale, self.cube = kind.type(2 * GELU_SCALE), kind.type(2 * GELU_SCALE * GELU_CUBE)
+        self.one, self.three = kind.type(1), kind.type(3)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         self.x = x
-        scale, cube, one, half = self.constants
         for rows in row_blocks(*x.shape):
-            u, y, t = x[rows], self.y[rows], self.tanh[rows]
-            np.multiply(u, u, t)
-            t *= cube
-            t += scale
-            t *= u
-            np.tanh(t, t)
-            np.add(t, one, y)
-            y *= u
-            y *= half
+            u, y, share = x[rows], self.y[rows], self.share[rows]
+            np.multiply(u, u, share)
+            share *= -self.cube
+            share -= self.scale
+            share *= u
+            np.exp(share, share)
+            share += self.one
+            np.reciprocal(share, share)
+            np.multiply(u, share, y)
         return self.y
 
     def backward(self, dy: np.ndarray) -> np.ndarray:
         """Return the gradient of x, in the memory of `dy`."""
-        scale, cube, one, half = self.constants
         for rows in row_blocks(*dy.shape):
-            u, t, slope = self.x[rows], self.tanh[rows], dy[rows]
-            a = self.scratch[: len(u)]
-            inner = self.y[rows]  # not needed any more
+            u, share, slope = self.x[rows], self.share[rows], dy[rows]
+            t, inner = self.scratch[: len(u)], self.y[rows]  # y is not needed any more
             np.multiply(u, u, inner)
-            inner *= 3 * cube
-            inner += scale
+            inner *= self.three * self.cube
+            inner += self.scale
             inner *= u
-            np.multiply(t, t, a)
-            np.subtract(one, a, a)
-            a *= inner
-            a += t
-            a += one
-            a *= half
-            slope *= a
+            np.subtract(self.one, share, t)
+            inner *= t
+            inner += self.one
+            inner *= share
+            slope *= inner
         return dy
 
 

@@ -23,6 +23,7 @@ import numpy
 from daskvars import config
 from daskvars.dtypes import DType
 from daskvars.execution.engine import Engine, Program, random_key
+from daskvars.execution.fetches import as_scalar
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
 from daskvars.graph.opdef import OpDef, Spec
@@ -45,7 +46,7 @@ class EagerTensor(Tensor):
     def numpy(self) -> Any:
         """Return the value: a NumPy array, or a NumPy scalar for rank 0; a copy of its own."""
         value = computed(self)
-        return value.copy() if isinstance(value, numpy.ndarray) else value
+        return as_scalar(value.copy() if isinstance(value, numpy.ndarray) else value)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Return the value, as `numpy`."""

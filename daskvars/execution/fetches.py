@@ -83,7 +83,12 @@ class Structure:
             self._operations[element] = None
             return lambda values: None
         position = self._positions.setdefault(element, len(self._positions))
-        return lambda values: values[position]
+        return lambda values: as_scalar(values[position])
+
+
+def as_scalar(value: Any) -> Any:
+    """Return an array of rank 0 as a NumPy scalar (bytes for strings), as TensorFlow gives it."""
+    return value[()] if type(value) is numpy.ndarray and value.ndim == 0 else value
 
 
 def _maker(sequence: Any) -> Callable[[list[Any]], Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy
+
 from daskvars.kernels.special import erf_double, erf_single, horner, in_blocks
 
 # exp of this is finite in every float dtype computed in here; a sigmoid below is 0 or subnormal.
@@ -167,37 +169,40 @@ def gelu_grad(xp: Any, x: Any, dy: Any, *, approximate: bool = True) -> Any:
     return in_blocks(xp, fill_gelu_tanh_grad if approximate else fill_gelu_erf_grad, x, dy)
 
 
-def fill_tanh_argument(xp: Any, out: Any, x: Any) -> None:
-    """Fill ``out`` with tanh of sqrt(2 / pi) (x + 0.044715 x^3)."""
+def fill_odds(xp: Any, out: Any, x: Any) -> None:
+    """Fill ``out`` with 1 + exp(-2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+
+    (1 + tanh(u)) / 2 is one over that, and ``exp`` takes half the time of ``tanh`` (m).
+    """
     kind = out.dtype.type
     xp.multiply(x, x, out=out)
-    out *= kind(TANH_SCALE * TANH_CUBE)
-    out += kind(TANH_SCALE)
+    out *= kind(-2 * TANH_SCALE * TANH_CUBE)
+    out += kind(-2 * TANH_SCALE)
     out *= x
-    xp.tanh(out, out=out)
+    with numpy.errstate(over="ignore"):  # one over infinity is as good as one over much
+        xp.exp(out, out=out)
+    out += kind(1)
 
 
 def fill_gelu_tanh(xp: Any, out: Any, x: Any) -> None:
     """Fill ``out`` with the tanh formula."""
-    fill_tanh_argument(xp, out, x)
-    out += out.dtype.type(1)
-    out *= x
-    out *= out.dtype.type(0.5)
+    fill_odds(xp, out, x)
+    xp.divide(x, out, out=out)
 
 
 def fill_gelu_tanh_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
-    """Fill ``out`` with dy times the derivative of the tanh formula."""
+    """Fill ``out`` with dy s (1 + 2 x u' (1 - s)), s = (1 + tanh(u)) / 2."""
     kind = out.dtype.type
-    tanh = xp.empty_like(out)
-    fill_tanh_argument(xp, tanh, x)
+    share = xp.empty_like(out)
+    fill_odds(xp, share, x)
+    xp.reciprocal(share, out=share)
     xp.multiply(x, x, out=out)
-    out *= kind(1.5 * TANH_SCALE * TANH_CUBE)
-    out += kind(0.5 * TANH_SCALE)
+    out *= kind(6 * TANH_SCALE * TANH_CUBE)
+    out += kind(2 * TANH_SCALE)
     out *= x
-    out *= kind(1) - tanh * tanh
-    tanh += kind(1)
-    tanh *= kind(0.5)
-    out += tanh
+    out *= kind(1) - share
+    out += kind(1)
+    out *= share
     out *= dy
 
 

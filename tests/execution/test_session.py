@@ -295,3 +295,13 @@ def test_effects_run_in_plans_of_several_tasks_too():
         assert seen == [(6, 2)]
         with pytest.raises(InvalidArgumentError, match="assertion failed"):
             session.run(check, {x: np.full((6, 2), 9.0)})
+
+
+def test_scalars_come_as_numpy_scalars_wherever_they_come_from():
+    v = tf.Variable(3.0)
+    x = tf.placeholder(tf.float32, [])
+    session = initialized()
+    tensors = [tf.constant(1.0), x, tf.reduce_sum([1.0, 2.0]), v, x * 2.0]
+    for value in session.run(tensors, {x: 2.0}):
+        assert type(value) is np.float32
+    assert session.run(tf.constant("text")) == b"text"
