@@ -172,7 +172,7 @@ def gelu_grad(xp: Any, x: Any, dy: Any, *, approximate: bool = True) -> Any:
 def fill_odds(xp: Any, out: Any, x: Any) -> None:
     """Fill ``out`` with 1 + exp(-2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 
-    (1 + tanh(u)) / 2 is one over that, and ``exp`` takes half the time of ``tanh`` (m).
+    (1 + tanh(u)) / 2 is one over that, and ``exp`` is faster than ``tanh`` (m: 1.9, 2.7 ns).
     """
     kind = out.dtype.type
     xp.multiply(x, x, out=out)
