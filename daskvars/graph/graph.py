@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from daskvars import config
@@ -67,7 +67,8 @@ class Graph(Collections):
         name: str,
     ) -> Operation:
         """Add an operation under the full, unique `name` and return it."""
-        self.check_not_finalized()
+        if self._finalized:
+            self.check_not_finalized()
         ops = self._ops
         op = Operation(
             self, opdef, name, inputs, attrs, specs, id=len(ops),
@@ -165,23 +166,18 @@ class Graph(Collections):
             )
         return self.unique_name(name)
 
-    @contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefix the names of ops made in the block; yields the scope, ending in "/"."""
-        old = self._name_scope
+    def name_scope(self, name: str | None) -> AbstractContextManager[str]:
+        """Prefix the names of ops made in the block; its value is the scope, ending in "/"."""
+        return _NameScope(self, name)
+
+    def _scope_called(self, name: str | None) -> str:
         if not name:
-            new = ""
-        elif name[-1] == "/":
-            new = name[:-1]
-        else:
-            if not (_SCOPE_NAME if old else _OP_NAME).match(name):
-                raise ValueError(f"'{name}' is not a valid scope name")
-            new = self.unique_name(name)
-        self._name_scope = new
-        try:
-            yield f"{new}/" if new else ""
-        finally:
-            self._name_scope = old
+            return ""
+        if name[-1] == "/":
+            return name[:-1]
+        if not (_SCOPE_NAME if self._name_scope else _OP_NAME).match(name):
+            raise ValueError(f"'{name}' is not a valid scope name")
+        return self.unique_name(name)
 
     def get_name_scope(self) -> str:
         """Return the current name scope, without a trailing "/"."""
@@ -352,6 +348,25 @@ class Graph(Collections):
                 f"Graph is finalized and cannot be modified: {file}:{line} adds an operation to "
                 "it. Build all operations before the training loop."
             )
+
+
+class _NameScope:
+    """The block of `Graph.name_scope`."""
+
+    __slots__ = ("_graph", "_name", "_outer")
+
+    def __init__(self, graph: Graph, name: str | None) -> None:
+        self._graph = graph
+        self._name = name
+
+    def __enter__(self) -> str:
+        graph = self._graph
+        self._outer = graph._name_scope
+        graph._name_scope = scope = graph._scope_called(self._name)
+        return f"{scope}/" if scope else ""
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._graph._name_scope = self._outer
 
 
 class _Controller:

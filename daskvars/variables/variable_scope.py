@@ -194,9 +194,9 @@ def get_variable(
         "validate_shape": validate_shape, "use_resource": use_resource, "constraint": constraint,
         "synchronization": synchronization, "aggregation": aggregation,
     }  # fmt: skip
-    for what in DEFAULTS:
+    for what, kept in DEFAULTS:
         if arguments[what] is None:
-            arguments[what] = getattr(scope, what)
+            arguments[what] = getattr(scope, kept)
     if chunks is not None:
         arguments["chunks"] = chunks
     full_name = f"{scope.name}/{name}" if scope.name else name
