@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -22,6 +23,12 @@ _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
+class _InThread(threading.local):
+    """What a graph keeps per thread: threads that build one graph keep out of each other's way."""
+
+    name_scope = ""
+
+
 class Graph(Collections):
     """A dataflow graph: what a program computes, without any values.
 
@@ -39,7 +46,7 @@ class Graph(Collections):
         self._ops: list[Operation] = []
         self._ops_by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
-        self._name_scope = ""
+        self._thread = _InThread()
         self._devices: list[tuple[Callable[[Any], Any], Any]] = []
         self._controllers: list[_Controller] = []
         super().__init__()
@@ -128,8 +135,8 @@ class Graph(Collections):
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return `name` under the current scope, with ``_1``, ``_2`` ... when it is taken."""
-        if self._name_scope:
-            name = f"{self._name_scope}/{name}"
+        if self._thread.name_scope:
+            name = f"{self._thread.name_scope}/{name}"
         return self.claim(name, mark_as_used)
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
@@ -159,7 +166,7 @@ class Graph(Collections):
             return self.unique_name(default)
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._name_scope else _OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._thread.name_scope else _OP_NAME).match(name):
             raise ValueError(
                 f"'{name}' is not a valid operation name: letters, digits and any of _.-/\\> "
                 "are allowed, beginning with a letter, digit or '.'"
@@ -175,13 +182,13 @@ class Graph(Collections):
             return ""
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._name_scope else _OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._thread.name_scope else _OP_NAME).match(name):
             raise ValueError(f"'{name}' is not a valid scope name")
         return self.unique_name(name)
 
     def get_name_scope(self) -> str:
         """Return the current name scope, without a trailing "/"."""
-        return self._name_scope
+        return self._thread.name_scope
 
     # -- stacks -----------------------------------------------------------------------------
 
@@ -361,12 +368,12 @@ class _NameScope:
 
     def __enter__(self) -> str:
         graph = self._graph
-        self._outer = graph._name_scope
-        graph._name_scope = scope = graph._scope_called(self._name)
+        self._outer = graph._thread.name_scope
+        graph._thread.name_scope = scope = graph._scope_called(self._name)
         return f"{scope}/" if scope else ""
 
     def __exit__(self, *exc_info: object) -> None:
-        self._graph._name_scope = self._outer
+        self._graph._thread.name_scope = self._outer
 
 
 class _Controller:
