@@ -78,6 +78,15 @@ def test_expressions_of_variables():
         assert session.run(expression) == 6.0
 
 
+def test_only_variables_can_be_assigned():
+    v = tf.Variable([1.0, 2.0])
+    for value in (v[:1], v + 1.0, v.value(), [1.0]):
+        with pytest.raises(AttributeError, match="no variable"):
+            tf.assign(value, value)
+        with pytest.raises(AttributeError, match="no variable"):
+            tf.scatter_update(value, [0], [1.0])
+
+
 # -- get_variable --------------------------------------------------------------------------------
 
 
