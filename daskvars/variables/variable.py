@@ -238,10 +238,7 @@ class Variable(VariableUpdates, WithOperators):
         return self._handle
 
     _ref = _as_graph_element
-
-    @property
-    def _shared_name(self) -> str:
-        return self.op.name
+    _shared_name = property(lambda self: self.op.name)
 
     def eval(self, session: Any = None) -> Any:
         """Return the value in `session`, by default the default session.
@@ -284,9 +281,11 @@ class Variable(VariableUpdates, WithOperators):
         if self._initial_value is None:
             return self.read_value()
         with building_in(self._handle.graph):
-            return cond(
+            value = cond(
                 is_variable_initialized(self._handle), self.read_value, lambda: self._initial_value
             )
+        place(value.op, self._handle.op.device)
+        return value
 
     # -- saving -------------------------------------------------------------------------------
 

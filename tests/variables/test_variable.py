@@ -228,6 +228,7 @@ def test_devices(graph):
     device = "/job:ps/task:7/device:GPU:1"
     assert v.device == v.op.device == u.device == device
     assert {op.device for op in graph.get_operations()} == {device}
+    assert v.initialized_value().device == group(u.initializer).device == device
     assert Variable(1.0).device == ""
 
 
