@@ -20,7 +20,15 @@ from daskvars.train.checkpoint_state import (
     latest_checkpoint,
     update_checkpoint_state,
 )
+from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
+from daskvars.train.lamb import LAMBOptimizer
+from daskvars.train.moving_averages import (
+    ExponentialMovingAverage,
+    assign_moving_average,
+    weighted_moving_average,
+)
 from daskvars.train.optimizer import Optimizer
+from daskvars.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
 from daskvars.train.saver import Saver
 from daskvars.train.schedules import (
     cosine_decay,
@@ -44,16 +52,23 @@ from daskvars.train.training_step import (
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
     "CheckpointState",
+    "ExponentialMovingAverage",
+    "FtrlOptimizer",
     "GradientDescentOptimizer",
+    "LAMBOptimizer",
     "MomentumOptimizer",
     "Optimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "Saver",
     "assert_global_step",
+    "assign_moving_average",
     "checkpoint_exists",
     "cosine_decay",
     "cosine_decay_restarts",
@@ -73,4 +88,5 @@ __all__ = [
     "piecewise_constant",
     "polynomial_decay",
     "update_checkpoint_state",
+    "weighted_moving_average",
 ]

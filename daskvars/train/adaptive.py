@@ -14,7 +14,6 @@ from daskvars.ops.assign import assign, read_variable, scatter_add
 from daskvars.ops.control import control_dependencies, group
 from daskvars.ops.transcendental import sqrt
 from daskvars.train.update_rule import Cell, Rows, RuleOptimizer, Whole, as_dtype_of
-from daskvars.variables.initializers import Constant, Ones
 from daskvars.variables.variable import Variable
 
 
@@ -56,11 +55,7 @@ class AdagradOptimizer(RuleOptimizer):
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
-            dtype = v.dtype.base_dtype
-            initializer = Constant(self._initial_accumulator_value, dtype=dtype)
-            self._get_or_make_slot_with_initializer(
-                v, initializer, v.shape, dtype, "accumulator", self._name
-            )
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
@@ -154,10 +149,7 @@ class RMSPropOptimizer(RuleOptimizer):
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
-            dtype = v.dtype.base_dtype
-            self._get_or_make_slot_with_initializer(
-                v, Ones(dtype=dtype), v.shape, dtype, "rms", self._name
-            )
+            self._constant_slot(v, 1.0, "rms", self._name)
         super()._create_slots(var_list)
 
     def _prepare(self) -> None:
@@ -250,11 +242,12 @@ class AdamOptimizer(RuleOptimizer):
         )
         m_t = m.set(beta1 * m.value + rest1 * gradient)
         v_t = v.set(beta2 * v.value + rest2 * square(gradient))
-        variable.decrease(self._step(m_t, v_t))
+        self._move(variable, m_t, v_t)
 
-    def _step(self, m_t: Tensor, v_t: Tensor) -> Tensor:
+    def _move(self, variable: Cell, m_t: Tensor, v_t: Tensor) -> None:
+        """Move `variable` by the new averages."""
         rate, epsilon = as_dtype_of(m_t, self._rate_t, self._epsilon_t)
-        return rate * m_t / (sqrt(v_t) + epsilon)
+        variable.decrease(rate * m_t / (sqrt(v_t) + epsilon))
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         beta1, beta2, rest1, rest2 = as_dtype_of(
@@ -263,7 +256,7 @@ class AdamOptimizer(RuleOptimizer):
         m = _decayed(self.get_slot(var, "m"), beta1, grad.indices, rest1 * grad.values)
         v = _decayed(self.get_slot(var, "v"), beta2, grad.indices, rest2 * square(grad.values))
         variable = Whole(var)
-        variable.decrease(self._step(m, v))
+        self._move(variable, m, v)
         return variable.updates[0]
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
