@@ -39,9 +39,11 @@ from daskvars.train.schedules import (
     natural_exp_decay,
     noisy_linear_cosine_decay,
     piecewise_constant,
+    piecewise_constant_decay,
     polynomial_decay,
 )
 from daskvars.train.sgd import GradientDescentOptimizer, MomentumOptimizer
+from daskvars.train.sync_replicas import SyncReplicasOptimizer
 from daskvars.train.training_step import (
     assert_global_step,
     create_global_step,
@@ -67,6 +69,7 @@ __all__ = [
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "Saver",
+    "SyncReplicasOptimizer",
     "assert_global_step",
     "assign_moving_average",
     "checkpoint_exists",
@@ -86,6 +89,7 @@ __all__ = [
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
+    "piecewise_constant_decay",
     "polynomial_decay",
     "update_checkpoint_state",
     "weighted_moving_average",

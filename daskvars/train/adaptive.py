@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -13,6 +13,7 @@ from daskvars.ops.arithmetic import square
 from daskvars.ops.assign import assign, read_variable, scatter_add
 from daskvars.ops.control import control_dependencies, group
 from daskvars.ops.transcendental import sqrt
+from daskvars.train.optimizer import GradsAndVars
 from daskvars.train.update_rule import Cell, Rows, RuleOptimizer, Whole, as_dtype_of
 from daskvars.variables.variable import Variable
 
@@ -225,6 +226,15 @@ class AdamOptimizer(RuleOptimizer):
             self._get_non_slot_variable("beta2_power", graph),
         )
 
+    @property
+    def _beta1_power(self) -> Variable:
+        """The power of beta1: where code for older versions finds it to initialize it."""
+        return self._get_beta_accumulators()[0]
+
+    @property
+    def _beta2_power(self) -> Variable:
+        return self._get_beta_accumulators()[1]
+
     def _prepare(self) -> None:
         self._lr_t = self._hyperparameter(self._lr, "learning_rate")
         self._beta1_t = self._hyperparameter(self._beta1, "beta1")
@@ -289,6 +299,23 @@ class AdamWOptimizer(AdamOptimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
         self._weight_decay = weight_decay
+        self._decaying: set[Tensor] | None = None
+
+    def minimize(
+        self, loss: Any, *args: Any, decay_var_list: Iterable[Variable] | None = None,
+        **kwargs: Any,
+    ) -> Operation | None:  # fmt: skip
+        """Do as `Optimizer.minimize`; only the Variables in `decay_var_list`, if given, decay."""
+        self._decaying = _handles(decay_var_list)
+        return super().minimize(loss, *args, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: GradsAndVars, global_step: Variable | None = None,
+        name: str | None = None, decay_var_list: Iterable[Variable] | None = None,
+    ) -> Operation | None:  # fmt: skip
+        """Do as `Optimizer.apply_gradients`; see `minimize` for `decay_var_list`."""
+        self._decaying = _handles(decay_var_list) or self._decaying
+        return super().apply_gradients(grads_and_vars, global_step, name)
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -303,10 +330,16 @@ class AdamWOptimizer(AdamOptimizer):
             return super()._apply_sparse(grad, var)
 
     def _after_decay(self, cell: Cell) -> AbstractContextManager[None]:
+        if self._decaying and cell.variable.handle not in self._decaying:
+            return nullcontext()
         value = cell.value
         (decay,) = as_dtype_of(value, self._weight_decay_t)
         cell.decrease(decay * value)
         return control_dependencies(cell.updates)
+
+
+def _handles(variables: Iterable[Variable] | None) -> set[Tensor] | None:
+    return None if variables is None else {variable.handle for variable in variables}
 
 
 def _decayed(slot: Variable, beta: Tensor, indices: Tensor, rows: Tensor) -> Tensor:

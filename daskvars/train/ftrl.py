@@ -148,7 +148,9 @@ class AdagradDAOptimizer(RuleOptimizer):
     ) -> None:  # fmt: skip
         start = initial_gradient_squared_accumulator_value
         if start <= 0.0:
-            raise ValueError(f"initial_gradient_squared_accumulator_value must be positive: {start}")
+            raise ValueError(
+                f"initial_gradient_squared_accumulator_value must be positive: {start}"
+            )
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._initial_gradient_squared_accumulator_value = start

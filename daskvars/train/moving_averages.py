@@ -56,14 +56,14 @@ def assign_moving_average(
     >>> float(dv.train.assign_moving_average(average, 8.0, 0.75, zero_debias=False))
     5.0
     """
-    with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
-        with colocate_with(variable):
-            rest = convert_to_tensor(1.0 - decay, name="decay")
-            if rest.dtype.base_dtype is not variable.dtype.base_dtype:
-                rest = cast(rest, variable.dtype.base_dtype)
-            if zero_debias:
-                return _assign_debiased(variable, value, rest, scope)
-            return assign_sub(variable, (variable - value) * rest, name=scope)
+    scoped = name_scope(name, "AssignMovingAvg", [variable, value, decay])
+    with scoped as scope, colocate_with(variable):
+        rest = convert_to_tensor(1.0 - decay, name="decay")
+        if rest.dtype.base_dtype is not variable.dtype.base_dtype:
+            rest = cast(rest, variable.dtype.base_dtype)
+        if zero_debias:
+            return _assign_debiased(variable, value, rest, scope)
+        return assign_sub(variable, (variable - value) * rest, name=scope)
 
 
 def _assign_debiased(variable: Variable, value: Any, rest: Tensor, scope: str) -> Tensor:

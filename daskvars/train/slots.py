@@ -15,11 +15,11 @@ from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import get_variable, variable_scope
 
 
-def create_slot(primary: Variable | Tensor, val: Tensor, name: str) -> Variable:
+def create_slot(primary: Variable, val: Tensor, name: str) -> Variable:
     """Create a slot of `primary` with an initial value.
 
     Args:
-      primary: the variable that it belongs to, or a tensor of which something is kept.
+      primary: the variable that it belongs to.
       val: its initial value.
       name: the last part of its name, usually that of the optimizer.
 
@@ -29,7 +29,7 @@ def create_slot(primary: Variable | Tensor, val: Tensor, name: str) -> Variable:
 
 
 def create_slot_with_initializer(
-    primary: Variable | Tensor, initializer: Any, shape: Any, dtype: Any, name: str
+    primary: Variable, initializer: Any, shape: Any, dtype: Any, name: str
 ) -> Variable:
     """Create a slot of `primary` with an initializer. See `create_slot`."""
     return _create(primary, initializer, name, shape, dtype)
@@ -54,7 +54,7 @@ def _create(
         scope.set_constraint(None)
         slot = get_variable(
             "", shape=shape, dtype=dtype, initializer=initializer, trainable=False,
-            chunks=getattr(primary, "chunks", None),
+            chunks=primary.chunks if isinstance(primary, Variable) else None,
             validate_shape=primary.shape.is_fully_defined(),
         )  # fmt: skip
     part = primary._get_save_slice_info() if isinstance(primary, Variable) else None

@@ -23,8 +23,10 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import assign, assign_sub, read_variable, scatter_sub, scatter_update
 from daskvars.ops.casting import cast
+from daskvars.ops.constant import constant, fill, shape
 from daskvars.ops.control import group
 from daskvars.ops.gather import gather
+from daskvars.train import slots
 from daskvars.train.optimizer import Optimizer
 from daskvars.variables.initializers import Constant
 from daskvars.variables.variable import Variable
@@ -118,6 +120,10 @@ class RuleOptimizer(Optimizer):
     ) -> Variable:
         """Return the slot of `var`, made of `value` everywhere if need be."""
         dtype = var.dtype.base_dtype
+        if not var.shape.is_fully_defined():
+            return self._slot(var, slot_name, lambda: slots.create_slot(
+                var, fill(shape(var.initialized_value()), constant(value, dtype)), op_name
+            ))  # fmt: skip
         initializer = Constant(value, dtype=dtype)
         return self._get_or_make_slot_with_initializer(
             var, initializer, var.shape, dtype, slot_name, op_name
