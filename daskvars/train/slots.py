@@ -15,7 +15,7 @@ from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import get_variable, variable_scope
 
 
-def create_slot(primary: Variable, val: Tensor, name: str) -> Variable:
+def create_slot(primary: Variable | Tensor, val: Tensor, name: str) -> Variable:
     """Create a slot of `primary` with an initial value.
 
     Args:
@@ -29,7 +29,7 @@ def create_slot(primary: Variable, val: Tensor, name: str) -> Variable:
 
 
 def create_slot_with_initializer(
-    primary: Variable, initializer: Any, shape: Any, dtype: Any, name: str
+    primary: Variable | Tensor, initializer: Any, shape: Any, dtype: Any, name: str
 ) -> Variable:
     """Create a slot of `primary` with an initializer. See `create_slot`."""
     return _create(primary, initializer, name, shape, dtype)
