@@ -211,12 +211,16 @@ class AdamOptimizer(RuleOptimizer):
         self._beta1 = beta1
         self._beta2 = beta2
         self._epsilon = epsilon
+        self._beta1_power: Variable | None = None  # those last made, for code that asks for them
+        self._beta2_power: Variable | None = None
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         # One deterministic place for the powers, whatever the order of the variables.
         first = min(var_list, key=lambda v: v.name)
-        for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power")):
+        self._beta1_power, self._beta2_power = (
             self._create_non_slot_variable(beta, name, first)
+            for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
+        )
         super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Variable, Variable]:
@@ -225,15 +229,6 @@ class AdamOptimizer(RuleOptimizer):
             self._get_non_slot_variable("beta1_power", graph),
             self._get_non_slot_variable("beta2_power", graph),
         )
-
-    @property
-    def _beta1_power(self) -> Variable:
-        """The power of beta1: where code for older versions finds it to initialize it."""
-        return self._get_beta_accumulators()[0]
-
-    @property
-    def _beta2_power(self) -> Variable:
-        return self._get_beta_accumulators()[1]
 
     def _prepare(self) -> None:
         self._lr_t = self._hyperparameter(self._lr, "learning_rate")
