@@ -177,8 +177,8 @@ from daskvars.execution.function import function
 from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
-# -- training
-from daskvars import train
+# -- layers and training
+from daskvars import layers, train
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
@@ -211,7 +211,7 @@ __all__ = [
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
     "is_nan", "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
-    "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
+    "layers", "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
     "logical_or", "logical_xor", "make_template", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",

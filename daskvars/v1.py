@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, initializers, nn, train
+from daskvars import dtypes, initializers, layers, nn, train
 from daskvars.errors import did_you_mean
 from daskvars.graph.default_graph import (
     InGraph,
@@ -36,7 +36,7 @@ _AS_IS = {
     "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
-_NAMESPACES = (initializers, nn, train)
+_NAMESPACES = (initializers, layers, nn, train)
 
 
 def _graph_mode(name: str, value: Any) -> Any:
