@@ -127,6 +127,7 @@ from daskvars.ops.segments import (
 )
 from daskvars.ops.slicing import slice, strided_slice
 from daskvars.ops.sorting import argsort, sort
+from daskvars.ops.tensor_array import TensorArray
 from daskvars.ops.transcendental import (
     acos, acosh, angle, asin, asinh, atan, atan2, atanh, cos, cosh, digamma, erf, erfc, exp, expm1,
     lgamma, log, log1p, log_sigmoid, polygamma, pow, reciprocal, rsqrt, sigmoid, sin, sinh,
@@ -183,7 +184,8 @@ from daskvars import layers, train
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
     "Graph", "GraphKeys", "IndexedSlices", "InteractiveSession", "NO_GRADIENT", "OpDef",
-    "Operation", "PartitionedVariable", "Print", "Session", "Spec", "Tensor", "TensorShape",
+    "Operation", "PartitionedVariable", "Print", "Session", "Spec", "Tensor", "TensorArray",
+    "TensorShape",
     "UnconnectedGradients", "Variable", "VariableAggregation", "VariableScope",
     "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add", "add_n",
     "add_to_collection", "add_to_collections", "all_variables", "angle", "apply_regularization",
