@@ -323,9 +323,8 @@ def _total(parts: Sequence[Gradient]) -> Gradient | None:
     sparse = [part for part in parts if isinstance(part, IndexedSlices)]
     if len(sparse) == len(parts):
         return joined(sparse)
-    if isinstance(parts[0], Tensor) and parts[0].spec.dtype is variant:
-        return list_sum(list(parts))
-    return add_n([densify(part) for part in parts])
+    dense = [densify(part) for part in parts]
+    return list_sum(dense) if dense[0].spec.dtype is variant else add_n(dense)
 
 
 def _checked_grad_ys(ys: list[Tensor], grad_ys: Any) -> list[Gradient | None]:

@@ -31,12 +31,12 @@ _CONTEXTS = {
 }  # fmt: skip
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
-    "DType", "DeviceSpec", "Dimension", "Graph", "GraphKeys", "IndexedSlices", "OpDef", "Operation",
-    "Spec", "Tensor", "TensorShape", "VariableScope", "as_dtype", "get_default_graph",
-    "register_tensor_conversion_function", "reset_default_graph",
+    "DType", "DeviceSpec", "Dimension", "Graph", "GraphKeys", "IndexedSlices", "InputSpec",
+    "LSTMStateTuple", "OpDef", "Operation", "Spec", "Tensor", "TensorShape", "VariableScope",
+    "as_dtype", "get_default_graph", "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
-_NAMESPACES = (initializers, layers, nn, train)
+_NAMESPACES = (initializers, layers, nn, nn.rnn_cell, train)
 
 
 def _graph_mode(name: str, value: Any) -> Any:

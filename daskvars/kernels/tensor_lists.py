@@ -152,7 +152,7 @@ def _item(xp: Any, items: TensorList, index: int, dtype: Any, shape: Any) -> Any
         if shape is None or None in shape:
             _refuse(
                 f"Could not read from TensorArray index {index}: it has not been written to, and "
-                "the element shape is not fully defined. With element_shape, it would read as zeros."
+                "the element shape is not fully defined; with element_shape it reads as zeros."
             )
         return xp.zeros(shape, dtype.np)
     return value
@@ -170,8 +170,9 @@ def _stacked(xp: Any, found: list[Any], dtype: Any, shape: Any) -> Any:
     if not found:
         if shape is None or None in shape:
             _refuse(
-                f"TensorArray has size zero, but element shape {_shown(shape)} is not fully defined. "
-                "Currently only static shapes are supported when packing zero-size TensorArrays."
+                f"TensorArray has size zero, but element shape {_shown(shape)} is not fully "
+                "defined. Currently only static shapes are supported when packing zero-size "
+                "TensorArrays."
             )
         return xp.zeros((0, *shape), dtype.np)
     _check_same(found)
@@ -199,7 +200,7 @@ def concat(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
     """Give all items in one array, along their first axis."""
     found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]
     if any(not item.shape for item in found):
-        _refuse("TensorArray saw a scalar where a vector or more was expected: concat joins rows.")
+        _refuse("Concat saw a scalar shape at index 0 but requires at least vectors.")
     if not found:
         return xp.zeros((0, *(shape or (0,))[1:]), dtype.np)
     return xp.concatenate(found)
@@ -210,8 +211,7 @@ def unstack(xp: Any, items: TensorList, value: Any, *, dynamic: bool) -> TensorL
     value = xp.array(value)
     count = len(value)
     if count > items.size and not dynamic:
-        _refuse(f"TensorArray's size is not equal to the size of lengths ({items.size} vs. {count})"
-                ", and the TensorArray is not marked as dynamically resizeable")  # fmt: skip
+        _refuse_size(items.size, count)
     if items._count or count < items.size:
         for i, row in enumerate(value):
             items = _written(items, i, row, dynamic)
@@ -219,9 +219,7 @@ def unstack(xp: Any, items: TensorList, value: Any, *, dynamic: bool) -> TensorL
     return TensorList(count, value)
 
 
-def scatter(
-    xp: Any, items: TensorList, indices: Any, value: Any, *, dynamic: bool
-) -> TensorList:
+def scatter(xp: Any, items: TensorList, indices: Any, value: Any, *, dynamic: bool) -> TensorList:
     """Give the list with the rows of an array written to some indices."""
     wanted = indices.tolist()
     if len(wanted) != len(value):
@@ -232,9 +230,7 @@ def scatter(
     return items
 
 
-def split(
-    xp: Any, items: TensorList, value: Any, lengths: Any, *, dynamic: bool
-) -> TensorList:
+def split(xp: Any, items: TensorList, value: Any, lengths: Any, *, dynamic: bool) -> TensorList:
     """Give the list with consecutive runs of rows of an array as its items."""
     if getattr(lengths, "ndim", 1) != 1:
         _refuse(f"Expected lengths to be a vector, received shape: {list(lengths.shape)}")
@@ -245,8 +241,7 @@ def split(
         _refuse(f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
                 f"{sum(sizes)} and value's shape is: {list(value.shape)}")  # fmt: skip
     if len(sizes) != items.size and not dynamic:
-        _refuse(f"TensorArray's size is not equal to the size of lengths ({items.size} vs. "
-                f"{len(sizes)}), and the TensorArray is not marked as dynamically resizeable")  # fmt: skip
+        _refuse_size(items.size, len(sizes))
     value, start = xp.array(value), 0
     for i, size in enumerate(sizes):
         items = _written(items, i, value[start : start + size], dynamic)
@@ -341,6 +336,13 @@ def _shown(shape: Any) -> str:
     if shape is None:
         return "<unknown>"
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def _refuse_size(size: int, wanted: int) -> None:
+    _refuse(
+        f"TensorArray's size is not equal to the size of lengths ({size} vs. {wanted}), and the "
+        "TensorArray is not marked as dynamically resizeable"
+    )
 
 
 def _refuse(message: str) -> None:

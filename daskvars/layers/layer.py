@@ -260,7 +260,7 @@ class Layer(LayerLosses):
             variables, or `call` returns None.
         """
         with entered_graph(builder_for(tuple(nest.flatten(inputs)))):
-            inputs = nest.map_structure(_tensor, inputs)
+            inputs = _tensors(inputs)
             self._check_program()
             if self._program.is_eager:
                 self._losses = []  # of the last call
@@ -331,10 +331,15 @@ def _parts(variable: Any) -> list[Any]:
     return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
 
 
-def _tensor(value: Any) -> Any:
-    """Return arrays and numbers as tensors, and anything else as it is."""
-    plain = isinstance(value, numpy.ndarray | numpy.generic | int | float)
-    return convert_to_tensor(value) if plain else value
+def _tensors(inputs: Any) -> Any:
+    """Return arrays, numbers and nested lists of numbers as tensors, anything else as it is."""
+    leaves = nest.flatten(inputs)
+    if leaves and all(isinstance(v, int | float) for v in leaves):
+        return convert_to_tensor(inputs)
+    arrays = numpy.ndarray | numpy.generic | int | float
+    return nest.map_structure(
+        lambda v: convert_to_tensor(v) if isinstance(v, arrays) else v, inputs
+    )
 
 
 def _snake_case(class_name: str) -> str:

@@ -42,34 +42,32 @@ def _like(place: int) -> Any:
 
 
 def _op(type: str, signature: str, infer: Any, kernel: Any, gradient: Any) -> OpDef:
-    return OpDef(
-        type, signature, infer=infer, pattern=Opaque(), kernel=kernel, gradient=gradient
-    )
+    return OpDef(type, signature, infer=infer, pattern=Opaque(), kernel=kernel, gradient=gradient)
 
 
 # -- gradients: lists of any size, in which a missing item counts as zero --------------------------
 
 LIST_ADD = _op("ListAdd", "*lists:T", _list, kernels.total, lambda op, dy: [dy] * len(op.inputs))
-ITEM_LIKE = _op(
+ITEM_LIKE: OpDef = _op(
     "ListItemLike", "list:A, index:I, like:A", _like(2), kernels.item_like,
     lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None, None),
 )  # fmt: skip
-ONLY_ITEM = _op(
+ONLY_ITEM: OpDef = _op(
     "ListOfItem", "index:I, value:A", _list, kernels.only_item,
     lambda op, dy: (None, apply(ITEM_LIKE, dy, *op.inputs)),
 )  # fmt: skip
-ROWS_LIKE = _op(
+ROWS_LIKE: OpDef = _op(
     "ListRowsLike", "list:A, like:A", _like(1), kernels.rows_like,
     lambda op, dy: (apply(LIST_OF_ROWS, dy), None),
 )  # fmt: skip
-LIST_OF_ROWS = _op(
+LIST_OF_ROWS: OpDef = _op(
     "ListOfRows", "value:A", _list, kernels.rows, lambda op, dy: apply(ROWS_LIKE, dy, op.inputs[0])
 )
-PICKED_LIKE = _op(
+PICKED_LIKE: OpDef = _op(
     "ListPickedLike", "list:A, indices:I, like:A", _like(2), kernels.picked_like,
     lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None, None),
 )  # fmt: skip
-LIST_OF_PICKED = _op(
+LIST_OF_PICKED: OpDef = _op(
     "ListOfPicked", "indices:I, value:A", _list, kernels.only_items,
     lambda op, dy: (None, apply(PICKED_LIKE, dy, *op.inputs)),
 )  # fmt: skip
