@@ -96,8 +96,7 @@ def lengths_of(sequence_length: Any, batch: Any) -> Tensor:
             "sequence_length must be a vector of length batch_size, but saw shape: "
             f"{lengths.get_shape()}"
         )
-    if isinstance(batch, int):
-        lengths.set_shape([batch])
+    lengths.set_shape([batch if isinstance(batch, int) else None])
     return lengths
 
 

@@ -20,7 +20,9 @@ from daskvars.layers.batch_and_time import (
 from daskvars.layers.recurrent_cell import batch_zeros, check_is_cell
 from daskvars.ops.arithmetic import add
 from daskvars.ops.comparison import logical_not, logical_or
-from daskvars.ops.constant import constant
+from daskvars.ops.constant import constant, zeros
+from daskvars.ops.constant import shape as shape_of
+from daskvars.ops.joining import concat
 from daskvars.ops.looping import while_loop
 from daskvars.ops.reduce import reduce_all
 from daskvars.ops.tensor_array import TensorArray
@@ -65,7 +67,7 @@ def raw_rnn(
         finished = convert_to_tensor(finished)
         batch, _ = sizes(nest.flatten(inputs), time_axis=None)
         keeps_state = loop_state is not None
-        zeros, arrays = _emissions(cell, structure, batch, dtype_of(None, state))
+        blanks, arrays = _emissions(cell, structure, batch, dtype_of(None, state))
 
         def step(time: Any, finished: Any, inputs: Any, arrays: Any, state: Any, kept: Any) -> Any:
             output, cell_state = cell(inputs, state)
@@ -75,7 +77,7 @@ def raw_rnn(
             is_over, next_inputs, next_state, emitted, next_kept = found
             nest.assert_same_structure(state, next_state, "the old and the new state")
             nest.assert_same_structure(inputs, next_inputs, "the old and the new input")
-            emitted = copied_through(finished, zeros, emitted)
+            emitted = copied_through(finished, blanks, emitted)
             next_state = shaped_as(copied_through(finished, state, next_state), state)
             written = [
                 array.write(time, value) for array, value in zip(
@@ -98,18 +100,21 @@ def raw_rnn(
 def _emissions(cell: Any, structure: Any, batch: Any, dtype: Any) -> tuple[Any, Any]:
     """Return zeros, and arrays for what is written, in the structure of that."""
     if structure is None:
-        zeros = map_sizes(lambda size: batch_zeros(size, batch, dtype), cell.output_size)
+        blanks = map_sizes(lambda size: batch_zeros(size, batch, dtype), cell.output_size)
     else:
 
         def zero(example: Any) -> Tensor:
             example = convert_to_tensor(example)
-            return batch_zeros(example.get_shape(), batch, example.dtype.base_dtype)
+            shape, dtype = example.get_shape(), example.dtype.base_dtype
+            if shape.is_fully_defined():
+                return batch_zeros(shape, batch, dtype)
+            return zeros(concat([[batch], shape_of(example)], 0), dtype)
 
-        zeros = nest.map_structure(zero, structure)
+        blanks = nest.map_structure(zero, structure)
     arrays = nest.map_structure(
         lambda zero: TensorArray(
             zero.dtype.base_dtype, size=0, dynamic_size=True, element_shape=zero.get_shape()
         ),
-        zeros,
+        blanks,
     )
-    return zeros, arrays
+    return blanks, arrays

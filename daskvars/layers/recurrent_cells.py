@@ -257,6 +257,7 @@ class LSTMCell(GatedCell):
         if self._state_is_tuple:
             memory, output = state
         else:
+            _check_size(state, self.state_size, self.name)
             memory = part_of(state, [0, 0], [-1, self._num_units])
             output = part_of(state, [0, self._num_units], [-1, self.output_size])
         gates = self._affine(inputs, output, self._kernel, self._bias)
@@ -280,6 +281,12 @@ class LSTMCell(GatedCell):
         if self._state_is_tuple:
             return output, LSTMStateTuple(memory, output)
         return output, concat([memory, output], 1)
+
+
+def _check_size(state: Any, wanted: int, name: str) -> None:
+    found = state.get_shape().as_list()[-1]
+    if found not in (None, wanted):
+        raise ValueError(f"The state of cell {name} must have {wanted} columns, got {found}")
 
 
 def _cut(shards: int | None) -> Callable[..., Any] | None:
