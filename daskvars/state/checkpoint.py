@@ -147,9 +147,9 @@ def open_source(store: ZarrStorage, path: str) -> Source:
 def check_wanted(
     source: Source, wanted: Wanted, names: Mapping[str, str], allow_unexpected: bool
 ) -> None:
-    """Raise one error for all differences between what is wanted and what is there."""
+    """Raise one error for all differences, by the checkpoint's names, of wanted and found."""
     there = source.records
-    missing = [key for key in wanted if names[key] not in there]
+    missing = [names[key] for key in wanted if names[key] not in there]
     unexpected = [] if allow_unexpected else sorted(there.keys() - names.values())
     shapes, dtypes = [], []
     for key in wanted:
@@ -159,9 +159,9 @@ def check_wanted(
         dtype, shape, _ = wanted[key]
         dtype = as_dtype(dtype).base_dtype.name
         if tuple(shape) != record.shape:
-            shapes.append((key, tuple(shape), record.shape))
+            shapes.append((names[key], tuple(shape), record.shape))
         if dtype != record.dtype:
-            dtypes.append((key, dtype, record.dtype))
+            dtypes.append((names[key], dtype, record.dtype))
     if missing or unexpected or shapes or dtypes:
         raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.place)
 
