@@ -36,6 +36,17 @@ _AS_IS = {
     "as_dtype", "get_default_graph", "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
+# Parts of TensorFlow that are not here, and what does their work.
+_ELSEWHERE = {
+    "app": "call your main function yourself and read options with argparse",
+    "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
+    "data": "feed NumPy or dask arrays",
+    "estimator": "write the training loop with a session",
+    "flags": "read options with argparse",
+    "gfile": "use pathlib, or fsspec for remote files",
+    "keras": "use layers, losses, train and metrics",
+    "python_io": "read records in Python and feed arrays",
+}
 _NAMESPACES = (initializers, layers, nn, nn.rnn_cell, train)
 
 
@@ -91,6 +102,8 @@ def __getattr__(name: str) -> Any:
     """Say what is missing; type checkers learn from it that names are made as this is imported."""
     if name in _EAGER_ONLY:
         raise AttributeError(f"{name!r} belongs to eager code: use daskvars.{name}")
+    if name in _ELSEWHERE:
+        raise AttributeError(f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}")
     raise AttributeError(f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}")
 
 

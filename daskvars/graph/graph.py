@@ -284,7 +284,11 @@ class Graph(Collections):
             isinstance(obj, Operation) and allow_operation
         ):
             if obj.graph is not self:
-                raise ValueError(f"{wanted} {obj!r} is not an element of this graph.")
+                way = (
+                    "It is an eager value: use its numpy()." if obj.graph is None
+                    else "Run it in a session of its own graph: Session(graph=tensor.graph)."
+                )  # fmt: skip
+                raise ValueError(f"{wanted} {obj!r} is not an element of this graph. {way}")
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 

@@ -105,6 +105,13 @@ class Tensor(WithOperators):
             f"{self.name} is symbolic and has no array. Run it in a session, or feed the array."
         )
 
+    def __float__(self) -> float:
+        raise TypeError(
+            f"{self.name} has no value while a graph is built. Run it: session.run(t) or t.eval()."
+        )
+
+    __int__ = __float__
+
     def __str__(self) -> str:
         shape = self.spec.shape
         text = "<unknown>" if shape is None else str(self.shape)
