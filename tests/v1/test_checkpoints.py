@@ -127,3 +127,51 @@ def test_what_goes_wrong(tmp_path, initialized):
     for nothing in (os.path.join(tmp_path, "nothing"), None):
         with pytest.raises(ValueError, match=r"checkpoint|save_path"):
             saver.restore(session, nothing)
+
+
+def layers(count):
+    """Make `count` layers, and return what trains them."""
+    for number in range(count):
+        with tf.variable_scope(f"layer{number}"):
+            tf.get_variable("kernel", [2, 2])
+    loss = tf.add_n([tf.reduce_sum(tf.square(v)) for v in tf.trainable_variables()])
+    return tf.train.AdamOptimizer().minimize(loss)
+
+
+def test_a_larger_model_is_told_all_that_it_misses(tmp_path, initialized):
+    with tf.Graph().as_default():
+        layers(12)
+        path = tf.train.Saver().save(initialized(), str(tmp_path / "model"))
+    layers(16)
+    saver = tf.train.Saver()
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.NotFoundError) as error:
+            saver.restore(session, path)
+        for number in range(12, 16):
+            for slot in ("", "/Adam", "/Adam_1"):
+                assert f"layer{number}/kernel{slot}:" in str(error.value)
+        assert "layer11/kernel:" not in str(error.value)
+        unset = session.run(tf.report_uninitialized_variables())
+        assert len(unset) == len(tf.global_variables()) == 16 * 3 + 2  # nothing was assigned
+
+
+@pytest.mark.parametrize("rows", [12, 6])
+def test_a_checkpoint_is_restored_into_other_chunks_slots_too(rows, tmp_path, initialized):
+    def build(chunks):
+        v = tf.get_variable("v", [rows, 3], chunks=chunks)
+        return tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(tf.square(v)))
+
+    with tf.Graph().as_default():
+        train = build((-(-rows // 4), 3))
+        names = [v.name for v in tf.global_variables()]
+        session = initialized()
+        session.run(train)
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+        before, after = session.run(names), (session.run(train), session.run(names))[1]
+    for parts in (1, 3, 7):
+        with tf.Graph().as_default(), tf.Session() as session:
+            train = build((-(-rows // parts), 2))
+            tf.train.Saver().restore(session, path)
+            found = [session.run(names), (session.run(train), session.run(names))[1]]
+            for values, wanted in zip(found, (before, after), strict=True):
+                assert [v.tobytes() for v in values] == [v.tobytes() for v in wanted]

@@ -85,3 +85,15 @@ def test_nothing_to_train():
         optimizer.minimize(frozen * frozen)
     with pytest.raises(ValueError, match="No gradients"):
         optimizer.minimize(frozen * frozen, var_list=[tf.Variable(1.0)])
+
+
+def test_variables_and_slots_without_values_are_named_at_once():
+    variables = [tf.Variable(1.0, name=name) for name in "vwxyz"]
+    loss = tf.square(variables[0]) * tf.add_n([v.value() for v in variables])
+    train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss, var_list=variables[:1])
+    with tf.Session() as session, pytest.raises(tf.errors.FailedPreconditionError) as error:
+        session.run(train)
+    words = str(error.value).replace(",", " ").replace(":", " ").split()
+    assert {"v", "w", "x", "y", "z", "v/Momentum"} <= {*words}
+    assert "6 of the variables" in str(error.value)
+    assert "global_variables_initializer()" in str(error.value)
