@@ -105,12 +105,13 @@ class Tensor(WithOperators):
             f"{self.name} is symbolic and has no array. Run it in a session, or feed the array."
         )
 
-    def __float__(self) -> float:
+    def __int__(self) -> int:
         raise TypeError(
             f"{self.name} has no value while a graph is built. Run it: session.run(t) or t.eval()."
         )
 
-    __int__ = __float__
+    def __float__(self) -> float:
+        return float(int(self))
 
     def __str__(self) -> str:
         shape = self.spec.shape
