@@ -51,6 +51,11 @@ from daskvars.ops.arithmetic import (
     abs, accumulate_n, add, add_n, ceil, floor, maximum, minimum, multiply, negative, polyval, rint,
     round, saturate_cast, scalar_mul, sign, square, squared_difference, subtract,
 )
+from daskvars.ops.assertions import (
+    assert_equal, assert_greater, assert_greater_equal, assert_less, assert_less_equal, assert_near,
+    assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive,
+    is_non_decreasing, is_strictly_increasing,
+)
 from daskvars.ops.assign import (
     assign, assign_add, assign_sub, count_up_to, is_variable_initialized, scatter_add, scatter_div,
     scatter_max, scatter_min, scatter_mul, scatter_sub, scatter_update,
@@ -125,6 +130,10 @@ from daskvars.ops.segments import (
     unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from daskvars.ops.shape_assertions import (
+    assert_integer, assert_proper_iterable, assert_rank, assert_rank_at_least, assert_rank_in,
+    assert_same_float_dtype, assert_scalar, assert_type, is_numeric_tensor,
+)
 from daskvars.ops.slicing import slice, strided_slice
 from daskvars.ops.sorting import argsort, sort
 from daskvars.ops.transcendental import (
@@ -134,6 +143,7 @@ from daskvars.ops.transcendental import (
 )
 from daskvars.ops.transposing import invert_permutation, matrix_transpose, transpose
 from daskvars import nn
+from daskvars.namespaces import debugging_names as debugging
 
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
@@ -183,7 +193,14 @@ __all__ = [
     "UnconnectedGradients", "Variable", "VariableAggregation", "VariableScope",
     "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add", "add_n",
     "add_to_collection", "add_to_collections", "angle", "apply_regularization", "argmax", "argmin",
-    "argsort", "as_dtype", "asin", "asinh", "assert_variables_initialized", "assign", "assign_add",
+    "argsort", "as_dtype", "asin", "asinh", "assert_equal", "assert_greater",
+    "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near",
+    "assert_negative",
+    "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
+    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in",
+    "assert_same_float_dtype", "assert_scalar", "assert_type",
+    "assert_variables_initialized",
+    "assign", "assign_add",
     "assign_sub", "atan", "atan2", "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd",
     "bfloat16", "bincount", "bool", "boolean_mask", "broadcast_to", "case", "cast", "categorical",
     "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
@@ -191,7 +208,8 @@ __all__ = [
     "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
     "constant_initializer", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to", "cross",
-    "cumprod", "cumsum", "depth_to_space", "device", "diag", "diag_part", "digamma", "div",
+    "cumprod", "cumsum", "debugging", "depth_to_space", "device", "diag", "diag_part", "digamma",
+    "div",
     "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
     "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
     "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floordiv", "floormod",
@@ -202,7 +220,10 @@ __all__ = [
     "hessians", "histogram_fixed_width", "identity", "identity_initializer", "identity_n", "imag",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
-    "is_nan", "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
+    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "is_variable_initialized",
+    "l1_l2_regularizer", "l1_regularizer",
+    "l2_regularizer",
     "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
     "logical_or", "logical_xor", "make_template", "matmul", "matrix_band_part",
