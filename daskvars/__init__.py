@@ -184,7 +184,7 @@ from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
 # -- training
-from daskvars import train
+from daskvars import losses, train
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
@@ -226,7 +226,7 @@ __all__ = [
     "l2_regularizer",
     "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "make_template", "matmul", "matrix_band_part",
+    "logical_or", "logical_xor", "losses", "make_template", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
     "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec", "maximum", "meshgrid",
     "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
