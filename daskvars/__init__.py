@@ -184,7 +184,7 @@ from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
 # -- training
-from daskvars import losses, train
+from daskvars import losses, metrics, train
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
@@ -229,6 +229,7 @@ __all__ = [
     "logical_or", "logical_xor", "losses", "make_template", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
     "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec", "maximum", "meshgrid",
+    "metrics",
     "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
     "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
     "nn", "no_op", "no_regularizer", "norm", "not_equal", "one_hot", "ones", "ones_initializer",

@@ -36,7 +36,9 @@ _AS_IS = {
     "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
-_NAMESPACES = (initializers, nn, train, daskvars.debugging, daskvars.losses)
+_NAMESPACES = (
+    initializers, nn, train, daskvars.debugging, daskvars.losses, daskvars.metrics,
+)  # fmt: skip
 
 
 def _graph_mode(name: str, value: Any) -> Any:

@@ -30,7 +30,7 @@ def test_all_is_what_is_visible(module):
     def is_internal(value):  # subpackages become attributes when they are imported
         return isinstance(value, types.ModuleType) and value not in (
             dv.config, dv.errors, dv.initializers, dv.nn, dv.patterns, dv.train, dv.debugging,
-            dv.losses,
+            dv.losses, dv.metrics,
         )  # fmt: skip
 
     visible = {n for n, v in vars(module).items() if n[0] != "_" and not is_internal(v)}

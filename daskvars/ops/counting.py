@@ -172,6 +172,12 @@ def _square(inputs, *, num_classes, dtype, **attrs):
             f"Shapes of labels and predictions must be equal, but are {shapes.show(labels.shape)} "
             f"and {shapes.show(predictions.shape)}"
         )
+    for weights in inputs[2:3]:
+        if weights.shape and not shapes.compatible(labels.shape, weights.shape):
+            raise ValueError(
+                f"Shapes of labels and weights must be equal, but are {shapes.show(labels.shape)} "
+                f"and {shapes.show(weights.shape)}"
+            )
     return Spec(dtype, (num_classes, num_classes))
 
 

@@ -150,7 +150,7 @@ def test_types():
 
 @pytest.mark.parametrize("values", [np.ones(2), "text", b"bytes", 3])
 def test_improper_iterables(values):
-    tf.assert_proper_iterable((v for v in [1]))
+    tf.assert_proper_iterable(v for v in [1])
     with pytest.raises(TypeError, match="iterable"):
         tf.assert_proper_iterable(values)
 
@@ -158,7 +158,7 @@ def test_improper_iterables(values):
 def test_shapes_by_symbols():
     x, y = tf.zeros([3, 2]), tf.placeholder(tf.float32, [None, 2], name="y")
     tf.debugging.assert_shapes({x: ("n", 2), tf.zeros([]): (), tf.zeros([7, 3]): ("*", "n")})
-    with pytest.raises(ValueError, match="dimension 1 must have size 4.  Received size 2"):
+    with pytest.raises(ValueError, match=r"dimension 1 must have size 4.  Received size 2"):
         tf.debugging.assert_shapes([(x, ("n", 4))])
     with pytest.raises(ValueError, match="only allowed as the first entry"):
         tf.debugging.assert_shapes([(x, ("n", ...))])
