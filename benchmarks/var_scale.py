@@ -37,7 +37,7 @@ def phases(count: int, directory: Path) -> dict[str, float]:
         return result
 
     with tf.Graph().as_default():
-        variables = timed("create", lambda: [create(i) for i in range(count)])
+        variables = timed("create", lambda: create(count))
         saver, initializer = tf.train.Saver(variables), tf.global_variables_initializer()
         with tf.Session() as sess:
             timed("initialize", lambda: sess.run(initializer))
@@ -51,12 +51,14 @@ def phases(count: int, directory: Path) -> dict[str, float]:
     return times
 
 
-def create(i: int) -> tf.Variable:
-    """Create the i-th variable, ten to a scope."""
-    with tf.variable_scope(f"layer{i // 10}"):
-        return tf.get_variable(
-            f"weights{i % 10}", SHAPE, tf.float32, tf.random_normal_initializer()
-        )
+def create(count: int) -> list[tf.Variable]:
+    """Create `count` variables, ten to a scope."""
+    variables = []
+    for first in range(0, count, 10):
+        with tf.variable_scope(f"layer{first // 10}", initializer=tf.random_normal_initializer()):
+            for i in range(min(10, count - first)):
+                variables.append(tf.get_variable(f"weights{i}", SHAPE))
+    return variables
 
 
 def medians(counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:

@@ -147,7 +147,7 @@ from daskvars.namespaces import debugging_names as debugging
 
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
-from daskvars.variables import initializers
+from daskvars import initializers
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
@@ -163,17 +163,21 @@ from daskvars.variables.regularizers import (
     apply_regularization, l1_l2_regularizer, l1_regularizer, l2_regularizer, sum_regularizer,
 )
 from daskvars.variables.scope_stack import VariableScope, get_variable_scope
-from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
+from daskvars.variables.synchronization import (
+    VariableAggregation, VariableSynchronization, disable_resource_variables,
+    enable_resource_variables, resource_variables_enabled,
+)
 from daskvars.variables.templates import make_template
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import (
-    assert_variables_initialized, global_variables, global_variables_initializer,
+    all_variables, assert_variables_initialized, global_variables, global_variables_initializer,
     initialize_all_variables, initialize_local_variables, initialize_variables, local_variables,
     local_variables_initializer, model_variables, moving_average_variables,
     report_uninitialized_variables, trainable_variables, variables_initializer,
 )
 from daskvars.variables.variable_scope import (
-    get_local_variable, get_variable, no_regularizer, variable_op_scope, variable_scope,
+    create_partitioned_variables, get_local_variable, get_variable, no_regularizer,
+    variable_op_scope, variable_scope,
 )
 from daskvars.variables.variable_store import AUTO_REUSE
 
@@ -192,13 +196,13 @@ __all__ = [
     "Operation", "PartitionedVariable", "Print", "Session", "Spec", "Tensor", "TensorShape",
     "UnconnectedGradients", "Variable", "VariableAggregation", "VariableScope",
     "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add", "add_n",
-    "add_to_collection", "add_to_collections", "angle", "apply_regularization", "argmax", "argmin",
+    "add_to_collection", "add_to_collections", "all_variables", "angle", "apply_regularization",
+    "argmax", "argmin",
     "argsort", "as_dtype", "asin", "asinh", "assert_equal", "assert_greater",
     "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near",
-    "assert_negative",
-    "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
-    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in",
-    "assert_same_float_dtype", "assert_scalar", "assert_type",
+    "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
+    "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least",
+    "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_type",
     "assert_variables_initialized",
     "assign", "assign_add",
     "assign_sub", "atan", "atan2", "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd",
@@ -207,10 +211,12 @@ __all__ = [
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "complex",
     "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
     "constant_initializer", "control_dependencies", "convert_to_tensor",
-    "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to", "cross",
+    "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to",
+    "create_partitioned_variables", "cross",
     "cumprod", "cumsum", "debugging", "depth_to_space", "device", "diag", "diag_part", "digamma",
-    "div",
+    "disable_resource_variables", "div",
     "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
+    "enable_resource_variables",
     "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
     "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floordiv", "floormod",
     "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
@@ -240,7 +246,8 @@ __all__ = [
     "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "register_op", "register_tensor_conversion_function",
-    "report_uninitialized_variables", "reset_default_graph", "reshape", "resource", "reverse",
+    "report_uninitialized_variables", "reset_default_graph", "reshape", "resource",
+    "resource_variables_enabled", "reverse",
     "reverse_sequence", "rint", "roll", "round", "rsqrt", "saturate_cast", "scalar_mul",
     "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd",
     "scatter_sub", "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod",

@@ -15,6 +15,7 @@ LEVELS = {
     "gradients": 3, "variables": 3, "lowering": 3,
     "execution": 4,
     "train": 5, "layers": 5, "losses": 5, "metrics": 5, "nn": 3, "namespaces": 3,
+    "initializers": 4,
     "observe": 6,
     "__init__": 7, "v1": 8, "cli": 9, "__main__": 10,
 }  # fmt: skip

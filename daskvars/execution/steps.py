@@ -24,9 +24,10 @@ class Step:
         pairs = {}
         needed = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
         needed.update(s.value.origin for r in plan.regions for s in r.sources if s.value)
+        slots = _slots_of_variables(plan, region)
         for key, value in plan.updates.items():
             if value.origin.region == number and needed[value.origin] == 1:
-                slot = _slot_of_variable(plan, region, key, value)
+                slot = slots.get((key, value.layout, value.axes if value.layout else None))
                 if slot is not None:
                     pairs[value.origin.position] = slot
         self.tail = inplace.split(region.program, pairs) if pairs else None
@@ -46,17 +47,17 @@ class Step:
         return self.second(*arrays, *bundle[len(self.tail.kept) :])
 
 
-def _slot_of_variable(plan: Plan, region: Region, key: str, value: Value) -> int | None:
-    """Return the region's input that is, block for block, the variable whose update `value` is."""
+def _slots_of_variables(plan: Plan, region: Region) -> dict[tuple[str, Any, Any], int]:
+    """Return (key, layout, axes) -> the region's input that is that variable, block for block."""
+    slots: dict[tuple[str, Any, Any], int] = {}
     for slot, source in enumerate(region.sources):
         if source.kind != "block" or source.value.origin.region >= 0:
             continue
         leaf = plan.leaves[source.value.origin.position]
-        if leaf.kind == STATE and leaf.what == key and leaf.layout == value.layout:
-            whole_axes = value.layout is None
-            if whole_axes or source.axes == value.axes:
-                return slot
-    return None
+        if leaf.kind == STATE:
+            axes = source.axes if leaf.layout else None
+            slots.setdefault((leaf.what, leaf.layout, axes), slot)
+    return slots
 
 
 def only(blocks: Any) -> Any:

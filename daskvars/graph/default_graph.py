@@ -116,7 +116,10 @@ class InGraph(type):
     """The class of classes whose methods build into the default graph (see `in_graph_class`)."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        return in_graph(super().__call__)(*args, **kwargs)
+        if scopes.current_builder() is not None:
+            return super().__call__(*args, **kwargs)
+        with scopes.entered(get_default_graph()):
+            return super().__call__(*args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls.__subclasscheck__(type(instance))

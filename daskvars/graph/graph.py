@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from daskvars import config
@@ -20,6 +21,12 @@ from daskvars.graph.tensor import Tensor
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+class _InThread(threading.local):
+    """What a graph keeps per thread: threads that build one graph keep out of each other's way."""
+
+    name_scope = ""
 
 
 class Graph(Collections):
@@ -39,7 +46,7 @@ class Graph(Collections):
         self._ops: list[Operation] = []
         self._ops_by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
-        self._name_scope = ""
+        self._thread = _InThread()
         self._devices: list[tuple[Callable[[Any], Any], Any]] = []
         self._controllers: list[_Controller] = []
         super().__init__()
@@ -67,7 +74,8 @@ class Graph(Collections):
         name: str,
     ) -> Operation:
         """Add an operation under the full, unique `name` and return it."""
-        self.check_not_finalized()
+        if self._finalized:
+            self.check_not_finalized()
         ops = self._ops
         op = Operation(
             self, opdef, name, inputs, attrs, specs, id=len(ops),
@@ -127,8 +135,8 @@ class Graph(Collections):
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return `name` under the current scope, with ``_1``, ``_2`` ... when it is taken."""
-        if self._name_scope:
-            name = f"{self._name_scope}/{name}"
+        if self._thread.name_scope:
+            name = f"{self._thread.name_scope}/{name}"
         return self.claim(name, mark_as_used)
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
@@ -158,34 +166,29 @@ class Graph(Collections):
             return self.unique_name(default)
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._name_scope else _OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._thread.name_scope else _OP_NAME).match(name):
             raise ValueError(
                 f"'{name}' is not a valid operation name: letters, digits and any of _.-/\\> "
                 "are allowed, beginning with a letter, digit or '.'"
             )
         return self.unique_name(name)
 
-    @contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefix the names of ops made in the block; yields the scope, ending in "/"."""
-        old = self._name_scope
+    def name_scope(self, name: str | None) -> AbstractContextManager[str]:
+        """Prefix the names of ops made in the block; its value is the scope, ending in "/"."""
+        return _NameScope(self, name)
+
+    def _scope_called(self, name: str | None) -> str:
         if not name:
-            new = ""
-        elif name[-1] == "/":
-            new = name[:-1]
-        else:
-            if not (_SCOPE_NAME if old else _OP_NAME).match(name):
-                raise ValueError(f"'{name}' is not a valid scope name")
-            new = self.unique_name(name)
-        self._name_scope = new
-        try:
-            yield f"{new}/" if new else ""
-        finally:
-            self._name_scope = old
+            return ""
+        if name[-1] == "/":
+            return name[:-1]
+        if not (_SCOPE_NAME if self._thread.name_scope else _OP_NAME).match(name):
+            raise ValueError(f"'{name}' is not a valid scope name")
+        return self.unique_name(name)
 
     def get_name_scope(self) -> str:
         """Return the current name scope, without a trailing "/"."""
-        return self._name_scope
+        return self._thread.name_scope
 
     # -- stacks -----------------------------------------------------------------------------
 
@@ -352,6 +355,25 @@ class Graph(Collections):
                 f"Graph is finalized and cannot be modified: {file}:{line} adds an operation to "
                 "it. Build all operations before the training loop."
             )
+
+
+class _NameScope:
+    """The block of `Graph.name_scope`."""
+
+    __slots__ = ("_graph", "_name", "_outer")
+
+    def __init__(self, graph: Graph, name: str | None) -> None:
+        self._graph = graph
+        self._name = name
+
+    def __enter__(self) -> str:
+        graph = self._graph
+        self._outer = graph._thread.name_scope
+        graph._thread.name_scope = scope = graph._scope_called(self._name)
+        return f"{scope}/" if scope else ""
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._graph._thread.name_scope = self._outer
 
 
 class _Controller:

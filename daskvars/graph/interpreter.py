@@ -51,7 +51,7 @@ def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> 
       TypeError: an input has a dtype that the op does not take.
       ValueError: shapes do not fit, or inputs are from different graphs.
     """
-    op = apply_op(opdef, *inputs, name=name, **attrs)
+    op = _applied(opdef, inputs, name, attrs)
     outputs = op.outputs
     if op.multiple:
         return outputs if outputs else op
@@ -60,22 +60,31 @@ def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> 
 
 def apply_op(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Operation:
     """Apply an op and return its Operation. See `apply`."""
+    return _applied(opdef, inputs, name, attrs)
+
+
+def _applied(
+    opdef: OpDef, inputs: tuple[Any, ...], name: str | None, attrs: dict[str, Any]
+) -> Operation:
     builder = builder_for(inputs)
     full_name = builder.op_name(name, opdef.type)
-    tensors = []
+    tensors = list(inputs)
     for value in inputs:
         if type(value) is not builder.tensor_class:
             with scopes.entered(builder):
                 tensors = _converted(opdef, inputs, builder, full_name)
             break
-        tensors.append(value)
-    if opdef.operands:
-        with scopes.entered(builder):
-            _bind_operands(opdef, tensors, attrs, builder)
+    for attribute in opdef.operands:
+        if _is_symbolic(attrs.get(attribute)):
+            with scopes.entered(builder):
+                _bind_operands(opdef, tensors, attrs, builder)
+            break
+    graph = builder.graph
     for i, tensor in enumerate(tensors):
-        if tensor.op.graph is not builder.graph:
+        if tensor.op.graph is not graph:
             tensors[i] = builder.capture(tensor)
-    _check_types(opdef, tensors)
+    if not opdef.takes_anything:
+        _check_types(opdef, tensors)
     try:
         specs = opdef.infer(tuple([t.spec for t in tensors]), **attrs)
     except ValueError as error:
@@ -164,9 +173,14 @@ def _bind_operands(
 
 
 def _is_symbolic(value: Any) -> bool:
+    if type(value) in _PLAIN:
+        return False
     if isinstance(value, list | tuple):
         return any(map(_is_symbolic, value))
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+
+
+_PLAIN = frozenset({int, float, bool, str, type(None)})
 
 
 def register_op(

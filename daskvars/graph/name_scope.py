@@ -19,8 +19,12 @@ def entered_graph(builder: Any) -> AbstractContextManager[Any]:
     traced is never left for the graph around it.
     """
     current = scopes.current_builder()
-    if builder.is_eager or current is builder or isinstance(current, FuncGraph):
+    if current is None and not builder.is_eager:
+        return scopes.entered(builder)
+    if current is None or current is builder:
         return nullcontext(builder)
+    if builder.is_eager or isinstance(current, FuncGraph):
+        return nullcontext(current)
     return scopes.entered(builder)
 
 
@@ -63,9 +67,9 @@ class name_scope:
 
     def __enter__(self) -> str:
         graph = entered_graph(self._builder)
-        graph.__enter__()
+        builder = graph.__enter__()
         try:
-            prefix = builder_for(()).name_scope(self._name)
+            prefix = builder.name_scope(self._name)
             scope = prefix.__enter__()
         except BaseException:
             graph.__exit__(*sys.exc_info())

@@ -133,9 +133,13 @@ class OpDef:
     same_if_same_shape: bool = False
     seeded: bool = False
     arguments: tuple[Argument, ...] = field(init=False)
+    takes_anything: bool = field(init=False)  # whether inputs of any dtypes are right
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arguments", parse_signature(self.signature))
+        arguments = parse_signature(self.signature)
+        object.__setattr__(self, "arguments", arguments)
+        free = all(argument.allowed is None and not argument.many for argument in arguments)
+        object.__setattr__(self, "takes_anything", free and len(arguments) < 2)
         if self.type in REGISTRY:
             raise ValueError(f"op {self.type!r} is already registered; choose another type name")
         REGISTRY[self.type] = self

@@ -14,10 +14,21 @@ from daskvars.graph.tensor import Tensor
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 
+class _InPackage(dict[str, bool]):
+    """File name -> whether it is one of this package; asked a dozen times for each op."""
+
+    def __missing__(self, filename: str) -> bool:
+        self[filename] = found = filename.startswith(_PACKAGE)
+        return found
+
+
+_in_package = _InPackage()
+
+
 def user_line() -> tuple[str, int]:
     """Return file and line of the innermost caller outside this package."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while _in_package[frame.f_code.co_filename]:
         outer = frame.f_back
         if outer is None:
             break
@@ -85,8 +96,13 @@ class Operation:
         return self.attrs[name]
 
     def colocation_groups(self) -> list[bytes]:
-        """Return the names of the colocation groups, ``loc:@<operation>``."""
-        return list(self.attrs.get("_class", [b"loc:@" + self.name.encode()]))
+        """Return the names of the colocation groups, ``loc:@<operation>``.
+
+        What reads or changes a variable belongs to the group of the variable.
+        """
+        first = self.inputs[0] if self.inputs else None
+        owner = first.op if first is not None and first.spec.dtype.is_ref else self
+        return list(self.attrs.get("_class", [b"loc:@" + owner.name.encode()]))
 
     @property
     def where(self) -> str:

@@ -29,15 +29,24 @@ def current_builder() -> Any:
     return builders[-1] if builders else None
 
 
-@contextmanager
-def entered(builder: Any) -> Iterator[Any]:
-    """Make `builder` what ops are recorded into."""
-    builders = _stacks.builders
-    builders.append(builder)
-    try:
-        yield builder
-    finally:
-        if not builders or builders[-1] is not builder:
+class entered:
+    """Make `builder` what ops are recorded into, for a ``with`` block.
+
+    A class, not a generator: it is entered several times for each op, and costs a third.
+    """
+
+    __slots__ = ("_builder",)
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+
+    def __enter__(self) -> Any:
+        _stacks.builders.append(self._builder)
+        return self._builder
+
+    def __exit__(self, *exc_info: object) -> None:
+        builders = _stacks.builders
+        if not builders or builders[-1] is not self._builder:
             raise AssertionError("nesting violated: graphs were left in another order than entered")
         builders.pop()
 

@@ -93,7 +93,7 @@ class Tensor(WithOperators):
 
     def __iter__(self):
         raise TypeError(
-            f"{self.name} cannot be iterated while a graph is built. Use unstack(t) or "
+            f"{self.name} is not iterable while a graph is built. Use unstack(t) or "
             "while_loop(...)."
         )
 

@@ -27,6 +27,8 @@ _MAX_ELEMENTS = 1024  # larger values are data, not shapes
 
 def is_symbolic(value: Any) -> bool:
     """Return whether `value` is a tensor or variable, or a list with one in it."""
+    if type(value) is int:
+        return False
     if isinstance(value, list | tuple):
         return any(map(is_symbolic, value))
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
@@ -64,10 +66,11 @@ def _plain(value: Any) -> Any:
 
 def as_sizes(value: Any) -> Any:
     """Return a shape that may be a tensor as an attribute. Raises ValueError on negative sizes."""
-    sizes = as_operand(value)
-    if is_symbolic(sizes):
-        return sizes
-    return shapes.as_tuple(sizes)
+    if type(value) is not tuple or not all(type(size) is int for size in value):
+        value = as_operand(value)
+        if is_symbolic(value):
+            return value
+    return shapes.as_tuple(value)
 
 
 def operand_of(op: Operation, name: str) -> Any:

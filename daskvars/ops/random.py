@@ -144,9 +144,12 @@ def _draw(
     return drawn if plain else cast(drawn, dtype, name=name)
 
 
+_NUMBERS = (int, float, numpy.number)
+
+
 def _are_numbers(*values: Any) -> bool:
     """Return whether the kernel can take these itself: numbers known now, not tensors."""
-    return all(isinstance(value, int | float | numpy.number) for value in values)
+    return all(type(value) is float or isinstance(value, _NUMBERS) for value in values)
 
 
 def random_uniform(

@@ -15,10 +15,13 @@ from daskvars.variables.colocation import owner
 from daskvars.variables.scope_counts import ScopeCounts
 from daskvars.variables.variable_store import ReuseMode
 
-# What a scope has a default for.
-DEFAULTS = (
-    "initializer", "regularizer", "caching_device", "partitioner", "dtype", "use_resource",
-    "constraint",
+# What a scope has a default for, and the attribute that it keeps it in.
+DEFAULTS = tuple(
+    (name, f"_{name}")
+    for name in (
+        "initializer", "regularizer", "caching_device", "partitioner", "dtype", "use_resource",
+        "constraint",
+    )
 )  # fmt: skip
 
 
