@@ -51,6 +51,11 @@ from daskvars.ops.arithmetic import (
     abs, accumulate_n, add, add_n, ceil, floor, maximum, minimum, multiply, negative, polyval, rint,
     round, saturate_cast, scalar_mul, sign, square, squared_difference, subtract,
 )
+from daskvars.ops.assertions import (
+    assert_equal, assert_greater, assert_greater_equal, assert_less, assert_less_equal, assert_near,
+    assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive,
+    is_non_decreasing, is_strictly_increasing,
+)
 from daskvars.ops.assign import (
     assign, assign_add, assign_sub, count_up_to, is_variable_initialized, scatter_add, scatter_div,
     scatter_max, scatter_min, scatter_mul, scatter_sub, scatter_update,
@@ -125,6 +130,10 @@ from daskvars.ops.segments import (
     unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from daskvars.ops.shape_assertions import (
+    assert_integer, assert_proper_iterable, assert_rank, assert_rank_at_least, assert_rank_in,
+    assert_same_float_dtype, assert_scalar, assert_type, is_numeric_tensor,
+)
 from daskvars.ops.slicing import slice, strided_slice
 from daskvars.ops.sorting import argsort, sort
 from daskvars.ops.tensor_array import TensorArray
@@ -135,6 +144,7 @@ from daskvars.ops.transcendental import (
 )
 from daskvars.ops.transposing import invert_permutation, matrix_transpose, transpose
 from daskvars import nn
+from daskvars.namespaces import debugging_names as debugging
 
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
@@ -179,46 +189,48 @@ from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
 # -- layers and training
-from daskvars import layers, train
+from daskvars import layers, losses, metrics, train
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
     "Graph", "GraphKeys", "IndexedSlices", "InteractiveSession", "NO_GRADIENT", "OpDef",
     "Operation", "PartitionedVariable", "Print", "Session", "Spec", "Tensor", "TensorArray",
-    "TensorShape",
-    "UnconnectedGradients", "Variable", "VariableAggregation", "VariableScope",
+    "TensorShape", "UnconnectedGradients", "Variable", "VariableAggregation", "VariableScope",
     "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add", "add_n",
     "add_to_collection", "add_to_collections", "all_variables", "angle", "apply_regularization",
-    "argmax", "argmin",
-    "argsort", "as_dtype", "asin", "asinh", "assert_variables_initialized", "assign", "assign_add",
-    "assign_sub", "atan", "atan2", "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd",
-    "bfloat16", "bincount", "bool", "boolean_mask", "broadcast_to", "case", "cast", "categorical",
-    "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
-    "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "complex",
-    "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
-    "constant_initializer", "control_dependencies", "convert_to_tensor",
-    "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to",
-    "create_partitioned_variables", "cross",
-    "cumprod", "cumsum", "depth_to_space", "device", "diag", "diag_part", "digamma",
-    "disable_resource_variables", "div",
-    "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
-    "enable_resource_variables",
-    "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
-    "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floordiv", "floormod",
-    "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
-    "get_default_session", "get_local_variable", "get_seed", "get_variable", "get_variable_scope",
-    "global_norm", "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh", "assert_equal", "assert_greater",
+    "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near",
+    "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
+    "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least",
+    "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_type",
+    "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan", "atan2", "atanh",
+    "batch_gather", "batch_to_space", "batch_to_space_nd", "bfloat16", "bincount", "bool",
+    "boolean_mask", "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics",
+    "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "colocate_with", "complex", "complex128", "complex64", "concat", "cond",
+    "config", "confusion_matrix", "conj", "constant", "constant_initializer",
+    "control_dependencies", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "cos",
+    "cosh", "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod",
+    "cumsum", "debugging", "depth_to_space", "device", "diag", "diag_part", "digamma",
+    "disable_resource_variables", "div", "div_no_nan", "divide", "double", "dynamic_partition",
+    "dynamic_stitch", "einsum", "enable_resource_variables", "ensure_shape", "equal", "erf", "erfc",
+    "errors", "exp", "expand_dims", "expm1", "eye", "fill", "fixed_size_partitioner", "float16",
+    "float32", "float64", "floor", "floordiv", "floormod", "function", "gather", "gather_nd",
+    "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
+    "get_local_variable", "get_seed", "get_variable", "get_variable_scope", "global_norm",
+    "global_variables", "global_variables_initializer", "glorot_normal_initializer",
     "glorot_uniform_initializer", "gradients", "greater", "greater_equal", "group", "half",
     "hessians", "histogram_fixed_width", "identity", "identity_initializer", "identity_n", "imag",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
-    "is_nan", "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
-    "layers", "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
+    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
+    "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "make_template", "matmul", "matrix_band_part",
+    "logical_or", "logical_xor", "losses", "make_template", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
     "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec", "maximum", "meshgrid",
-    "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
+    "metrics", "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
     "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
     "nn", "no_op", "no_regularizer", "norm", "not_equal", "one_hot", "ones", "ones_initializer",
     "ones_like", "orthogonal_initializer", "pad", "patterns", "placeholder",
@@ -229,18 +241,17 @@ __all__ = [
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "register_op", "register_tensor_conversion_function",
     "report_uninitialized_variables", "reset_default_graph", "reshape", "resource",
-    "resource_variables_enabled", "reverse",
-    "reverse_sequence", "rint", "roll", "round", "rsqrt", "saturate_cast", "scalar_mul",
-    "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd",
-    "scatter_sub", "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod",
-    "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "set_random_seed",
-    "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "softplus", "softsign",
-    "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "sqrt", "square",
-    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
-    "subtract", "sum_regularizer", "svd", "sync", "tan", "tanh", "tensor_scatter_add",
-    "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "tile", "to_bfloat16",
-    "to_complex128", "to_complex64", "to_double", "to_float", "to_int32", "to_int64", "trace",
-    "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
+    "resource_variables_enabled", "reverse", "reverse_sequence", "rint", "roll", "round", "rsqrt",
+    "saturate_cast", "scalar_mul", "scatter_add", "scatter_div", "scatter_max", "scatter_min",
+    "scatter_mul", "scatter_nd", "scatter_sub", "scatter_update", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals",
+    "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
+    "size", "slice", "softplus", "softsign", "sort", "space_to_batch", "space_to_batch_nd",
+    "space_to_depth", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
+    "stop_gradient", "strided_slice", "string", "subtract", "sum_regularizer", "svd", "sync", "tan",
+    "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
+    "tile", "to_bfloat16", "to_complex128", "to_complex64", "to_double", "to_float", "to_int32",
+    "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
     "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32",
     "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
     "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",

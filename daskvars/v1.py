@@ -47,7 +47,16 @@ _ELSEWHERE = {
     "keras": "use layers, losses, train and metrics",
     "python_io": "read records in Python and feed arrays",
 }
-_NAMESPACES = (initializers, layers, nn, nn.rnn_cell, train)
+_NAMESPACES = (
+    daskvars.debugging,
+    daskvars.losses,
+    daskvars.metrics,
+    initializers,
+    layers,
+    nn,
+    nn.rnn_cell,
+    train,
+)
 
 
 def _graph_mode(name: str, value: Any) -> Any:

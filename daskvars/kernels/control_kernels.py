@@ -96,6 +96,29 @@ def check(xp: Any, condition: Any, *data: Any, summarize: int | None) -> tuple:
     return ()
 
 
+def weights_problem(weights: Sequence[Any], values: Sequence[Any]) -> str | None:
+    """Return why weights of a shape cannot weigh values of another, None if they can."""
+    shown = f"weights can not be broadcast to values. values.rank={len(values)}. "
+    shown += f"weights.rank={len(weights)}. values.shape={tuple(values)}. "
+    shown += f"weights.shape={tuple(weights)}."
+    if len(weights) == 0:
+        return None
+    if len(weights) != len(values):
+        return shown
+    for axis, (ours, theirs) in enumerate(zip(weights, values, strict=True)):
+        if ours not in (1, None, theirs) and theirs is not None:
+            return f"{shown} Mismatch at dim {axis}."
+    return None
+
+
+def broadcastable(xp: Any, weights_shape: Any, values_shape: Any) -> tuple:
+    """Raise InvalidArgumentError unless weights of one shape can weigh values of the other."""
+    problem = weights_problem(weights_shape.tolist(), values_shape.tolist())
+    if problem:
+        raise InvalidArgumentError(None, None, problem)
+    return ()
+
+
 def write(xp: Any, x: Any, *data: Any, message: str, summarize: int | None) -> Any:
     """Print `data` to standard error and give `x`."""
     text = "".join(f"[{_summary(item, summarize or 3)}]" for item in data)

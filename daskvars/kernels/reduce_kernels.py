@@ -164,7 +164,7 @@ def confusion_matrix(
         if values.size and int(values.max()) >= num_classes:
             raise InvalidArgumentError(
                 None, None, f"`{name}` out of bound: {int(values.max())} is not below the "
-                f"{num_classes} classes; raise num_classes",
+                f"{num_classes} classes (x < y did not hold); raise num_classes",
             )  # fmt: skip
     pairs = labels.reshape(-1).astype("int64") * num_classes + predictions.reshape(-1)
     counts = bincount(xp, pairs, *weights, size=num_classes * num_classes, dtype=dtype)

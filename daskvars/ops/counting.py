@@ -21,6 +21,7 @@ from daskvars.ops.casting import cast
 from daskvars.ops.comparison import not_equal
 from daskvars.ops.division import truediv
 from daskvars.ops.reduce import reduce_max, reduce_sum
+from daskvars.ops.weighting import remove_squeezable_dimensions
 
 
 def count_nonzero(
@@ -168,9 +169,15 @@ def _square(inputs, *, num_classes, dtype, **attrs):
     labels, predictions = inputs[:2]
     if not shapes.compatible(labels.shape, predictions.shape):
         raise ValueError(
-            f"labels and predictions must have one shape, but have {shapes.show(labels.shape)} "
+            f"Shapes of labels and predictions must be equal, but are {shapes.show(labels.shape)} "
             f"and {shapes.show(predictions.shape)}"
         )
+    for weights in inputs[2:3]:
+        if weights.shape and not shapes.compatible(labels.shape, weights.shape):
+            raise ValueError(
+                f"Shapes of labels and weights must be equal, but are {shapes.show(labels.shape)} "
+                f"and {shapes.show(weights.shape)}"
+            )
     return Spec(dtype, (num_classes, num_classes))
 
 
@@ -199,8 +206,8 @@ def confusion_matrix(
     """Count which class was predicted for which.
 
     Args:
-      labels: [n] integer, the classes wanted.
-      predictions: [n] integer, the classes predicted.
+      labels: [n] integer, the classes wanted; or [n, 1].
+      predictions: [n] integer, the classes predicted; or [n, 1].
       num_classes: scalar integer; by default the largest class plus one.
       dtype: dtype of the counts.
       name: name scope of the operations, by default "confusion_matrix".
@@ -217,9 +224,8 @@ def confusion_matrix(
     [[0, 0, 0], [0, 1, 0], [1, 0, 1]]
     """
     with name_scope(name, "confusion_matrix", [labels, predictions, num_classes, weights]):
-        labels, predictions = (
-            cast(convert_to_tensor(x), dtypes.int64) for x in (labels, predictions)
-        )
+        labels, predictions = remove_squeezable_dimensions(labels, predictions)
+        labels, predictions = cast(labels, dtypes.int64), cast(predictions, dtypes.int64)
         if num_classes is None:
             largest = maximum(reduce_max(labels), reduce_max(predictions))
             num_classes = add(largest, number(1, largest))

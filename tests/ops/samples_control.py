@@ -4,7 +4,7 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply_op
-from daskvars.ops import branching, control, looping
+from daskvars.ops import branching, control, looping, weighting
 from tests.ops.sample import Sample
 
 X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])
@@ -16,6 +16,12 @@ def double(x):
 
 def asserted(x):
     with dv.control_dependencies([control.Assert(dv.reduce_all(x < 10.0), [x])]):
+        return dv.identity(x)
+
+
+def weighed(x):
+    w = dv.reshape(dv.shape(x), [-1])
+    with dv.control_dependencies([apply_op(weighting.ASSERT_BROADCASTABLE, w, w)]):
         return dv.identity(x)
 
 
@@ -39,6 +45,7 @@ def power(x):
 SAMPLES = [
     Sample("NoOp", after_nothing, (X,)),
     Sample("Assert", asserted, (X,)),
+    Sample("AssertBroadcastable", weighed, (X,)),
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
     Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,)),

@@ -201,7 +201,7 @@ def test_confusion_matrix():
     assert run(tf.confusion_matrix([0, 1], [0, 1], weights=[2, 3])).tolist() == [[2, 0], [0, 3]]
     with pytest.raises(InvalidArgumentError, match="`labels` out of bound"):
         run(tf.confusion_matrix([3], [0], num_classes=2))
-    with pytest.raises(ValueError, match="one shape"):
+    with pytest.raises(ValueError, match="must be equal"):
         tf.confusion_matrix([1, 2], [1])
 
 

@@ -1,0 +1,141 @@
+"""Right and wrong predictions of a yes or no: counts, precision and recall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.graph.tensor import Tensor
+from daskvars.metrics.means import Pair, collected, metric, metric_variable
+from daskvars.ops.arithmetic import add, multiply
+from daskvars.ops.assign import assign_add
+from daskvars.ops.casting import cast
+from daskvars.ops.comparison import logical_and, logical_not
+from daskvars.ops.constant import rank
+from daskvars.ops.control import control_dependencies
+from daskvars.ops.division import div_no_nan
+from daskvars.ops.reduce import reduce_sum
+from daskvars.ops.shape_assertions import assert_rank_in
+from daskvars.ops.weighting import fitted
+from daskvars.variables.variable_scope import variable_scope
+
+COUNT = """Return how many {words} there were in all runs, weighted.
+
+Args:
+  labels: [...] converted to bool.
+  predictions: of the shape of `labels`, converted to bool.
+  weights: a scalar, or of the rank of `labels` with dimensions equal to its or of size 1.
+  metrics_collections: names of collections for the value.
+  updates_collections: names of collections for the update.
+  name: name of the variable scope, by default "{name}".
+
+Returns:
+  (value, update), both [] float32; the local variable is "count".
+
+Raises:
+  ValueError: the static shapes do not fit.
+  RuntimeError: there is no graph.
+"""
+
+
+def _as_bools(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
+    predictions, labels = cast(predictions, dtypes.bool), cast(labels, dtypes.bool)
+    predictions, labels, weights = fitted(predictions, labels, weights)
+    return labels, predictions, weights
+
+
+def _counted(values: Tensor, weights: Any) -> Pair:
+    """Return (variable's value, update) of a count of the true values."""
+    count = metric_variable([], dtypes.float32, "count")
+    values = cast(values, dtypes.float32)
+    if weights is not None:
+        with control_dependencies([assert_rank_in(weights, (0, rank(values)))]):
+            values = multiply(values, cast(weights, dtypes.float32))
+    return count.value(), assign_add(count, reduce_sum(values))
+
+
+def _count(name: str, words: str, label: bool, prediction: bool) -> Callable[..., Pair]:
+    def function(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Pair:
+        with variable_scope(name, function.__name__, [predictions, labels, weights]):
+            labels, predictions, weights = _as_bools(labels, predictions, weights)
+            found = logical_and(
+                labels if label else logical_not(labels),
+                predictions if prediction else logical_not(predictions),
+            )
+            return collected(*_counted(found, weights), metrics_collections, updates_collections)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = COUNT.format(name=name, words=words)
+    return metric(function)
+
+
+true_positives = _count("true_positives", "labels of true were predicted", True, True)
+true_negatives = _count("true_negatives", "labels of false were predicted", False, False)
+false_positives = _count("false_positives", "labels of false were predicted true", False, True)
+false_negatives = _count("false_negatives", "labels of true were predicted false", True, False)
+
+
+def _share(
+    labels: Any, predictions: Any, weights: Any, metrics_collections: Any,
+    updates_collections: Any, others: Callable[..., Pair],
+) -> Pair:  # fmt: skip
+    """Return which part true positives are of themselves and `others`."""
+    labels, predictions, weights = _as_bools(labels, predictions, weights)
+    right, new_right = true_positives(labels, predictions, weights)
+    wrong, new_wrong = others(labels, predictions, weights)
+    value = div_no_nan(right, add(right, wrong), name="value")
+    update = div_no_nan(new_right, add(new_right, new_wrong), name="update_op")
+    return collected(value, update, metrics_collections, updates_collections)
+
+
+@metric
+def precision(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of what was predicted true is true.
+
+    See `true_positives` for the arguments. The scope is called "precision"; its variables are
+    "true_positives/count" and "false_positives/count".
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.precision([1, 0, 1, 0], [1, 1, 0, 0])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
+    """
+    with variable_scope(name, "precision", [predictions, labels, weights]):
+        return _share(labels, predictions, weights, metrics_collections, updates_collections,
+                      false_positives)  # fmt: skip
+
+
+@metric
+def recall(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of what is true was predicted true.
+
+    See `true_positives` for the arguments. The scope is called "recall"; its variables are
+    "true_positives/count" and "false_negatives/count".
+    """
+    with variable_scope(name, "recall", [predictions, labels, weights]):
+        return _share(labels, predictions, weights, metrics_collections, updates_collections,
+                      false_negatives)  # fmt: skip

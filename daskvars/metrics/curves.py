@@ -1,0 +1,204 @@
+"""Areas under and points on the curves that a classifier's threshold draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.graph.tensor import Tensor
+from daskvars.metrics.means import Pair, collected, metric, ratio
+from daskvars.metrics.thresholds import Counts, counts_at
+from daskvars.ops.arithmetic import abs as absolute
+from daskvars.ops.arithmetic import add, maximum, minimum, multiply, subtract
+from daskvars.ops.casting import cast
+from daskvars.ops.comparison import equal, greater, logical_and, where_v2
+from daskvars.ops.division import div
+from daskvars.ops.reduce import argmax, argmin, reduce_min, reduce_sum
+from daskvars.ops.scans import cumsum
+from daskvars.ops.transcendental import log
+from daskvars.variables.variable_scope import variable_scope
+
+EPSILON = 1e-7
+
+
+def _even_thresholds(count: int, last: float = 1.0 + EPSILON) -> list[float]:
+    inner = [(i + 1) * 1.0 / (count - 1) for i in range(count - 2)]
+    return [0.0 - EPSILON, *inner, last]
+
+
+@metric
+def auc(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+    summation_method: str = "trapezoidal",
+    thresholds: Sequence[float] | None = None,
+) -> Pair:
+    """Return the area under a curve, approximated by a sum over thresholds.
+
+    Args:
+      labels: [...] converted to bool.
+      predictions: of the shape of `labels`, in [0, 1].
+      weights: a scalar, or of the rank of `labels` with dimensions equal to its or of size 1.
+      num_thresholds: how many thresholds, evenly spaced.
+      metrics_collections: names of collections for the value.
+      updates_collections: names of collections for the update.
+      curve: "ROC" (true over false positives) or "PR" (precision over recall).
+      name: name of the variable scope, by default "auc".
+      summation_method: "trapezoidal"; "careful_interpolation", better for "PR"; "minoring" and
+        "majoring" take the lesser or greater end of each step.
+      thresholds: numbers in [0, 1] instead of evenly spaced ones.
+
+    Returns:
+      (value, update), both [] float32; its variables are "true_positives", "false_negatives",
+      "true_negatives" and "false_positives", [number of thresholds].
+
+    Raises:
+      ValueError: there is no such curve or method, or the static shapes do not fit.
+      InvalidArgumentError: a prediction is not in [0, 1].
+      RuntimeError: there is no graph.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.auc([0, 0, 1, 1], [0.0, 0.5, 0.3, 0.9])
+    ...     sess.run(tf.local_variables_initializer())
+    ...     round(float(sess.run(update)), 4)
+    0.75
+    """
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
+    methods = ("trapezoidal", "careful_interpolation", "minoring", "majoring")
+    if summation_method not in methods:
+        raise ValueError(
+            f"Invalid summation_method: {summation_method}. Use one of {', '.join(methods)}."
+        )
+    if thresholds is None:
+        bounds = _even_thresholds(num_thresholds)
+    else:
+        bounds = [0.0 - EPSILON, *sorted(thresholds), 1.0 + EPSILON]
+    with variable_scope(name, "auc", [labels, predictions, weights]):
+        values, updates = counts_at(labels, predictions, bounds, weights)
+        return collected(
+            _area(values, curve, summation_method, "value"),
+            _area(updates, curve, summation_method, "update_op"),
+            metrics_collections, updates_collections,
+        )  # fmt: skip
+
+
+def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
+    tp, fn, tn, fp = (counts[key] for key in ("tp", "fn", "tn", "fp"))
+    if curve == "PR" and method == "careful_interpolation":
+        return _interpolated_area(tp, fp, fn)
+    epsilon = 1e-6
+    found = add(tp, epsilon)
+    recall = div(found, add(add(tp, fn), epsilon))
+    if curve == "ROC":
+        x, y = div(fp, add(add(fp, tn), epsilon)), recall
+    else:
+        x, y = recall, div(found, add(add(tp, fp), epsilon))
+    left, right = y[:-1], y[1:]
+    if method == "minoring":
+        heights = minimum(left, right)
+    elif method == "majoring":
+        heights = maximum(left, right)
+    else:
+        heights = div(add(left, right), 2.0)
+    return reduce_sum(multiply(subtract(x[:-1], x[1:]), heights), name=name)
+
+
+def _interpolated_area(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
+    """Sum the area under precision over recall with true positives linear in all positives."""
+    new = subtract(tp[:-1], tp[1:])
+    positives = add(tp, fp)
+    left, right = positives[:-1], positives[1:]
+    slope = ratio(new, subtract(left, right), "prec_slope")
+    intercept = subtract(tp[1:], multiply(slope, right))
+    both = logical_and(greater(left, 0.0), greater(right, 0.0))
+    quotient = where_v2(both, ratio(left, right, "recall_relative_ratio"), 1.0)
+    areas = multiply(slope, add(new, multiply(intercept, log(quotient))))
+    steps = ratio(areas, add(tp[1:], fn[1:]), "pr_auc_increment")
+    return reduce_sum(steps, name="interpolate_pr_auc")
+
+
+@metric
+def sensitivity_at_specificity(
+    labels: Any,
+    predictions: Any,
+    specificity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of what is true is predicted true, at the threshold for a specificity.
+
+    Args:
+      specificity: in [0, 1], which part of what is false is to be predicted false.
+
+    See `auc` for the other arguments. The scope is called "sensitivity_at_specificity".
+
+    Raises:
+      ValueError: `specificity` is not in [0, 1], or the static shapes do not fit.
+    """
+    if not 0 <= specificity <= 1:
+        raise ValueError("`specificity` must be in the range [0, 1].")
+    with variable_scope(name, "sensitivity_at_specificity", [predictions, labels, weights]):
+        bounds = _even_thresholds(num_thresholds)
+        values, updates = counts_at(labels, predictions, bounds, weights)
+
+        def sensitivity(counts: Counts, name: str) -> Tensor:
+            off = absolute(subtract(_share(counts["tn"], counts["fp"]), specificity))
+            best = cast(argmin(off, 0), dtypes.int32)
+            return _share(counts["tp"][best], counts["fn"][best], name)
+
+        return collected(sensitivity(values, "value"), sensitivity(updates, "update_op"),
+                         metrics_collections, updates_collections)  # fmt: skip
+
+
+@metric
+def specificity_at_sensitivity(
+    labels: Any,
+    predictions: Any,
+    sensitivity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of what is false is predicted false, at the threshold for a sensitivity.
+
+    Args:
+      sensitivity: in [0, 1], which part of what is true is to be predicted true.
+
+    See `auc` for the other arguments. The scope is called "specificity_at_sensitivity".
+
+    Raises:
+      ValueError: `sensitivity` is not in [0, 1], or the static shapes do not fit.
+    """
+    if not 0 <= sensitivity <= 1:
+        raise ValueError("`sensitivity` must be in the range [0, 1].")
+    with variable_scope(name, "specificity_at_sensitivity", [predictions, labels, weights]):
+        bounds = _even_thresholds(num_thresholds, 1.0 - EPSILON)
+        values, updates = counts_at(labels, predictions, bounds, weights)
+
+        def specificity(counts: Counts, name: str) -> Tensor:
+            off = absolute(subtract(_share(counts["tp"], counts["fn"]), sensitivity))
+            # Of equal thresholds the last: where the number of those so far is greatest first.
+            nearest = cast(equal(off, reduce_min(off)), dtypes.int64)
+            best = cast(argmax(cumsum(nearest), 0), dtypes.int32)
+            return _share(counts["tn"][best], counts["fp"][best], name)
+
+        return collected(specificity(values, "value"), specificity(updates, "update_op"),
+                         metrics_collections, updates_collections)  # fmt: skip
+
+
+def _share(part: Tensor, rest: Tensor, name: str | None = None) -> Tensor:
+    return div(part, add(add(part, rest), EPSILON), name=name)

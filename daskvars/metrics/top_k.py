@@ -1,0 +1,335 @@
+"""Metrics of rankings: the classes labelled against the k that score highest.
+
+Labels and predictions are sets of class numbers, one set a row. A row of labels compared with a
+row of predictions is a small table of equalities, from which the sizes of the intersection and of
+the differences follow; an element that occurs twice in a row counts once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.tensor import Tensor
+from daskvars.metrics.means import Pair, collected, metric, metric_variable
+from daskvars.ops.arithmetic import add, minimum, multiply, number
+from daskvars.ops.assign import assign_add
+from daskvars.ops.branching import cond
+from daskvars.ops.casting import cast
+from daskvars.ops.comparison import (
+    equal,
+    greater_equal,
+    less,
+    logical_and,
+    logical_not,
+    where_v2,
+)
+from daskvars.ops.constant import constant, ones_like, rank, shape, size
+from daskvars.ops.control import control_dependencies
+from daskvars.ops.division import div, div_no_nan
+from daskvars.ops.matrix_parts import matrix_band_part
+from daskvars.ops.nn_ranking import top_k
+from daskvars.ops.reduce import reduce_any, reduce_sum
+from daskvars.ops.reshaping import expand_dims
+from daskvars.ops.scans import cumsum
+from daskvars.ops.weighting import assert_broadcastable, broadcast_weights
+
+
+def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
+    name = f"{name}_at_k" if k is None else f"{name}_at_{k:d}"
+    return name if class_id is None else f"{name}_class{class_id:d}"
+
+
+def _rows_of_labels(labels: Any, predictions: Tensor) -> Tensor:
+    """Return labels of the rank of the predictions: one label for each row becomes a set of one.
+
+    Raises:
+      TypeError: the labels are no tensor.
+      ValueError: the static shapes do not fit.
+    """
+    if hasattr(labels, "dense_shape"):
+        raise TypeError(
+            "labels must be a dense tensor, one row of class numbers per row of predictions; fill "
+            "short rows with -1"
+        )
+    with name_scope(None, "expand_labels", [labels, predictions]) as scope:
+        labels = cast(labels, dtypes.int64)
+        ours, theirs = labels.shape.ndims, predictions.shape.ndims
+        if ours is None or theirs is None:
+            missing = equal(rank(predictions), add(rank(labels), 1))
+            return cond(missing, lambda: expand_dims(labels, -1), lambda: labels)
+        if theirs == ours:
+            return labels
+        if theirs == ours + 1:
+            return expand_dims(labels, -1, name=scope)
+        raise ValueError(
+            f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}."
+        )
+
+
+def _is_in(elements: Tensor, others: Tensor) -> Tensor:
+    """Return for each element of each row whether the other's row has it."""
+    return reduce_any(equal(expand_dims(elements, -1), expand_dims(others, -2)), -1)
+
+
+def _chosen(elements: Tensor, class_id: int | None) -> Tensor:
+    """Return which elements count: the first of equal ones, of the class asked for."""
+    same = equal(expand_dims(elements, -1), expand_dims(elements, -2))
+    earlier = matrix_band_part(cast(same, dtypes.int32), -1, 0)  # with itself
+    first = equal(reduce_sum(earlier, -1), 1)
+    if class_id is None:
+        return first
+    return logical_and(first, equal(elements, cast(class_id, dtypes.int64)))
+
+
+def _counted(found: Tensor, weights: Any) -> Tensor:
+    """Return the weighted number of true elements of all rows, [] float64."""
+    counts = reduce_sum(cast(found, dtypes.float64), -1)
+    if weights is not None:
+        with control_dependencies([assert_broadcastable(weights, counts)]):
+            counts = multiply(counts, cast(weights, dtypes.float64))
+    return reduce_sum(counts)
+
+
+def _accumulated(
+    kind: str, labels: Tensor, predictions: Tensor, k: int | None, class_id: int | None,
+    weights: Any,
+) -> Pair:  # fmt: skip
+    """Return (value, update) of a count of true positives, or false positives or negatives."""
+    with name_scope(None, _at_k(kind, k, class_id), [predictions, labels, weights]) as scope:
+        if kind == "false_negative":
+            found = logical_and(_chosen(labels, class_id), logical_not(_is_in(labels, predictions)))
+        else:
+            hit = _is_in(predictions, labels)
+            hit = hit if kind == "true_positive" else logical_not(hit)
+            found = logical_and(_chosen(predictions, class_id), hit)
+        total = metric_variable([], dtypes.float64, scope)
+        return total.value(), assign_add(total, _counted(found, weights), name="update")
+
+
+def _share_at_top_k(
+    others: str, labels: Any, predictions_idx: Any, k: int | None, class_id: int | None,
+    weights: Any, scope: str, metrics_collections: Any, updates_collections: Any,
+) -> Pair:  # fmt: skip
+    """Return which part true positives are of themselves and `others`."""
+    predictions = cast(predictions_idx, dtypes.int64)
+    labels = _rows_of_labels(labels, predictions)
+    arguments = (labels, predictions, k, class_id, weights)
+    right, new_right = _accumulated("true_positive", *arguments)
+    wrong, new_wrong = _accumulated(others, *arguments)
+    value = div(right, add(right, wrong), name=scope)
+    update = div(new_right, add(new_right, new_wrong), name="update")
+    return collected(value, update, metrics_collections, updates_collections)
+
+
+@metric
+def precision_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of the classes predicted are labels. See `precision_at_k`.
+
+    Args:
+      predictions_idx: [batch, k] integer, the classes predicted.
+      k: for the names of operations and variables only.
+    """
+    with name_scope(
+        name, _at_k("precision", k, class_id), [predictions_idx, labels, weights]
+    ) as scope:
+        return _share_at_top_k("false_positive", labels, predictions_idx, k, class_id, weights,
+                               scope, metrics_collections, updates_collections)  # fmt: skip
+
+
+@metric
+def precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of the k classes that score highest are labels.
+
+    Args:
+      labels: [batch, num_labels] or [batch] integer, classes.
+      predictions: [batch, classes] floating, scores.
+      k: how many of the highest scores count.
+      class_id: count this class alone.
+      weights: a scalar, or [batch]; 0 leaves a row out.
+      metrics_collections: names of collections for the value.
+      updates_collections: names of collections for the update.
+      name: name scope of the operations, by default "precision_at_k", with the number k.
+
+    Returns:
+      (value, update), both [] float64, NaN where nothing was counted. The local variables are
+      "true_positive_at_k" and "false_positive_at_k", with the number and the class, in the scope.
+
+    Raises:
+      ValueError: the static shapes do not fit.
+      TypeError: the labels are no dense tensor.
+      RuntimeError: there is no graph.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     value, update = tf.metrics.precision_at_k([[1], [0]], [[0.1, 0.9], [0.1, 0.9]], k=1)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     float(sess.run(update))
+    0.5
+    """
+    with name_scope(
+        name, _at_k("precision", k, class_id), [predictions, labels, weights]
+    ) as scope:
+        return precision_at_top_k(
+            labels, top_k(predictions, k)[1], k, class_id, weights, metrics_collections,
+            updates_collections, scope,
+        )  # fmt: skip
+
+
+@metric
+def recall_at_top_k(
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None = None,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of the labels is among the classes predicted. See `recall_at_k`.
+
+    Args:
+      predictions_idx: [batch, k] integer, the classes predicted.
+      k: for the names of operations and variables only.
+    """
+    with name_scope(
+        name, _at_k("recall", k, class_id), [predictions_idx, labels, weights]
+    ) as scope:
+        return _share_at_top_k("false_negative", labels, predictions_idx, k, class_id, weights,
+                               scope, metrics_collections, updates_collections)  # fmt: skip
+
+
+@metric
+def recall_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return which part of the labels is among the k classes that score highest.
+
+    See `precision_at_k` for the arguments. The scope is called "recall_at_k" with the number k; its
+    variables are "true_positive_at_k" and "false_negative_at_k".
+    """
+    with name_scope(name, _at_k("recall", k, class_id), [predictions, labels, weights]) as scope:
+        return recall_at_top_k(
+            labels, top_k(predictions, k)[1], k, class_id, weights, metrics_collections,
+            updates_collections, scope,
+        )  # fmt: skip
+
+
+def _average_precision(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
+    """Return the mean precision of the first 1, 2, ... k where the last of them is a label."""
+    right = cast(_is_in(predictions, labels), dtypes.float64)
+    precisions = div(cumsum(right, -1), cumsum(ones_like(right), -1))
+    num_labels = reduce_sum(cast(greater_equal(labels, number(0, labels)), dtypes.int32), -1)
+    relevant = cast(minimum(num_labels, k), dtypes.float64)
+    return div(reduce_sum(multiply(precisions, right), -1), relevant)
+
+
+@metric
+def average_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked.
+
+    See `precision_at_k` for the arguments.
+
+    Returns:
+      (value, update), both [] float64; the local variables are "max" and "total".
+
+    Raises:
+      ValueError: k is less than 1, or the static shapes do not fit.
+    """
+    if k < 1:
+        raise ValueError(f"Invalid k={k}.")
+    with name_scope(
+        name, _at_k("average_precision", k), [predictions, labels, weights]
+    ) as scope:
+        predictions = convert_to_tensor(predictions)
+        chosen = cast(top_k(predictions, k)[1], dtypes.int64)
+        labels = _rows_of_labels(labels, chosen)
+        classes = cast(shape(predictions)[-1], dtypes.int64)
+        nothing = constant(-1, dtypes.int64)
+        labels = where_v2(less(labels, classes), labels, nothing)
+        values = _average_precision(labels, chosen, k)
+        most = cast(size(values), dtypes.float64)
+        if weights is not None:
+            weights = broadcast_weights(cast(weights, dtypes.float64), values)
+            values, most = multiply(values, weights), reduce_sum(weights)
+        (best, new_best), (total, new_total) = (
+            _accumulated_sum(found, kind) for kind, found in (("max", most), ("total", values))
+        )
+        value = div_no_nan(total, best, name="mean")
+        update = div_no_nan(new_total, new_best, name=scope)
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def _accumulated_sum(values: Tensor, name: str) -> Pair:
+    with name_scope(None, name, [values]) as scope:
+        variable = metric_variable([], dtypes.float64, scope)
+        return variable.value(), assign_add(variable, reduce_sum(values), name="update")
+
+
+@metric
+def sparse_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return `precision_at_k`, of which this is the old name."""
+    return precision_at_k(
+        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
+    )
+
+
+@metric
+def sparse_average_precision_at_k(
+    labels: Any,
+    predictions: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Pair:
+    """Return `average_precision_at_k`, of which this is the old name."""
+    return average_precision_at_k(
+        labels, predictions, k, weights, metrics_collections, updates_collections, name
+    )
