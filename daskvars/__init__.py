@@ -9,7 +9,8 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours
 - ``gradients``, ``variables``, ``lowering`` (graph and fetches to a plan of few Dask tasks)
 - ``execution``: sessions, eager code and compiled functions on one engine
-- ``train``: optimizers, schedules, checkpoints
+- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, recurrent cells
+- ``nn``: names of ops and of layers
 - this module and ``v1``: the public names, and ``cli``
 
 Each package's docstring is its design note.

@@ -169,7 +169,10 @@ def split(xp: Any, x: Any, *, num_split: int, axis: int) -> tuple[Any, ...]:
             f"Number of ways to split should evenly divide the split dimension, but got split_dim "
             f"{axis} (size = {x.shape[axis]}) and num_split {num_split}",
         )
-    return tuple(xp.split(x, num_split, axis=axis))
+    size = x.shape[axis] // num_split
+    front = (slice(None),) * (axis % x.ndim)
+    # Slices: `split` of NumPy costs some 10 us a part.
+    return tuple([x[(*front, slice(i * size, (i + 1) * size))] for i in range(num_split)])
 
 
 def split_sizes(xp: Any, x: Any, *, size_splits: Sizes, axis: int) -> tuple[Any, ...]:

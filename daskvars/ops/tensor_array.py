@@ -13,6 +13,7 @@ from daskvars.graph.name_scope import entered_graph, name_scope
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.ops import tensor_list_ops as ops
+from daskvars.ops.reshaping import identity
 
 
 class _ElementShape:
@@ -125,8 +126,8 @@ class TensorArray:
         return new
 
     def identity(self) -> TensorArray:
-        """Return the same array."""
-        return self.with_flow(self._flow)
+        """Return the same array, to be had after the control dependencies of this moment."""
+        return self.with_flow(identity(self._flow))
 
     def size(self, name: str | None = None) -> Tensor:
         """Return the number of items, a scalar int32 tensor."""

@@ -86,6 +86,17 @@ def test_through_a_branch():
             assert sess.run(array.stack(), {take: False}).tolist() == [0, 8]
 
 
+def test_identity_waits_for_control_dependencies():
+    with tf.Graph().as_default():
+        v = tf.Variable(0)
+        array = tf.TensorArray(tf.int32, 1).write(0, 5)
+        with tf.control_dependencies([tf.assign_add(v, 1)]):
+            array = array.identity()
+        with tf.Session() as sess:
+            sess.run(v.initializer)
+            assert sess.run([array.read(0), v]) == [5, 1]
+
+
 def test_rows_of_unlike_length():
     array = dv.TensorArray(dv.float32, 3, infer_shape=False).split([1.0, 2.0, 3.0], [0, 2, 1])
     assert array.read(1).numpy().tolist() == [1.0, 2.0]
