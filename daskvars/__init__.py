@@ -35,6 +35,8 @@ from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion
 from daskvars.graph.default_graph import get_default_graph, reset_default_graph
 from daskvars.graph.device import DeviceSpec
 from daskvars.graph.graph import Graph
+from daskvars.graph.graph_def import GraphDef, NodeDef
+from daskvars.graph.importer import import_graph_def
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.operation import Operation
@@ -175,12 +177,14 @@ from daskvars.execution.tape import GradientTape
 
 # -- training
 from daskvars import train
+from daskvars.train.meta_graph import MetaGraphDef
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
-    "Graph", "GraphKeys", "IndexedSlices", "InteractiveSession", "NO_GRADIENT", "OpDef",
-    "Operation", "PartitionedVariable", "Print", "Session", "Spec", "Tensor", "TensorShape",
-    "UnconnectedGradients", "Variable", "VariableAggregation", "VariableScope",
+    "Graph", "GraphDef", "GraphKeys", "IndexedSlices", "InteractiveSession", "MetaGraphDef",
+    "NO_GRADIENT", "NodeDef", "OpDef", "Operation", "PartitionedVariable", "Print", "Session",
+    "Spec", "Tensor", "TensorShape", "UnconnectedGradients", "Variable", "VariableAggregation",
+    "VariableScope",
     "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add", "add_n",
     "add_to_collection", "add_to_collections", "angle", "apply_regularization", "argmax", "argmin",
     "argsort", "as_dtype", "asin", "asinh", "assert_variables_initialized", "assign", "assign_add",
@@ -200,6 +204,7 @@ __all__ = [
     "global_norm", "global_variables", "global_variables_initializer", "glorot_normal_initializer",
     "glorot_uniform_initializer", "gradients", "greater", "greater_equal", "group", "half",
     "hessians", "histogram_fixed_width", "identity", "identity_initializer", "identity_n", "imag",
+    "import_graph_def",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
     "is_nan", "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",

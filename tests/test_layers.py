@@ -16,6 +16,7 @@ LEVELS = {
     "execution": 4,
     "train": 5, "layers": 5, "losses": 5, "metrics": 5, "nn": 3,
     "observe": 6,
+    "inspect_checkpoint": 6,
     "__init__": 7, "v1": 8, "cli": 9, "__main__": 10,
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))

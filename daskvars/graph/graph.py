@@ -12,6 +12,7 @@ from daskvars import config
 from daskvars.graph import scopes
 from daskvars.graph.collections import Collections
 from daskvars.graph.device import merge_device
+from daskvars.graph.graph_def import GraphDef, describe_graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation, user_line
@@ -244,6 +245,22 @@ class Graph(Collections):
         """The number of operations."""
         return len(self._ops)
 
+    def has_operation(self, name: str) -> bool:
+        """Return whether there is an operation `name`."""
+        return name in self._ops_by_name
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """Return the graph as data, for a file or `import_graph_def`.
+
+        Args:
+          from_version: leave out the operations before this `version`.
+          add_shapes: accepted; static shapes are always there.
+
+        Raises:
+          TypeError: an attribute cannot be written as data.
+        """
+        return describe_graph(self, self._ops[from_version or 0 :])
+
     def get_operation_by_name(self, name: str) -> Operation:
         """Return the operation `name`. Raises KeyError when there is none."""
         if not isinstance(name, str):
@@ -375,6 +392,11 @@ class _Controller:
     def __init__(self, ops: tuple[Operation, ...]) -> None:
         self.ops = ops
         self.members: set[Operation] = set()
+
+
+def is_op_name(name: str) -> bool:
+    """Return whether an operation may have this full name."""
+    return bool(_OP_NAME.match(name))
 
 
 def describe(graph: Any) -> str:

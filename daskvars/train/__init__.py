@@ -5,7 +5,6 @@ ops and assignments; lowering makes it one pass over memory. A `Saver` writes va
 groups and reads them back into any layout.
 """
 
-from daskvars.state import list_variables, load_variable
 from daskvars.train.adaptive import (
     AdadeltaOptimizer,
     AdagradOptimizer,
@@ -13,15 +12,27 @@ from daskvars.train.adaptive import (
     AdamWOptimizer,
     RMSPropOptimizer,
 )
+from daskvars.train.checkpoint_initializers import init_from_checkpoint
+from daskvars.train.checkpoint_reader import (
+    NewCheckpointReader,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)
 from daskvars.train.checkpoint_state import (
     CheckpointState,
     checkpoint_exists,
+    generate_checkpoint_state_proto,
+    get_checkpoint_mtimes,
     get_checkpoint_state,
     latest_checkpoint,
+    remove_checkpoint,
     update_checkpoint_state,
 )
+from daskvars.train.graph_files import export_meta_graph, import_meta_graph, write_graph
 from daskvars.train.optimizer import Optimizer
 from daskvars.train.saver import Saver
+from daskvars.train.saver_def import SaverDef
 from daskvars.train.schedules import (
     cosine_decay,
     cosine_decay_restarts,
@@ -50,27 +61,37 @@ __all__ = [
     "CheckpointState",
     "GradientDescentOptimizer",
     "MomentumOptimizer",
+    "NewCheckpointReader",
     "Optimizer",
     "RMSPropOptimizer",
     "Saver",
+    "SaverDef",
     "assert_global_step",
     "checkpoint_exists",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
     "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "import_meta_graph",
+    "init_from_checkpoint",
     "inverse_time_decay",
     "latest_checkpoint",
     "linear_cosine_decay",
     "list_variables",
+    "load_checkpoint",
     "load_variable",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
     "polynomial_decay",
+    "remove_checkpoint",
     "update_checkpoint_state",
+    "write_graph",
 ]
