@@ -19,7 +19,7 @@ from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.patterns import Effect
 from daskvars.graph.tensor import Tensor
 
-_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
@@ -160,7 +160,7 @@ class Graph(Collections):
             return self.unique_name(default)
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._name_scope else _OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._name_scope else OP_NAME).match(name):
             raise ValueError(
                 f"'{name}' is not a valid operation name: letters, digits and any of _.-/\\> "
                 "are allowed, beginning with a letter, digit or '.'"
@@ -176,7 +176,7 @@ class Graph(Collections):
             return ""
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._name_scope else _OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._name_scope else OP_NAME).match(name):
             raise ValueError(f"'{name}' is not a valid scope name")
         return self.unique_name(name)
 
@@ -392,11 +392,6 @@ class _Controller:
     def __init__(self, ops: tuple[Operation, ...]) -> None:
         self.ops = ops
         self.members: set[Operation] = set()
-
-
-def is_op_name(name: str) -> bool:
-    """Return whether an operation may have this full name."""
-    return bool(_OP_NAME.match(name))
 
 
 def describe(graph: Any) -> str:

@@ -16,7 +16,7 @@ from daskvars.graph.attribute_json import shape_of, shortened
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.device import merged
 from daskvars.graph.func_graph import FuncGraph
-from daskvars.graph.graph import Graph, is_op_name
+from daskvars.graph.graph import OP_NAME, Graph
 from daskvars.graph.graph_def import OUTER, GraphDef, NodeDef, body_place, decoded, nodes_of
 from daskvars.graph.interpreter import builder_for, check_types
 from daskvars.graph.opdef import REGISTRY, OpDef, Spec
@@ -156,7 +156,7 @@ class Importer:
             _fail(node, f"Op type not registered {node.op!r}{did_you_mean(node.op, REGISTRY)}; "
                   "import the module that registers it")  # fmt: skip
         name = self.scope + node.name
-        if not is_op_name(node.name):
+        if not OP_NAME.match(node.name):
             _fail(node, "no operation can have that name")
         if graph.has_operation(name):
             _fail(node, f"Node name {name!r} already exists in the Graph")

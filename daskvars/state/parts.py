@@ -59,7 +59,8 @@ def join_parts(
     others = {_without(found.chunks, axis) for _, found, _ in ordered}
     if len(others) > 1:
         return None
-    chunks, joined = (), {}
+    chunks: tuple[int, ...] = ()
+    joined = {}
     for _, found, its_blocks in ordered:
         for index, block in its_blocks.items():
             joined[(*index[:axis], index[axis] + len(chunks), *index[axis + 1 :])] = block

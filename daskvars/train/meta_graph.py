@@ -117,17 +117,17 @@ def read_meta_graph_file(filename: str) -> MetaGraphDef:
 
 # -- items of collections -----------------------------------------------------------------------
 
-_ITEMS: dict[str, tuple[type, Callable[[Any, str], Any], Callable[[Any, str], Any]]] = {}
+_ITEMS: dict[str, tuple[Any, Callable[[Any, str], Any], Callable[[Any, str], Any]]] = {}
 
 
 def register_collection_item(
-    kind: str, cls: type, to_json: Callable[[Any, str], Any], from_json: Callable[[Any, str], Any]
+    kind: str, cls: Any, to_json: Callable[[Any, str], Any], from_json: Callable[[Any, str], Any]
 ) -> None:
     """Write objects of a class that are in collections to files.
 
     Args:
       kind: what they are called in a file.
-      cls: their class.
+      cls: their class, or several.
       to_json: ``to_json(item, export_scope)`` -> JSON data, None for an item outside the scope.
       from_json: ``from_json(data, import_scope)`` -> the item in the graph being built.
     """
@@ -242,7 +242,7 @@ def export_scoped_meta_graph(
     scope = (export_scope or "").rstrip("/")
     whole = graph.as_graph_def() if graph_def is None else graph_def
     excluded = _nodes_of_savers(whole, saver_def) if clear_extraneous_savers else set()
-    part, unbound = whole, []
+    part, unbound = whole, list[str]()
     if scope or excluded or clear_devices:
         part, unbound = extract(whole, scope, excluded, clear_devices)
     if unbound_inputs_col_name and (scope or excluded):
