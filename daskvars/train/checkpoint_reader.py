@@ -74,7 +74,14 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
     Raises:
       NotFoundError: nothing is there.
     """
-    return CheckpointReader(os.fspath(filepattern))
+    path = os.fspath(filepattern)
+    try:
+        return CheckpointReader(path)
+    except NotFoundError as error:
+        raise NotFoundError(
+            None, None, "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
+            f"files for {path}: {error}"
+        ) from None  # fmt: skip
 
 
 def checkpoint_path(ckpt_dir_or_file: str) -> str:

@@ -38,6 +38,11 @@ class CheckpointState:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Return whether there is a complete checkpoint, or a file such as its graph, at the path."""
+    return os.path.isfile(checkpoint_prefix) or is_checkpoint(checkpoint_prefix)
+
+
+def is_checkpoint(checkpoint_prefix: str) -> bool:
     """Return whether there is a complete checkpoint at the path."""
     try:
         list_variables(os.fspath(checkpoint_prefix))
@@ -217,7 +222,7 @@ def get_checkpoint_state(
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """Return the path of the newest checkpoint of a directory, or None."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not checkpoint_exists(state.model_checkpoint_path):
+    if state is None or not is_checkpoint(state.model_checkpoint_path):
         return None
     return state.model_checkpoint_path
 

@@ -17,8 +17,8 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.shapes import is_known
 from daskvars.train import saver_ops
 from daskvars.train.checkpoint_state import (
-    checkpoint_exists,
     get_checkpoint_mtimes,
+    is_checkpoint,
     meta_graph_filename,
     update_checkpoint_state,
 )
@@ -272,7 +272,7 @@ class Saver:
             )
         directory = os.path.dirname(path)
         if os.path.exists(directory) and not os.path.isdir(directory):
-            raise ValueError(f"Parent directory of {path} doesn't exist, can't save: it is a file.")
+            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
         if self._tensors and not engine.save(parts_by_name(self._tensors), path, step):
             self._run(sess, "save_tensor_name", path)
         if write_meta_graph and self._graph is not None:
@@ -341,7 +341,7 @@ class Saver:
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
         path = os.fspath(save_path)
-        if not checkpoint_exists(path):
+        if not is_checkpoint(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
             self._run(sess, "restore_op_name", path)

@@ -85,8 +85,18 @@ def test_a_directory_stands_for_its_newest_checkpoint(saved):
     tf.train.remove_checkpoint(saved)
     with pytest.raises(ValueError, match="Couldn't find 'checkpoint' file or checkpoints"):
         tf.train.load_checkpoint(directory)
-    with pytest.raises(tf.errors.NotFoundError):
+    with pytest.raises(tf.errors.NotFoundError, match="Failed to find any matching files for"):
         tf.train.NewCheckpointReader(saved)
+
+
+def test_only_a_whole_checkpoint_is_restored(saved):
+    assert tf.train.checkpoint_exists(saved)
+    assert tf.train.checkpoint_exists(saved + ".meta"), "a file of that name, as TensorFlow has it"
+    assert not tf.train.checkpoint_exists(os.path.dirname(saved))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.Variable([[1.0, 2.0]], name="scope/w")
+        with pytest.raises(ValueError, match="is not a valid checkpoint"):
+            tf.train.Saver().restore(sess, saved + ".meta")
 
 
 def test_times_and_removal(saved, tmp_path):

@@ -55,6 +55,23 @@ def test_a_fresh_process_goes_on_training(tmp_path):
     assert done.stdout.decode().split() == expected, done.stderr.decode()
 
 
+def test_imported_loops_and_branches_are_differentiated(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        network()
+        x, y = sess.graph.get_tensor_by_name("x:0"), sess.graph.get_tensor_by_name("cond:0")
+        (slope,) = tf.gradients(y, [x])
+        sess.run(tf.global_variables_initializer())
+        expected = sess.run(slope, {x: [[1.0, 2.0]]})
+        path = tf.train.Saver().save(sess, str(tmp_path / "m"))
+    with tf.Graph().as_default() as graph, tf.Session() as sess:
+        tf.train.import_meta_graph(path + ".meta", import_scope="in").restore(sess, path)
+        x, y = (graph.get_tensor_by_name(f"in/{name}:0") for name in ("x", "cond"))
+        (slope,) = tf.gradients(y, [x])
+        np.testing.assert_array_equal(sess.run(slope, {x: [[1.0, 2.0]]}), expected)
+        tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(y)).run({x: [[1.0, 2.0]]})
+        assert not np.array_equal(sess.run(slope, {x: [[1.0, 2.0]]}), expected)
+
+
 def test_collections_come_back_with_their_kinds(tmp_path):
     with tf.Graph().as_default():
         v = tf.Variable([1.0, 2.0], name="v")
