@@ -338,10 +338,10 @@ def restore_error(
         for position, name in enumerate(missing)
     ])
     lines += section("unexpected", list(unexpected))
-    differing = "{}: wanted {}, stored {}"
-    for title, rows in (("shape (Assign requires shapes of both tensors to match.)", shapes),
-                        ("dtype (expected dtype does not equal original dtype)", dtypes)):  # fmt: skip
-        lines += section(f"with another {title}", [differing.format(*row) for row in rows])
+    titles = ("with another shape (Assign requires shapes of both tensors to match.)",
+              "with another dtype (expected dtype does not equal original dtype)")  # fmt: skip
+    for title, rows in zip(titles, (shapes, dtypes), strict=True):
+        lines += section(title, [f"{name}: wanted {a}, stored {b}" for name, a, b in rows])
     kind = MissingKeysError if missing else MismatchError
     return kind(None, None, "\n".join(lines), missing=missing, unexpected=unexpected,
                 shapes=shapes, dtypes=dtypes, source=source)

@@ -2,7 +2,7 @@
 
 An optimizer is the slots that it keeps for each variable and one update, written with elementwise
 ops and assignments; lowering makes it one pass over memory. A `Saver` writes variables as Zarr
-groups and reads them back into any layout.
+groups and reads them back into any layout, with the graph as JSON beside them.
 """
 
 from daskvars.train.adaptive import (

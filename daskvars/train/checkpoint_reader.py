@@ -12,6 +12,7 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import NotFoundError, did_you_mean
 from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import open_source
+from daskvars.state.files import read_file
 from daskvars.train.checkpoint_state import latest_checkpoint, state_path
 
 _ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
@@ -91,7 +92,7 @@ def checkpoint_path(ckpt_dir_or_file: str) -> str:
       ValueError: the record names no checkpoint.
     """
     path = os.fspath(ckpt_dir_or_file)
-    if not state_path(path).is_file():
+    if read_file(state_path(path)) is None:
         return path
     found = latest_checkpoint(path)
     if found is None:

@@ -13,11 +13,11 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from daskvars.errors import NotFoundError, OpError
 from daskvars.state import delete_snapshot, list_variables, open_zarr_store
+from daskvars.state.files import read_file, remove_file, write_file
 
 
 @dataclass
@@ -51,9 +51,9 @@ def is_checkpoint(checkpoint_prefix: str) -> bool:
     return True
 
 
-def state_path(directory: str, latest_filename: str | None = None) -> Path:
+def state_path(directory: str, latest_filename: str | None = None) -> str:
     """Return where the record of a directory is."""
-    return Path(directory or ".") / (latest_filename or "checkpoint")
+    return os.path.join(directory or ".", latest_filename or "checkpoint")
 
 
 def generate_checkpoint_state_proto(
@@ -131,7 +131,7 @@ def update_checkpoint_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
             "Please use a different save path."
         )
-    write_atomically(target, to_text(state).encode())
+    write_file(target, to_text(state).encode())
 
 
 def _relative(path: str, directory: str) -> str:
@@ -178,14 +178,6 @@ def from_text(text: str) -> CheckpointState | None:
     return state
 
 
-def write_atomically(target: Path, content: bytes) -> None:
-    """Write a file; a reader sees the old one or the new one, whole."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    fresh.write_bytes(content)
-    fresh.replace(target)
-
-
 def get_checkpoint_state(
     checkpoint_dir: str, latest_filename: str | None = None
 ) -> CheckpointState | None:
@@ -200,11 +192,10 @@ def get_checkpoint_state(
     """
     directory = os.fspath(checkpoint_dir)
     path = state_path(directory, latest_filename)
-    try:
-        text = path.read_text()
-    except (FileNotFoundError, NotADirectoryError):
+    content = read_file(path)
+    if content is None:
         return None
-    found = from_text(text)
+    found = from_text(content.decode(errors="replace"))
     if found is None or not found.model_checkpoint_path:
         raise ValueError(
             f"Invalid checkpoint state loaded from {directory}: {path} is no record of "
@@ -230,10 +221,10 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
     """Return when each of some checkpoints was written, seconds since 1970.
 
-    Those that are not there are left out.
+    Those that are not there are left out, and those that are not on a disk.
     """
-    found = [Path(prefix) / "zarr.json" for prefix in checkpoint_prefixes]
-    return [path.stat().st_mtime for path in found if path.exists()]
+    found = [os.path.join(p.removeprefix("file://"), "zarr.json") for p in checkpoint_prefixes]
+    return [os.path.getmtime(path) for path in found if os.path.exists(path)]
 
 
 def remove_checkpoint(
@@ -247,7 +238,7 @@ def remove_checkpoint(
       meta_graph_suffix: ending of the file of its graph.
     """
     prefix = os.fspath(checkpoint_prefix)
-    Path(meta_graph_filename(prefix, meta_graph_suffix)).unlink(missing_ok=True)
+    remove_file(meta_graph_filename(prefix, meta_graph_suffix))
     try:
         delete_snapshot(*open_zarr_store(prefix, "a"))
     except NotFoundError:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.graph import Graph
 from daskvars.graph.graph_def import GraphDef
 from daskvars.graph.interpreter import builder_for
-from daskvars.train.checkpoint_state import write_atomically
+from daskvars.state.files import write_file
 from daskvars.train.meta_graph import (
     MetaGraphDef,
     MetaInfoDef,
@@ -129,6 +129,6 @@ def write_graph(
     """
     found = graph_or_graph_def
     found = found.as_graph_def() if isinstance(found, Graph) else found
-    path = Path(logdir) / name
-    write_atomically(path, found.SerializeToString())
-    return str(path)
+    path = os.path.join(logdir, name)
+    write_file(path, found.SerializeToString())
+    return path

@@ -11,7 +11,6 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from daskvars.graph.attribute_json import decode, encode, shortened
@@ -23,7 +22,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
 from daskvars.graph.subgraph import extract
 from daskvars.graph.tensor import Tensor
-from daskvars.train.checkpoint_state import write_atomically
+from daskvars.state.files import read_file, write_file
 from daskvars.train.saver_def import SaverDef
 from daskvars.variables.variable import Variable
 
@@ -104,12 +103,13 @@ def read_meta_graph_file(filename: str) -> MetaGraphDef:
     Raises:
       OSError: there is no such file, or it holds no meta graph.
     """
-    path = Path(os.fspath(filename))
-    if not path.is_file():
+    path = os.fspath(filename)
+    content = read_file(path)
+    if content is None:
         raise OSError(f"File {path} does not exist.")
     found = MetaGraphDef()
     try:
-        found.ParseFromString(path.read_bytes())
+        found.ParseFromString(content)
     except ValueError as error:
         raise OSError(f"Cannot parse file {path}: {error}") from None
     return found
@@ -252,7 +252,7 @@ def export_scoped_meta_graph(
         collections.pop("savers", None)
     found = MetaGraphDef(part, saver_def, collections, meta_info_def or MetaInfoDef())
     if filename:
-        write_atomically(Path(filename), found.SerializeToString())
+        write_file(os.fspath(filename), found.SerializeToString())
     prefix = f"{scope}/" if scope else ""
     return found, {
         variable.name.removeprefix(prefix): variable

@@ -65,11 +65,10 @@ class Saver:
     >>> import tempfile, daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as place:
     ...     v = tf.Variable(1.0, name="v")
-    ...     sess.run(v.assign(2.0))
+    ...     _ = sess.run(v.assign(2.0))
     ...     saver = tf.train.Saver()
     ...     path = saver.save(sess, place + "/model", global_step=7)
     ...     print(path[-7:], tf.train.load_variable(path, "v"))
-    2.0
     model-7 2.0
     """
 

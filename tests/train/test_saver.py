@@ -335,6 +335,26 @@ def test_a_copied_directory_is_used_on_its_own(tmp_path):
         assert sess.run(v) == 1.0
 
 
+@pytest.mark.parametrize("scheme", ["file://", "memory://"])
+def test_paths_may_be_urls(tmp_path, monkeypatch, scheme):
+    monkeypatch.chdir(tmp_path)
+    v = tf.Variable(1.0, name="v")
+    run = f"{scheme}{tmp_path}/run"
+    with session() as sess:
+        saver = tf.train.Saver(max_to_keep=1)
+        paths = [saver.save(sess, f"{run}/m", step) for step in (1, 2)]
+        assert tf.train.latest_checkpoint(run) == paths[1]
+        assert not tf.train.checkpoint_exists(paths[0])
+        sess.run(v.assign(5.0))
+        saver.restore(sess, paths[1])
+        assert sess.run(v) == 1.0
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.train.import_meta_graph(paths[1] + ".meta").restore(sess, paths[1])
+        with pytest.raises(OSError, match="does not exist"):
+            tf.train.import_meta_graph(paths[0] + ".meta")
+    assert {p.name for p in tmp_path.iterdir()} <= {"run"}, "nothing beside it"
+
+
 def test_saving_adds_no_operations_and_works_on_a_finalized_graph(tmp_path):
     tf.Variable(1.0)
     saver = tf.train.Saver()
