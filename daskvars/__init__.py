@@ -129,6 +129,7 @@ from daskvars.ops.segments import (
 )
 from daskvars.ops.slicing import slice, strided_slice
 from daskvars.ops.sorting import argsort, sort
+from daskvars.ops.tensor_array import TensorArray
 from daskvars.ops.transcendental import (
     acos, acosh, angle, asin, asinh, atan, atan2, atanh, cos, cosh, digamma, erf, erfc, exp, expm1,
     lgamma, log, log1p, log_sigmoid, polygamma, pow, reciprocal, rsqrt, sigmoid, sin, sinh,
@@ -139,7 +140,7 @@ from daskvars import nn
 
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
-from daskvars.variables import initializers
+from daskvars import initializers
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
@@ -155,17 +156,21 @@ from daskvars.variables.regularizers import (
     apply_regularization, l1_l2_regularizer, l1_regularizer, l2_regularizer, sum_regularizer,
 )
 from daskvars.variables.scope_stack import VariableScope, get_variable_scope
-from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
+from daskvars.variables.synchronization import (
+    VariableAggregation, VariableSynchronization, disable_resource_variables,
+    enable_resource_variables, resource_variables_enabled,
+)
 from daskvars.variables.templates import make_template
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import (
-    assert_variables_initialized, global_variables, global_variables_initializer,
+    all_variables, assert_variables_initialized, global_variables, global_variables_initializer,
     initialize_all_variables, initialize_local_variables, initialize_variables, local_variables,
     local_variables_initializer, model_variables, moving_average_variables,
     report_uninitialized_variables, trainable_variables, variables_initializer,
 )
 from daskvars.variables.variable_scope import (
-    get_local_variable, get_variable, no_regularizer, variable_op_scope, variable_scope,
+    create_partitioned_variables, get_local_variable, get_variable, no_regularizer,
+    variable_op_scope, variable_scope,
 )
 from daskvars.variables.variable_store import AUTO_REUSE
 
@@ -175,66 +180,66 @@ from daskvars.execution.function import function
 from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
-# -- training
-from daskvars import train
+# -- layers and training
+from daskvars import layers, train
 from daskvars.train.meta_graph import MetaGraphDef
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
     "Graph", "GraphDef", "GraphKeys", "IndexedSlices", "InteractiveSession", "MetaGraphDef",
     "NO_GRADIENT", "NodeDef", "OpDef", "Operation", "PartitionedVariable", "Print", "Session",
-    "Spec", "Tensor", "TensorShape", "UnconnectedGradients", "Variable", "VariableAggregation",
-    "VariableScope",
-    "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add", "add_n",
-    "add_to_collection", "add_to_collections", "angle", "apply_regularization", "argmax", "argmin",
-    "argsort", "as_dtype", "asin", "asinh", "assert_variables_initialized", "assign", "assign_add",
-    "assign_sub", "atan", "atan2", "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd",
-    "bfloat16", "bincount", "bool", "boolean_mask", "broadcast_to", "case", "cast", "categorical",
-    "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
-    "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "complex",
-    "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
-    "constant_initializer", "control_dependencies", "convert_to_tensor",
-    "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to", "cross",
-    "cumprod", "cumsum", "depth_to_space", "device", "diag", "diag_part", "digamma", "div",
-    "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
-    "ensure_shape", "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
-    "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floordiv", "floormod",
-    "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
-    "get_default_session", "get_local_variable", "get_seed", "get_variable", "get_variable_scope",
-    "global_norm", "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "Spec", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients", "Variable",
+    "VariableAggregation", "VariableScope", "VariableSynchronization", "abs", "accumulate_n",
+    "acos", "acosh", "add", "add_n", "add_to_collection", "add_to_collections", "all_variables",
+    "angle", "apply_regularization", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh",
+    "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan", "atan2", "atanh",
+    "batch_gather", "batch_to_space", "batch_to_space_nd", "bfloat16", "bincount", "bool",
+    "boolean_mask", "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics",
+    "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "colocate_with", "complex", "complex128", "complex64", "concat", "cond",
+    "config", "confusion_matrix", "conj", "constant", "constant_initializer",
+    "control_dependencies", "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "cos",
+    "cosh", "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod",
+    "cumsum", "depth_to_space", "device", "diag", "diag_part", "digamma",
+    "disable_resource_variables", "div", "div_no_nan", "divide", "double", "dynamic_partition",
+    "dynamic_stitch", "einsum", "enable_resource_variables", "ensure_shape", "equal", "erf", "erfc",
+    "errors", "exp", "expand_dims", "expm1", "eye", "fill", "fixed_size_partitioner", "float16",
+    "float32", "float64", "floor", "floordiv", "floormod", "function", "gather", "gather_nd",
+    "get_collection", "get_collection_ref", "get_default_graph", "get_default_session",
+    "get_local_variable", "get_seed", "get_variable", "get_variable_scope", "global_norm",
+    "global_variables", "global_variables_initializer", "glorot_normal_initializer",
     "glorot_uniform_initializer", "gradients", "greater", "greater_equal", "group", "half",
     "hessians", "histogram_fixed_width", "identity", "identity_initializer", "identity_n", "imag",
-    "import_graph_def",
-    "initialize_all_variables", "initialize_local_variables", "initialize_variables",
-    "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
-    "is_nan", "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
-    "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
-    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "make_template", "matmul", "matrix_band_part",
-    "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
-    "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec", "maximum", "meshgrid",
-    "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
-    "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
-    "nn", "no_op", "no_regularizer", "norm", "not_equal", "one_hot", "ones", "ones_initializer",
-    "ones_like", "orthogonal_initializer", "pad", "patterns", "placeholder",
+    "import_graph_def", "initialize_all_variables", "initialize_local_variables",
+    "initialize_variables", "initializers", "int16", "int32", "int64", "int8", "invert_permutation",
+    "is_finite", "is_inf", "is_nan", "is_variable_initialized", "l1_l2_regularizer",
+    "l1_regularizer", "l2_regularizer", "layers", "less", "less_equal", "lgamma", "lin_space",
+    "linspace", "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "make_template", "matmul",
+    "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
+    "matrix_set_diag", "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec",
+    "maximum", "meshgrid", "min_max_variable_partitioner", "minimum", "mod", "model_variables",
+    "moments", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative",
+    "newaxis", "nn", "no_op", "no_regularizer", "norm", "not_equal", "one_hot", "ones",
+    "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "patterns", "placeholder",
     "placeholder_with_default", "polygamma", "polyval", "pow", "py_func", "qint16", "qint32",
     "qint8", "qr", "quint16", "quint8", "random_crop", "random_normal", "random_normal_initializer",
     "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "real",
     "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "register_op", "register_tensor_conversion_function",
-    "report_uninitialized_variables", "reset_default_graph", "reshape", "resource", "reverse",
-    "reverse_sequence", "rint", "roll", "round", "rsqrt", "saturate_cast", "scalar_mul",
-    "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul", "scatter_nd",
-    "scatter_sub", "scatter_update", "segment_max", "segment_mean", "segment_min", "segment_prod",
-    "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "set_random_seed",
-    "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "softplus", "softsign",
-    "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth", "split", "sqrt", "square",
-    "squared_difference", "squeeze", "stack", "stop_gradient", "strided_slice", "string",
-    "subtract", "sum_regularizer", "svd", "sync", "tan", "tanh", "tensor_scatter_add",
-    "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "tile", "to_bfloat16",
-    "to_complex128", "to_complex64", "to_double", "to_float", "to_int32", "to_int64", "trace",
-    "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
+    "report_uninitialized_variables", "reset_default_graph", "reshape", "resource",
+    "resource_variables_enabled", "reverse", "reverse_sequence", "rint", "roll", "round", "rsqrt",
+    "saturate_cast", "scalar_mul", "scatter_add", "scatter_div", "scatter_max", "scatter_min",
+    "scatter_mul", "scatter_nd", "scatter_sub", "scatter_update", "segment_max", "segment_mean",
+    "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals",
+    "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
+    "size", "slice", "softplus", "softsign", "sort", "space_to_batch", "space_to_batch_nd",
+    "space_to_depth", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
+    "stop_gradient", "strided_slice", "string", "subtract", "sum_regularizer", "svd", "sync", "tan",
+    "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
+    "tile", "to_bfloat16", "to_complex128", "to_complex64", "to_double", "to_float", "to_int32",
+    "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
     "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32",
     "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
     "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",

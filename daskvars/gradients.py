@@ -23,6 +23,7 @@ from enum import Enum
 from typing import Any
 
 from daskvars import shapes
+from daskvars.dtypes import variant
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
@@ -31,11 +32,12 @@ from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.arithmetic import add_n
-from daskvars.ops.branching import use_gradients
+from daskvars.ops.branching import is_differentiable, use_gradients
 from daskvars.ops.constant import ones_like, zeros_like
 from daskvars.ops.densify import densify, joined
 from daskvars.ops.joining import stack, unstack
 from daskvars.ops.reshaping import reshape
+from daskvars.ops.tensor_list_ops import list_sum
 
 Gradient = Tensor | IndexedSlices
 
@@ -227,13 +229,13 @@ class _Walk:
         total = _total(self.received.pop(output, ()))
         if output in self.sources:
             self.results[output] = total
-        return total if _is_differentiable(output) else None
+        return total if is_differentiable(output) else None
 
     def _is_path(self, tensor: Tensor) -> bool:
         """Whether a gradient of `tensor` is of use to some source."""
         t = self._followed(tensor)
         reaches = t in self.sources or (t.op in self.live and t not in self.stops)
-        return reaches and _is_differentiable(t)
+        return reaches and is_differentiable(t)
 
     def _followed(self, tensor: Tensor) -> Tensor:
         """Return the outer tensor for the input of a function that captured it."""
@@ -280,7 +282,7 @@ def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Grad
     for i, output in enumerate(op.outputs):
         if dys[i] is not None:
             dys[i] = densify(dys[i])
-        elif _is_differentiable(output):
+        elif is_differentiable(output) and output.spec.dtype is not variant:
             dys[i] = zeros_like(output)
     rule: Any = op.opdef.gradient
     found = rule(op, *dys)
@@ -321,7 +323,8 @@ def _total(parts: Sequence[Gradient]) -> Gradient | None:
     sparse = [part for part in parts if isinstance(part, IndexedSlices)]
     if len(sparse) == len(parts):
         return joined(sparse)
-    return add_n([densify(part) for part in parts])
+    dense = [densify(part) for part in parts]
+    return list_sum(dense) if dense[0].spec.dtype is variant else add_n(dense)
 
 
 def _checked_grad_ys(ys: list[Tensor], grad_ys: Any) -> list[Gradient | None]:
@@ -353,11 +356,6 @@ def _checked_grad_y(i: int, y: Tensor, dy: Any) -> Gradient | None:
     if not shapes.compatible(y.spec.shape, shapes.as_tuple(dy.shape)):
         raise ValueError(f"grad_ys[{i}] has shape {dy.shape}, but {y.name!r} has shape {y.shape}")
     return dy
-
-
-def _is_differentiable(tensor: Tensor) -> bool:
-    dtype = tensor.spec.dtype.base_dtype
-    return dtype.is_floating or dtype.is_complex
 
 
 def _as_list(values: Any) -> list[Any]:

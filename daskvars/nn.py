@@ -1,5 +1,9 @@
 """Neural-network ops, the names of ``tf.nn``."""
 
+from daskvars.layers import rnn_cell
+from daskvars.layers.bidirectional import bidirectional_dynamic_rnn, static_bidirectional_rnn
+from daskvars.layers.raw_recurrent import raw_rnn
+from daskvars.layers.recurrent import dynamic_rnn, static_rnn
 from daskvars.ops.clip import global_norm
 from daskvars.ops.moments import moments, weighted_moments
 from daskvars.ops.nn_activation import (
@@ -57,6 +61,7 @@ __all__ = [
     "avg_pool",
     "batch_normalization",
     "bias_add",
+    "bidirectional_dynamic_rnn",
     "conv1d",
     "conv2d",
     "conv2d_backprop_filter",
@@ -67,6 +72,7 @@ __all__ = [
     "depthwise_conv2d",
     "depthwise_conv2d_native",
     "dropout",
+    "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "fused_batch_norm",
@@ -86,8 +92,10 @@ __all__ = [
     "max_pool_with_argmax",
     "moments",
     "pool",
+    "raw_rnn",
     "relu",
     "relu6",
+    "rnn_cell",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -99,6 +107,8 @@ __all__ = [
     "softplus",
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn",
+    "static_rnn",
     "swish",
     "tanh",
     "top_k",

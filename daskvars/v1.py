@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, initializers, nn, train
+from daskvars import dtypes, initializers, layers, nn, train
 from daskvars.errors import did_you_mean
 from daskvars.graph.default_graph import (
     InGraph,
@@ -32,12 +32,23 @@ _CONTEXTS = {
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
     "DType", "DeviceSpec", "Dimension", "Graph", "GraphDef", "GraphKeys", "IndexedSlices",
-    "MetaGraphDef", "NodeDef", "OpDef", "Operation", "Spec", "Tensor", "TensorShape",
-    "VariableScope", "as_dtype", "get_default_graph",
+    "InputSpec", "LSTMStateTuple", "MetaGraphDef", "NodeDef", "OpDef", "Operation", "Spec",
+    "Tensor", "TensorShape", "VariableScope", "as_dtype", "get_default_graph",
     "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
-_NAMESPACES = (initializers, nn, train)
+# Parts of TensorFlow that are not here, and what does their work.
+_ELSEWHERE = {
+    "app": "call your main function yourself and read options with argparse",
+    "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
+    "data": "feed NumPy or dask arrays",
+    "estimator": "write the training loop with a session",
+    "flags": "read options with argparse",
+    "gfile": "use pathlib, or fsspec for remote files",
+    "keras": "use layers, losses, train and metrics",
+    "python_io": "read records in Python and feed arrays",
+}
+_NAMESPACES = (initializers, layers, nn, nn.rnn_cell, train)
 
 
 def _graph_mode(name: str, value: Any) -> Any:
@@ -92,6 +103,8 @@ def __getattr__(name: str) -> Any:
     """Say what is missing; type checkers learn from it that names are made as this is imported."""
     if name in _EAGER_ONLY:
         raise AttributeError(f"{name!r} belongs to eager code: use daskvars.{name}")
+    if name in _ELSEWHERE:
+        raise AttributeError(f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}")
     raise AttributeError(f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}")
 
 

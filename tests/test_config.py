@@ -20,7 +20,7 @@ def test_defaults():
     knobs = config.Config()
     assert knobs.batch_parts is None and knobs.num_threads is None and knobs.scratch is None
     assert knobs.chunk_bytes == 512 * 2**20 and knobs.inline_constant_bytes == 64 * 2**10
-    assert (knobs.tile_elements, knobs.tile_min_elements) == (32768, 131072)
+    assert (knobs.tile_elements, knobs.tile_min_elements) == (262144, 131072)
     assert (knobs.eager_limit, knobs.plan_cache_size, knobs.retrace_warning) == (2000, 256, 8)
     assert (knobs.seal_every_s, knobs.max_in_flight) == (10.0, 16)
     assert (knobs.feed_scatter_bytes, knobs.graph_growth_warning) == (2**20, 5000)

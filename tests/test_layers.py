@@ -14,7 +14,8 @@ LEVELS = {
     "ops": 2,
     "gradients": 3, "variables": 3, "lowering": 3,
     "execution": 4,
-    "train": 5, "layers": 5, "losses": 5, "metrics": 5, "nn": 3,
+    "train": 5, "layers": 5, "losses": 5, "metrics": 5, "initializers": 4,
+    "nn": 6,  # names only: ops, and recurrent cells, which are layers
     "observe": 6,
     "inspect_checkpoint": 6,
     "__init__": 7, "v1": 8, "cli": 9, "__main__": 10,

@@ -13,7 +13,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.kernels.region import RegionProgram
 
-MODULES = [dv, tf, dv.nn, dv.train]
+MODULES = [dv, tf, dv.layers, dv.nn, dv.nn.rnn_cell, dv.train]
 
 
 def run(code, *arguments, **options):
@@ -25,14 +25,19 @@ def run(code, *arguments, **options):
     return done.stdout.decode().split()
 
 
-@pytest.mark.parametrize("module", [dv, dv.nn, dv.train], ids=lambda m: m.__name__)
+@pytest.mark.parametrize(
+    "module", [dv, dv.layers, dv.nn, dv.nn.rnn_cell, dv.train], ids=lambda m: m.__name__
+)
 def test_all_is_what_is_visible(module):
     def is_internal(value):  # subpackages become attributes when they are imported
         return isinstance(value, types.ModuleType) and value not in (
-            dv.config, dv.errors, dv.initializers, dv.nn, dv.patterns, dv.train,
+            dv.config, dv.errors, dv.initializers, dv.layers, dv.nn, dv.nn.rnn_cell, dv.patterns,
+            dv.train,
         )  # fmt: skip
 
     visible = {n for n, v in vars(module).items() if n[0] != "_" and not is_internal(v)}
+    if module is dv.layers:
+        visible -= {"rnn_cell"}  # public as nn.rnn_cell
     assert set(module.__all__) == visible
 
 
@@ -45,7 +50,7 @@ def test_all_is_sorted_and_resolves(module):
 
 
 def public_objects():
-    for module in (dv, dv.nn, dv.train):
+    for module in (dv, dv.layers, dv.nn, dv.nn.rnn_cell, dv.train):
         for name in module.__all__:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
@@ -66,7 +71,7 @@ def test_every_public_function_and_class_has_a_docstring(name, value):
 def test_v1_has_the_names_of_the_package():
     eager_only = {"GradientTape", "config", "function", "sync"}
     assert set(tf.__all__) == set(dv.__all__) - eager_only
-    for namespace in ("nn", "train"):
+    for namespace in ("layers", "nn", "train"):
         assert set(getattr(dv, namespace).__all__) <= set(vars(getattr(tf, namespace)))
 
 

@@ -147,7 +147,7 @@ class EagerProgram(Graph):
         if name and name[-1] == "/":
             return name[:-1]
         name = name or default
-        return f"{self._name_scope}/{name}" if self._name_scope else name
+        return f"{self._thread.name_scope}/{name}" if self._thread.name_scope else name
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
         """Return the name as it is."""
@@ -155,8 +155,8 @@ class EagerProgram(Graph):
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return `name` under the current scope, unique among the names asked for so."""
-        if self._name_scope:
-            name = f"{self._name_scope}/{name}"
+        if self._thread.name_scope:
+            name = f"{self._thread.name_scope}/{name}"
         return super().claim(name, mark_as_used)
 
     def add_to_collection(self, name: Any, value: Any) -> None:
@@ -173,14 +173,14 @@ class EagerProgram(Graph):
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Prefix names in the block; a scope of the same name may be entered again and again."""
-        saved = self._name_scope
+        saved = self._thread.name_scope
         plain = (name or "").rstrip("/")
         inside = bool(plain and saved and not name.endswith("/"))
-        self._name_scope = f"{saved}/{plain}" if inside else plain
+        self._thread.name_scope = f"{saved}/{plain}" if inside else plain
         try:
-            yield f"{self._name_scope}/" if plain else ""
+            yield f"{self._thread.name_scope}/" if plain else ""
         finally:
-            self._name_scope = saved
+            self._thread.name_scope = saved
 
     def create(
         self, opdef: OpDef, inputs: tuple[Tensor, ...], attrs: dict[str, Any],

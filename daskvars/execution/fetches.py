@@ -64,6 +64,7 @@ class Structure:
         raise TypeError(
             f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. "
             f"(Can not convert a {type(fetch).__name__} into a Tensor or Operation.)"
+            f"{_advice(fetch)}"
         )
 
     def _element(self, fetch: Any) -> Callable[[Sequence[Any]], Any]:
@@ -84,6 +85,15 @@ class Structure:
             return lambda values: None
         position = self._positions.setdefault(element, len(self._positions))
         return lambda values: as_scalar(values[position])
+
+
+def _advice(fetch: Any) -> str:
+    """Return what to do about the fetches that are most often meant otherwise."""
+    if fetch is None:
+        return " A gradient is None where nothing leads from the loss to the variable."
+    if callable(fetch):
+        return f" Call it: fetch what {getattr(fetch, '__name__', 'it')}(...) returns."
+    return ""
 
 
 def as_scalar(value: Any) -> Any:

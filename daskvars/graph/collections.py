@@ -15,6 +15,7 @@ class GraphKeys:
     METRIC_VARIABLES = "metric_variables"
     MODEL_VARIABLES = "model_variables"
     TRAINABLE_VARIABLES = "trainable_variables"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
     MOVING_AVERAGE_VARIABLES = "moving_average_variables"
     SUMMARIES = "summaries"
     QUEUE_RUNNERS = "queue_runners"

@@ -59,9 +59,11 @@ def convert_to_tensor(
             continue
         if wanted is None and hint is not None:
             try:
-                return conversion(value, dtype=as_dtype(hint).base_dtype, name=name)
+                preferred = conversion(value, dtype=as_dtype(hint).base_dtype, name=name)
             except (TypeError, ValueError):
-                pass  # the preference is only a preference
+                preferred = NotImplemented  # the preference is only a preference
+            if preferred is not NotImplemented:
+                return preferred
         tensor = conversion(value, dtype=wanted, name=name)
         if tensor is not NotImplemented:
             return tensor

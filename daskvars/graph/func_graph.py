@@ -22,6 +22,7 @@ class FuncGraph(Graph):
       captures: outer tensor -> the input that stands for it.
       results: the body's output tensors.
       effects: operations of the body that run although no result needs them.
+      arrays: result -> the TensorArray that it is the list of.
     """
 
     def __init__(self, name: str, outer: Any, parameter: Callable[[FuncGraph, Tensor], Tensor]):
@@ -32,6 +33,7 @@ class FuncGraph(Graph):
         self.captures: dict[Tensor, Tensor] = {}
         self.results: list[Any] = []
         self.effects: list[Operation] = []
+        self.arrays: dict[Tensor, Any] = {}
         self._parameter = parameter
         if outer is not None:
             self.seed = outer.seed

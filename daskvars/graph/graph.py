@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -12,7 +13,7 @@ from daskvars import config
 from daskvars.graph import scopes
 from daskvars.graph.collections import Collections
 from daskvars.graph.device import merge_device
-from daskvars.graph.graph_def import GraphDef, describe_graph
+from daskvars.graph.graph_def import WithGraphDef
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation, user_line
@@ -23,7 +24,13 @@ OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
-class Graph(Collections):
+class _InThread(threading.local):
+    """What a graph keeps per thread: threads that build one graph keep out of each other's way."""
+
+    name_scope = ""
+
+
+class Graph(WithGraphDef, Collections):
     """A dataflow graph: what a program computes, without any values.
 
     >>> import daskvars as dv
@@ -40,7 +47,7 @@ class Graph(Collections):
         self._ops: list[Operation] = []
         self._ops_by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
-        self._name_scope = ""
+        self._thread = _InThread()
         self._devices: list[tuple[Callable[[Any], Any], Any]] = []
         self._controllers: list[_Controller] = []
         super().__init__()
@@ -129,8 +136,8 @@ class Graph(Collections):
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return `name` under the current scope, with ``_1``, ``_2`` ... when it is taken."""
-        if self._name_scope:
-            name = f"{self._name_scope}/{name}"
+        if self._thread.name_scope:
+            name = f"{self._thread.name_scope}/{name}"
         return self.claim(name, mark_as_used)
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
@@ -160,7 +167,7 @@ class Graph(Collections):
             return self.unique_name(default)
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._name_scope else OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._thread.name_scope else OP_NAME).match(name):
             raise ValueError(
                 f"'{name}' is not a valid operation name: letters, digits and any of _.-/\\> "
                 "are allowed, beginning with a letter, digit or '.'"
@@ -176,13 +183,13 @@ class Graph(Collections):
             return ""
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._name_scope else OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._thread.name_scope else OP_NAME).match(name):
             raise ValueError(f"'{name}' is not a valid scope name")
         return self.unique_name(name)
 
     def get_name_scope(self) -> str:
         """Return the current name scope, without a trailing "/"."""
-        return self._name_scope
+        return self._thread.name_scope
 
     # -- stacks -----------------------------------------------------------------------------
 
@@ -249,18 +256,6 @@ class Graph(Collections):
         """Return whether there is an operation `name`."""
         return name in self._ops_by_name
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
-        """Return the graph as data, for a file or `import_graph_def`.
-
-        Args:
-          from_version: leave out the operations before this `version`.
-          add_shapes: accepted; static shapes are always there.
-
-        Raises:
-          TypeError: an attribute cannot be written as data.
-        """
-        return describe_graph(self, self._ops[from_version or 0 :])
-
     def get_operation_by_name(self, name: str) -> Operation:
         """Return the operation `name`. Raises KeyError when there is none."""
         if not isinstance(name, str):
@@ -294,7 +289,11 @@ class Graph(Collections):
             isinstance(obj, Operation) and allow_operation
         ):
             if obj.graph is not self:
-                raise ValueError(f"{wanted} {obj!r} is not an element of this graph.")
+                way = (
+                    "It is an eager value: use its numpy()." if obj.graph is None
+                    else "Run it in a session of its own graph: Session(graph=tensor.graph)."
+                )  # fmt: skip
+                raise ValueError(f"{wanted} {obj!r} is not an element of this graph. {way}")
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
@@ -378,12 +377,12 @@ class _NameScope:
 
     def __enter__(self) -> str:
         graph = self._graph
-        self._outer = graph._name_scope
-        graph._name_scope = scope = graph._scope_called(self._name)
+        self._outer = graph._thread.name_scope
+        graph._thread.name_scope = scope = graph._scope_called(self._name)
         return f"{scope}/" if scope else ""
 
     def __exit__(self, *exc_info: object) -> None:
-        self._graph._name_scope = self._outer
+        self._graph._thread.name_scope = self._outer
 
 
 class _Controller:

@@ -133,17 +133,24 @@ def _node_of(data: Any) -> NodeDef:
     return NodeDef(**data)
 
 
-def describe_graph(graph: Any, operations: Iterable[Operation] | None = None) -> GraphDef:
-    """Return a graph as data.
+class WithGraphDef:
+    """The part of a graph that gives it as data."""
 
-    Args:
-      graph: the graph.
-      operations: the operations to take, by default all.
+    def get_operations(self) -> list[Operation]:
+        """Return all operations in the order in which they were made."""
+        raise NotImplementedError
 
-    Raises:
-      TypeError: an attribute cannot be written as data; names the operation.
-    """
-    return GraphDef(_Writer().nodes(graph, operations, ""))
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """Return the graph as data, for a file or `import_graph_def`.
+
+        Args:
+          from_version: leave out the operations before this `version`.
+          add_shapes: accepted; static shapes are always there.
+
+        Raises:
+          TypeError: an attribute cannot be written as data; names the operation.
+        """
+        return GraphDef(_Writer().nodes(self.get_operations()[from_version or 0 :], ""))
 
 
 class _Writer:
@@ -153,9 +160,9 @@ class _Writer:
         self.address: dict[Operation, str] = {}
         self.num_bodies: Counter[str] = Counter()
 
-    def nodes(self, graph: Any, operations: Any, place: str) -> list[NodeDef]:
+    def nodes(self, operations: Iterable[Operation], place: str) -> list[NodeDef]:
         found = []
-        for op in graph.get_operations() if operations is None else operations:
+        for op in operations:
             self.address[op] = f"{place}{op.name}"
             found.append(self.node(op))
         return found
@@ -181,7 +188,7 @@ class _Writer:
         return None
 
     def body(self, graph: Any, op: Operation) -> dict[str, Any]:
-        nodes = self.nodes(graph, None, body_place(self.address[op], self.num_bodies))
+        nodes = self.nodes(graph.get_operations(), body_place(self.address[op], self.num_bodies))
         return {
             "name": graph.name,
             "node": [vars(node) for node in nodes],

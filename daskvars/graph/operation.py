@@ -96,8 +96,13 @@ class Operation:
         return self.attrs[name]
 
     def colocation_groups(self) -> list[bytes]:
-        """Return the names of the colocation groups, ``loc:@<operation>``."""
-        return list(self.attrs.get("_class", [b"loc:@" + self.name.encode()]))
+        """Return the names of the colocation groups, ``loc:@<operation>``.
+
+        What reads or changes a variable belongs to the group of the variable.
+        """
+        first = self.inputs[0] if self.inputs else None
+        owner = first.op if first is not None and first.spec.dtype.is_ref else self
+        return list(self.attrs.get("_class", [b"loc:@" + owner.name.encode()]))
 
     @property
     def where(self) -> str:

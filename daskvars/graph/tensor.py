@@ -93,7 +93,7 @@ class Tensor(WithOperators):
 
     def __iter__(self):
         raise TypeError(
-            f"{self.name} cannot be iterated while a graph is built. Use unstack(t) or "
+            f"{self.name} is not iterable while a graph is built. Use unstack(t) or "
             "while_loop(...)."
         )
 
@@ -104,6 +104,13 @@ class Tensor(WithOperators):
         raise NotImplementedError(
             f"{self.name} is symbolic and has no array. Run it in a session, or feed the array."
         )
+
+    def __float__(self) -> float:
+        raise TypeError(
+            f"{self.name} has no value while a graph is built. Run it: session.run(t) or t.eval()."
+        )
+
+    __int__ = __float__
 
     def __str__(self) -> str:
         shape = self.spec.shape

@@ -68,12 +68,18 @@ def while_gradient(
     rest = list(args[num_grads + num_sums :])
     first = 1 + num_grads + num_sums
     keys = [args[k - 1] for k in keyed]
+    own = False
     for iteration in range(len(history) - 1, -1, -1):
         for position, key in zip(keyed, keys, strict=True):
             rest[position - first] = _advanced(key, iteration)
         results = body(history[iteration], *grads, *sums, *rest)
         grads = list(results[:num_grads])
-        sums = [xp.add(s, r) for s, r in zip(sums, results[num_grads:], strict=True)]
+        sums = [
+            # From the second turn on a sum is in memory of its own.
+            xp.add(s, r, out=s) if own and isinstance(s, xp.ndarray) else s + r
+            for s, r in zip(sums, results[num_grads:], strict=True)
+        ]
+        own = True
     return (*grads, *sums)
 
 

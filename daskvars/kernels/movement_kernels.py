@@ -23,7 +23,8 @@ def missing_feed(xp: Any, *, dtype: Any, shape: Sizes | None, tensor: str) -> An
     raise InvalidArgumentError(
         None, tensor,
         f"You must feed a value for placeholder tensor '{tensor}' with dtype "
-        f"{_TYPE_NAMES.get(dtype.name, dtype.name)}" + (f" and shape [{sizes}]" if sizes else ""),
+        f"{_TYPE_NAMES.get(dtype.name, dtype.name)}" + (f" and shape [{sizes}]" if sizes else "")
+        + f". Give it to run: feed_dict={{{tensor + ':0'!r}: value}}",
     )
 
 

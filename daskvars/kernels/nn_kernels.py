@@ -100,7 +100,7 @@ def fill_swish_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
 def scale_kept(xp: Any, x: Any, kept: Any, *, rate: float) -> Any:
     """x / (1 - rate) where `kept` holds, else 0."""
     y = kept.astype(x.dtype)
-    y *= x.dtype.type(1 / (1 - rate))
+    y *= x.dtype.type(1 / (1 - rate) if rate < 1 else 1.0)  # at 1 nothing is kept
     return xp.multiply(y, x)
 
 

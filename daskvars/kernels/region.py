@@ -104,6 +104,11 @@ def ordered(xp: Any, value: Any) -> Any:
     return value
 
 
+def separate(xp: Any, value: Any) -> Any:
+    """Return an array as one of its own; what is no array is immutable, and stays as it is."""
+    return xp.array(value, order="C") if hasattr(value, "dtype") else value
+
+
 def compiled(program: RegionProgram, xp: Any) -> Callable[..., tuple]:
     """Return the function of a region for one array namespace, compiled on first use."""
     found = program.cache.get(xp.__name__)
@@ -152,7 +157,9 @@ class _Source:
     def __init__(self, program: RegionProgram, xp: Any) -> None:
         self.program = program
         self.xp = xp
-        self.scope: dict[str, Any] = {"operand": operand, "ordered": partial(ordered, xp), "xp": xp}
+        self.scope: dict[str, Any] = {
+            "operand": operand, "ordered": partial(ordered, xp), "separate": partial(separate, xp),
+        }  # fmt: skip
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
         self.last_use = self._last_uses()
@@ -184,7 +191,7 @@ class _Source:
         results = []
         for position, slot in enumerate(program.outputs):
             copied = position in program.copied
-            results.append(f"xp.array(s{slot}, order='C')" if copied else f"ordered(s{slot})")
+            results.append(f"{'separate' if copied else 'ordered'}(s{slot})")
         arguments = ", ".join(f"s{i}" for i in range(program.num_inputs))
         tail = ", ".join(results) + ("," if results else "")
         lines = [f"def region({arguments}):", *self.body, f"    return ({tail})"]

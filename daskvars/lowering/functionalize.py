@@ -192,8 +192,6 @@ class _Walk:
             self._body(branch, positions, seen)
             for branch, positions in zip(branches, op.attrs["positions"], strict=True)
         ]
-        for body in bodies:
-            self.program.stored.update(body.program.stored)
         states = list(dict.fromkeys(k for body in bodies for k in _states(body)))
         written = [k for k in states if any(k in body.updates for body in bodies)]
         keys = list(dict.fromkeys(
@@ -214,6 +212,7 @@ class _Walk:
         node.attrs["keyed"] = tuple(range(first_key, first_key + len(keys)))
         node.bodies = tuple(body.program for body in bodies)
         for i, key in enumerate(written):
+            self.program.stored[key] = self.state_of(handles[key])[1]
             self.writes.setdefault(key, []).append(Ref(node, len(op.outputs) + i))
         return {**seen, **{k: len(self.writes[k]) for k in written}} if written else seen
 

@@ -94,7 +94,13 @@ ASSIGN_SUB = OpDef(
 
 
 def _handle_of(ref: Any) -> Any:
-    return ref.handle if hasattr(ref, "handle") else ref
+    handle = getattr(ref, "handle", ref)
+    if not isinstance(handle, Tensor) or not handle.spec.dtype.is_ref:
+        raise AttributeError(
+            f"{ref!r} is no variable, so it has no value to change. Give the Variable itself; rows "
+            "of it are changed by scatter_update."
+        )
+    return handle
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
@@ -121,6 +127,7 @@ def assign(
     Raises:
       ValueError: the shapes differ.
       TypeError: the dtypes differ.
+      AttributeError: `ref` is no variable, but a value computed from one, say.
     """
     return apply(
         ASSIGN, _handle_of(ref), value, name=name, validate_shape=validate_shape is not False

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
+from daskvars.dtypes import variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
@@ -23,6 +24,8 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels import control_kernels
 from daskvars.kernels.effect_kernels import unreachable
 from daskvars.ops.constant import zeros_like
+from daskvars.ops.tensor_array import TensorArray
+from daskvars.ops.tensor_list_ops import zero_list
 
 _differentiate: list[Callable[..., list[Any]]] = []
 
@@ -66,7 +69,10 @@ def trace(function: Callable[..., Any], specs: Sequence[Spec], name: str, outer:
                 graph.effects.extend([] if item is None else [item])
                 return None
             tensor = convert_to_tensor(item)
-            return graph.capture(tensor) if tensor.graph is not graph else tensor
+            tensor = graph.capture(tensor) if tensor.graph is not graph else tensor
+            if isinstance(item, TensorArray):
+                graph.arrays[tensor] = item
+            return tensor
 
         structure = nest.map_structure(result, results)
     graph.results = [t for t in nest.flatten(structure) if t is not None]
@@ -95,7 +101,7 @@ def merged_specs(inputs: tuple[Spec, ...], *, _specs: tuple[Spec, ...], **attrs:
 
 
 def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
-    floats = [i for i, t in enumerate(op.inputs) if i and is_float(t)]
+    floats = [i for i, t in enumerate(op.inputs) if i and is_differentiable(t)]
     grads = [dy for dy in dys if dy is not None]
 
     def branch(number: int) -> Callable[[], list[Any]]:
@@ -104,7 +110,7 @@ def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
             ys = [y for y, dy in zip(results, dys, strict=False) if dy is not None]
             found = differentiate(ys, [op.inputs[i] for i in floats], grads)
             return [
-                zeros_like(op.inputs[i]) if d is None else convert_to_tensor(d)
+                zeros_for(op.inputs[i]) if d is None else convert_to_tensor(d)
                 for i, d in zip(floats, found, strict=True)
             ]
 
@@ -119,10 +125,15 @@ def _arguments(op: Operation, number: int) -> list[Tensor]:
     return [op.inputs[p] for p in op.attrs["positions"][number]]
 
 
-def is_float(tensor: Tensor) -> bool:
-    """Return whether a tensor can have a gradient: it is floating or complex."""
-    dtype = tensor.spec.dtype
-    return dtype.is_floating or dtype.is_complex
+def is_differentiable(tensor: Tensor) -> bool:
+    """Return whether a tensor can have a gradient: it is floating or complex, or a list."""
+    dtype = tensor.spec.dtype.base_dtype
+    return dtype.is_floating or dtype.is_complex or dtype is variant
+
+
+def zeros_for(tensor: Tensor) -> Tensor:
+    """Return the gradient of what nothing depends on: zeros, or a list of them."""
+    return zero_list() if tensor.spec.dtype is variant else zeros_like(tensor)
 
 
 COND = OpDef(
@@ -196,9 +207,14 @@ def _cond(pred: Tensor, true_fn: Any, false_fn: Any, strict: bool, name: Any, ou
     if not specs:
         return op
     outputs = iter(op.outputs)
-    return _single(
-        nest.map_structure(lambda t: op if t is None else next(outputs), structures[0]), strict
-    )
+
+    def output(result: Tensor | None) -> Any:
+        if result is None:
+            return op
+        array = graphs[0].arrays.get(result)
+        return next(outputs) if array is None else array.with_flow(next(outputs))
+
+    return _single(nest.map_structure(output, structures[0]), strict)
 
 
 def _single(result: Any, strict: bool) -> Any:

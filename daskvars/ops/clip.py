@@ -32,6 +32,14 @@ def _values_of(x: Any) -> Tensor:
     return x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x, name="t")
 
 
+def _check_kept(values: Tensor, result: Tensor, what: str) -> None:
+    if not shapes.compatible(values.spec.shape, result.spec.shape):
+        raise ValueError(
+            f"{what} a tensor of shape {shapes.show(values.spec.shape)} to "
+            f"{shapes.show(result.spec.shape)}"
+        )
+
+
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Any:
@@ -57,11 +65,7 @@ def clip_by_value(
         values = _values_of(t)
         lowered = minimum(values, clip_value_max)
         clipped = maximum(lowered, clip_value_min, name=scope)
-        if not shapes.compatible(values.spec.shape, clipped.spec.shape):
-            raise ValueError(
-                f"the bounds broadcast a tensor of shape {shapes.show(values.spec.shape)} to "
-                f"{shapes.show(clipped.spec.shape)}"
-            )
+        _check_kept(values, clipped, "the bounds broadcast")
         clipped.set_shape(values.spec.shape)
         return _like(clipped, t)
 
@@ -78,6 +82,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     Returns:
       As `t`.
 
+    Raises:
+      ValueError: `clip_norm` broadcasts to another shape than that of `t`.
+
     >>> import daskvars as dv
     >>> clip_by_norm([3.0, 4.0], 1.0).numpy().round(3).tolist()
     [0.6000000238418579, 0.800000011920929]
@@ -90,6 +97,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         safe = where_v2(positive, squares, number(1, squares))
         length = where_v2(positive, sqrt(safe), squares)
         scaled = multiply(values, clip_norm)
+        _check_kept(values, scaled, "clip_norm broadcasts")
         clipped = realdiv(scaled, maximum(length, clip_norm), name=scope)
         return _like(clipped, t)
 

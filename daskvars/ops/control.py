@@ -52,8 +52,12 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     for item in items:
         if not isinstance(item, Operation | Tensor | IndexedSlices) and not hasattr(item, "device"):
             raise TypeError(f"Expected tf.group() expected Tensor objects not None or {type(item)}")
+    devices = {item.device for item in items}
     with control_dependencies(items):
-        return no_op(name=name or "group_deps")
+        done = no_op(name=name or "group_deps")
+    if done.graph is not None and len(devices) == 1:
+        done._set_device(*devices)
+    return done
 
 
 def tuple_(

@@ -110,6 +110,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
       [..., sum of the sizes, ...], of the dtype of `values`. Chunks of the other dimensions stay.
 
     Raises:
+      TypeError: `axis` is a list: the values come first.
       ValueError: the other sizes differ, or `values` are scalars.
 
     >>> import daskvars as dv
@@ -118,6 +119,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """
     if not isinstance(values, list | tuple):
         values = [values]
+    if isinstance(axis, list | tuple):
+        raise TypeError(f"concat(values, axis) takes an integer axis second, got {axis!r}")
     axis = known_axis(axis, "concat")
     if len(values) == 1:
         return identity(values[0], name=name)

@@ -20,19 +20,20 @@ from daskvars.ops.branching import (
     captures_of,
     copy_body,
     differentiate,
-    is_float,
+    is_differentiable,
     merged_specs,
     positions_in,
     trace,
+    zeros_for,
 )
-from daskvars.ops.constant import zeros_like
+from daskvars.ops.tensor_array import TensorArray
 
 
 def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
     count = op.attrs["num_vars"]
     inputs = op.inputs
-    grads = [i for i in range(count) if is_float(inputs[i])]
-    sums = [i for i in range(count, len(inputs)) if is_float(inputs[i])]
+    grads = [i for i in range(count) if is_differentiable(inputs[i])]
+    sums = [i for i in range(count, len(inputs)) if is_differentiable(inputs[i])]
     body_positions, body = op.attrs["positions"][1], op.attrs["branches"][1]
     outer = builder_for(inputs)
 
@@ -47,12 +48,12 @@ def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
         xs = [values[i] for i in grads] + [inputs[i] for i in sums]
         found = differentiate(ys, xs, list(dvars))
         return [
-            zeros_like(x) if d is None else convert_to_tensor(d)
+            zeros_for(x) if d is None else convert_to_tensor(d)
             for x, d in zip(xs, found, strict=True)
         ]
 
-    start = [dys[i] for i in grads]
-    zeros = [zeros_like(inputs[i]) for i in sums]
+    start = [zeros_for(inputs[i]) if dys[i] is None else dys[i] for i in grads]
+    zeros = [zeros_for(inputs[i]) for i in sums]
     specs = [op.outputs[count].spec, *(t.spec for t in start)]
     graph, _ = trace(backward, specs, outer.op_name("while_grad", "while_grad"), outer)
     captured = list(graph.captures)
@@ -136,12 +137,15 @@ def while_loop(
 
 
 def _eager_loop(cond: Any, body: Any, loop_vars: Any, maximum: Any, same: bool) -> Any:
-    values = nest.map_structure(convert_to_tensor, loop_vars)
+    def value(item: Any) -> Any:
+        return item if isinstance(item, TensorArray) else convert_to_tensor(item)
+
+    values = nest.map_structure(value, loop_vars)
     iteration = 0
     while (maximum is None or iteration < maximum) and bool(cond(*values)):
         results = body(*values)
         values = results if isinstance(results, list | tuple) else [results]
-        values = nest.map_structure(convert_to_tensor, values)
+        values = nest.map_structure(value, values)
         iteration += 1
     return values if same or len(values) != 1 else values[0]
 
@@ -150,20 +154,31 @@ def _while(
     cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, maximum: Any, outer: Graph
 ):
     full = outer.op_name(name or "while", "while")
-    structure = nest.map_structure(convert_to_tensor, loop_vars)
-    start = nest.flatten(structure)
+    leaves = nest.flatten(loop_vars)
+    start = [convert_to_tensor(leaf) for leaf in leaves]
+
+    def packed(tensors: Any) -> Any:
+        """Return values of the loop variables in their structure, lists as TensorArrays."""
+        return nest.pack(loop_vars, [
+            leaf.with_flow(t) if isinstance(leaf, TensorArray) else t
+            for leaf, t in zip(leaves, tensors, strict=True)
+        ])  # fmt: skip
+
     specs = [Spec(t.spec.dtype.base_dtype, t.spec.shape) for t in start]
     if invariants is not None:
         given = [shapes.as_tuple(s) for s in _flatten_shapes(invariants, len(specs))]
-        specs = [Spec(s.dtype, shape) for s, shape in zip(specs, given, strict=True)]
-    test, _ = trace(lambda *v: cond(*nest.pack(structure, list(v))), specs, f"{full}/cond", outer)
+        specs = [
+            s if s.dtype is variant else Spec(s.dtype, shape)
+            for s, shape in zip(specs, given, strict=True)
+        ]
+    test, _ = trace(lambda *v: cond(*packed(v)), specs, f"{full}/cond", outer)
 
     def step(*values: Any) -> Any:
-        results = body(*nest.pack(structure, list(values)))
+        results = body(*packed(values))
         return results if isinstance(results, list | tuple) else [results]
 
     loop, results = trace(step, specs, f"{full}/body", outer)
-    _check_results(full, structure, results, specs, loop.results)
+    _check_results(full, loop_vars, results, specs, loop.results)
     captured = captures_of((test, loop))
     count = len(start)
     op = apply_op(
@@ -171,7 +186,7 @@ def _while(
         positions=tuple(positions_in(g, count, captured) for g in (test, loop)),
         maximum=maximum if maximum is None else int(maximum), _specs=(*specs, Spec(variant, ())),
     )  # fmt: skip
-    return nest.pack(structure, list(op.outputs[:count]))
+    return packed(op.outputs[:count])
 
 
 def _check_results(name: str, structure: Any, results: Any, specs: list[Spec], found: list) -> None:

@@ -220,7 +220,7 @@ def fused_batch_norm(
         x, scale = convert_to_tensor(x, name="input"), convert_to_tensor(scale, name="scale")
         dtype = scale.dtype.base_dtype
         if is_training:
-            mean, biased, variance = _batch_moments(x, dtype, data_format)
+            mean, biased, variance = batch_moments(x, dtype, data_format)
         else:
             mean = convert_to_tensor(mean, dtype, name="mean")
             biased = variance = convert_to_tensor(variance, dtype, name="variance")
@@ -239,8 +239,11 @@ def _check_moments(is_training: bool, mean: Any, variance: Any) -> None:
         raise ValueError("Both 'mean' and 'variance' must be given if is_training is False.")
 
 
-def _batch_moments(x: Tensor, dtype: Any, data_format: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Return mean, variance, and variance without bias, of each channel."""
+def batch_moments(x: Tensor, dtype: Any, data_format: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return mean, variance, and variance without bias, of each channel.
+
+    The latter divides by one less than the number of elements, as running averages want it.
+    """
     mean, mean_square = apply(CHANNEL_MOMENTS, x, data_format=data_format)
     spread = maximum(subtract(mean_square, square(mean)), number(0, mean))
     count = _count(x, mean)

@@ -186,9 +186,9 @@ def open_source(store: ZarrStorage, path: str) -> Source:
 def check_wanted(
     source: Source, wanted: Wanted, names: Mapping[str, str], allow_unexpected: bool
 ) -> None:
-    """Raise one error for all differences between what is wanted and what is there."""
+    """Raise one error for all differences, by the checkpoint's names, of wanted and found."""
     there = source.records
-    missing = [key for key in wanted if names[key] not in there]
+    missing = list(dict.fromkeys(names[key] for key in wanted if names[key] not in there))
     unexpected = sorted(there.keys() - names.values())
     shapes, dtypes = [], []
     for key in wanted:
@@ -198,9 +198,9 @@ def check_wanted(
         dtype, shape, _ = wanted[key]
         dtype = as_dtype(dtype).base_dtype.name
         if tuple(shape) != record.shape:
-            shapes.append((key, tuple(shape), record.shape))
+            shapes.append((names[key], tuple(shape), record.shape))
         if dtype != record.dtype:
-            dtypes.append((key, dtype, record.dtype))
+            dtypes.append((names[key], dtype, record.dtype))
     if missing or shapes or dtypes or (unexpected and not allow_unexpected):
         raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.place)
 

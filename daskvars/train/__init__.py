@@ -29,8 +29,16 @@ from daskvars.train.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
+from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
 from daskvars.train.graph_files import export_meta_graph, import_meta_graph, write_graph
+from daskvars.train.lamb import LAMBOptimizer
+from daskvars.train.moving_averages import (
+    ExponentialMovingAverage,
+    assign_moving_average,
+    weighted_moving_average,
+)
 from daskvars.train.optimizer import Optimizer
+from daskvars.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
 from daskvars.train.saver import Saver
 from daskvars.train.saver_def import SaverDef
 from daskvars.train.schedules import (
@@ -42,9 +50,11 @@ from daskvars.train.schedules import (
     natural_exp_decay,
     noisy_linear_cosine_decay,
     piecewise_constant,
+    piecewise_constant_decay,
     polynomial_decay,
 )
 from daskvars.train.sgd import GradientDescentOptimizer, MomentumOptimizer
+from daskvars.train.sync_replicas import SyncReplicasOptimizer
 from daskvars.train.training_step import (
     assert_global_step,
     create_global_step,
@@ -55,18 +65,26 @@ from daskvars.train.training_step import (
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
     "CheckpointState",
+    "ExponentialMovingAverage",
+    "FtrlOptimizer",
     "GradientDescentOptimizer",
+    "LAMBOptimizer",
     "MomentumOptimizer",
     "NewCheckpointReader",
     "Optimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "Saver",
     "SaverDef",
+    "SyncReplicasOptimizer",
     "assert_global_step",
+    "assign_moving_average",
     "checkpoint_exists",
     "cosine_decay",
     "cosine_decay_restarts",
@@ -90,8 +108,10 @@ __all__ = [
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
+    "piecewise_constant_decay",
     "polynomial_decay",
     "remove_checkpoint",
     "update_checkpoint_state",
+    "weighted_moving_average",
     "write_graph",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -13,8 +13,8 @@ from daskvars.ops.arithmetic import square
 from daskvars.ops.assign import assign, read_variable, scatter_add
 from daskvars.ops.control import control_dependencies, group
 from daskvars.ops.transcendental import sqrt
+from daskvars.train.optimizer import GradsAndVars
 from daskvars.train.update_rule import Cell, Rows, RuleOptimizer, Whole, as_dtype_of
-from daskvars.variables.initializers import Constant, Ones
 from daskvars.variables.variable import Variable
 
 
@@ -56,11 +56,7 @@ class AdagradOptimizer(RuleOptimizer):
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
-            dtype = v.dtype.base_dtype
-            initializer = Constant(self._initial_accumulator_value, dtype=dtype)
-            self._get_or_make_slot_with_initializer(
-                v, initializer, v.shape, dtype, "accumulator", self._name
-            )
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
@@ -154,10 +150,7 @@ class RMSPropOptimizer(RuleOptimizer):
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         for v in var_list:
-            dtype = v.dtype.base_dtype
-            self._get_or_make_slot_with_initializer(
-                v, Ones(dtype=dtype), v.shape, dtype, "rms", self._name
-            )
+            self._constant_slot(v, 1.0, "rms", self._name)
         super()._create_slots(var_list)
 
     def _prepare(self) -> None:
@@ -218,12 +211,16 @@ class AdamOptimizer(RuleOptimizer):
         self._beta1 = beta1
         self._beta2 = beta2
         self._epsilon = epsilon
+        self._beta1_power: Variable | None = None  # those last made, for code that asks for them
+        self._beta2_power: Variable | None = None
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         # One deterministic place for the powers, whatever the order of the variables.
         first = min(var_list, key=lambda v: v.name)
-        for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power")):
+        self._beta1_power, self._beta2_power = (
             self._create_non_slot_variable(beta, name, first)
+            for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
+        )
         super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Variable, Variable]:
@@ -250,11 +247,12 @@ class AdamOptimizer(RuleOptimizer):
         )
         m_t = m.set(beta1 * m.value + rest1 * gradient)
         v_t = v.set(beta2 * v.value + rest2 * square(gradient))
-        variable.decrease(self._step(m_t, v_t))
+        self._move(variable, m_t, v_t)
 
-    def _step(self, m_t: Tensor, v_t: Tensor) -> Tensor:
+    def _move(self, variable: Cell, m_t: Tensor, v_t: Tensor) -> None:
+        """Move `variable` by the new averages."""
         rate, epsilon = as_dtype_of(m_t, self._rate_t, self._epsilon_t)
-        return rate * m_t / (sqrt(v_t) + epsilon)
+        variable.decrease(rate * m_t / (sqrt(v_t) + epsilon))
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
         beta1, beta2, rest1, rest2 = as_dtype_of(
@@ -263,7 +261,7 @@ class AdamOptimizer(RuleOptimizer):
         m = _decayed(self.get_slot(var, "m"), beta1, grad.indices, rest1 * grad.values)
         v = _decayed(self.get_slot(var, "v"), beta2, grad.indices, rest2 * square(grad.values))
         variable = Whole(var)
-        variable.decrease(self._step(m, v))
+        self._move(variable, m, v)
         return variable.updates[0]
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
@@ -296,6 +294,23 @@ class AdamWOptimizer(AdamOptimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
         self._weight_decay = weight_decay
+        self._decaying: set[Tensor] | None = None
+
+    def minimize(
+        self, loss: Any, *args: Any, decay_var_list: Iterable[Variable] | None = None,
+        **kwargs: Any,
+    ) -> Operation | None:  # fmt: skip
+        """Do as `Optimizer.minimize`; only the Variables in `decay_var_list`, if given, decay."""
+        self._decaying = _handles(decay_var_list)
+        return super().minimize(loss, *args, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: GradsAndVars, global_step: Variable | None = None,
+        name: str | None = None, decay_var_list: Iterable[Variable] | None = None,
+    ) -> Operation | None:  # fmt: skip
+        """Do as `Optimizer.apply_gradients`; see `minimize` for `decay_var_list`."""
+        self._decaying = _handles(decay_var_list) or self._decaying
+        return super().apply_gradients(grads_and_vars, global_step, name)
 
     def _prepare(self) -> None:
         super()._prepare()
@@ -310,10 +325,16 @@ class AdamWOptimizer(AdamOptimizer):
             return super()._apply_sparse(grad, var)
 
     def _after_decay(self, cell: Cell) -> AbstractContextManager[None]:
+        if self._decaying and cell.variable.handle not in self._decaying:
+            return nullcontext()
         value = cell.value
         (decay,) = as_dtype_of(value, self._weight_decay_t)
         cell.decrease(decay * value)
         return control_dependencies(cell.updates)
+
+
+def _handles(variables: Iterable[Variable] | None) -> set[Tensor] | None:
+    return None if variables is None else {variable.handle for variable in variables}
 
 
 def _decayed(slot: Variable, beta: Tensor, indices: Tensor, rows: Tensor) -> Tensor:

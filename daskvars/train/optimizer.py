@@ -189,11 +189,13 @@ class Optimizer:
         if builder.is_eager:
             return None
         train_ops = builder.get_collection_ref(GraphKeys.TRAIN_OP)
-        if step not in train_ops:
+        if step not in train_ops and builder is owner():  # no op of a function's or branch's body
             train_ops.append(step)
         return step
 
     def _update(self, gradient: Any, variable: Variable, builder: Any) -> Any:
+        if not isinstance(variable, Variable):
+            raise NotImplementedError(f"Trying to update a Tensor: {variable}. Give a Variable.")
         is_sparse = isinstance(gradient, IndexedSlices)
         if is_sparse and variable.constraint is not None:
             raise RuntimeError("Cannot use a constraint function on a sparse variable.")

@@ -271,7 +271,8 @@ def piecewise_constant(
       A scalar of the dtype of `values`, see `exponential_decay`.
 
     Raises:
-      ValueError: the lengths do not fit, or the boundaries' dtype is not that of x.
+      ValueError: the lengths do not fit, the boundaries' dtype is not that of x, or the values
+        have several dtypes.
 
     Source: TensorFlow 1.15, ``tf.train.piecewise_constant``.
     """
@@ -284,13 +285,23 @@ def piecewise_constant(
     def formula(first: Tensor, step: Tensor, name: str) -> Tensor:
         rate = first
         for boundary, value in zip(boundaries, values[1:], strict=True):
-            rate = where(greater(step, _boundary(boundary, step)), _as(value, first), rate)
+            rate = where(greater(step, _boundary(boundary, step)), _alike(value, first), rate)
         return rate
 
     return _scheduled(formula, values[0], x, name or "PiecewiseConstant", keep_step=True)
 
 
 piecewise_constant_decay = piecewise_constant
+
+
+def _alike(value: Any, first: Tensor) -> Tensor:
+    found = convert_to_tensor(value)
+    if found.dtype.base_dtype is not first.dtype.base_dtype:
+        raise ValueError(
+            "Values must have elements all with the same dtype: "
+            f"{first.dtype.base_dtype.name} and {found.dtype.base_dtype.name} are given."
+        )
+    return found
 
 
 def _boundary(value: Any, x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import get_variable, variable_scope
 
 
-def create_slot(primary: Variable, val: Tensor, name: str) -> Variable:
+def create_slot(primary: Variable | Tensor, val: Tensor, name: str) -> Variable:
     """Create a slot of `primary` with an initial value.
 
     Args:
@@ -29,21 +29,24 @@ def create_slot(primary: Variable, val: Tensor, name: str) -> Variable:
 
 
 def create_slot_with_initializer(
-    primary: Variable, initializer: Any, shape: Any, dtype: Any, name: str
+    primary: Variable | Tensor, initializer: Any, shape: Any, dtype: Any, name: str
 ) -> Variable:
     """Create a slot of `primary` with an initializer. See `create_slot`."""
     return _create(primary, initializer, name, shape, dtype)
 
 
-def create_zeros_slot(primary: Variable, name: str, dtype: Any = None) -> Variable:
+def create_zeros_slot(primary: Variable | Tensor, name: str, dtype: Any = None) -> Variable:
     """Create a slot of zeros, shaped as `primary`. See `create_slot`."""
     dtype = primary.dtype.base_dtype if dtype is None else dtype
     if primary.shape.is_fully_defined():
         return create_slot_with_initializer(primary, Zeros(), primary.shape, dtype, name)
-    return create_slot(primary, zeros_like(primary.initialized_value(), dtype=dtype), name)
+    value = primary.initialized_value() if isinstance(primary, Variable) else primary
+    return create_slot(primary, zeros_like(value, dtype=dtype), name)
 
 
-def _create(primary: Variable, initializer: Any, name: str, shape: Any, dtype: Any) -> Variable:
+def _create(
+    primary: Variable | Tensor, initializer: Any, name: str, shape: Any, dtype: Any
+) -> Variable:
     with variable_scope(None, f"{primary.op.name}/{name}") as scope:
         # A slot is no model variable: nothing of the scope around the optimizer applies to it.
         scope.set_partitioner(None)
@@ -51,9 +54,10 @@ def _create(primary: Variable, initializer: Any, name: str, shape: Any, dtype: A
         scope.set_constraint(None)
         slot = get_variable(
             "", shape=shape, dtype=dtype, initializer=initializer, trainable=False,
-            chunks=primary.chunks, validate_shape=primary.shape.is_fully_defined(),
+            chunks=primary.chunks if isinstance(primary, Variable) else None,
+            validate_shape=primary.shape.is_fully_defined(),
         )  # fmt: skip
-    part = primary._get_save_slice_info()
+    part = primary._get_save_slice_info() if isinstance(primary, Variable) else None
     if part is not None:
         suffix = slot.op.name.removeprefix(primary.op.name)
         slot._set_save_slice_info(part._replace(full_name=part.full_name + suffix))

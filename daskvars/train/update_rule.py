@@ -23,9 +23,12 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import assign, assign_sub, read_variable, scatter_sub, scatter_update
 from daskvars.ops.casting import cast
+from daskvars.ops.constant import constant, fill, shape
 from daskvars.ops.control import group
 from daskvars.ops.gather import gather
+from daskvars.train import slots
 from daskvars.train.optimizer import Optimizer
+from daskvars.variables.initializers import Constant
 from daskvars.variables.variable import Variable
 
 
@@ -111,6 +114,20 @@ class RuleOptimizer(Optimizer):
         self._rule(cells[0], gradient, *cells[1:])
         updates = [update for c in cells for update in c.updates]
         return updates[0] if len(updates) == 1 else group(*updates)
+
+    def _constant_slot(
+        self, var: Variable, value: float, slot_name: str, op_name: str
+    ) -> Variable:
+        """Return the slot of `var`, made of `value` everywhere if need be."""
+        dtype = var.dtype.base_dtype
+        if not var.shape.is_fully_defined():
+            return self._slot(var, slot_name, lambda: slots.create_slot(
+                var, fill(shape(var.initialized_value()), constant(value, dtype)), op_name
+            ))  # fmt: skip
+        initializer = Constant(value, dtype=dtype)
+        return self._get_or_make_slot_with_initializer(
+            var, initializer, var.shape, dtype, slot_name, op_name
+        )
 
     def _hyperparameter(self, value: Any, name: str) -> Tensor:
         """Return a number, tensor, Variable or a callable that gives one as a floating scalar."""

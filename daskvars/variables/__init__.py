@@ -20,5 +20,10 @@ function, branch or loop is made in the program around it: state outlives a call
 
 Names, argument orders and errors are TensorFlow 1.15's. Deliberate differences: a dtype in the
 second place of `Variable` is the dtype; an initial value that reads other variables is safe over
-any number of steps; a scope's constraint is inherited; messages say where a name was first made.
+any number of steps; a scope's constraint is inherited; an empty segment of a name is dropped
+(``outer/v``, not ``outer//v``: it is a key); messages say where a name was first made.
+
+What `get_variable` makes has the same key in a graph and in the eager program. So has what the
+constructor makes, unless its scope was opened before: the eager program does not number name scopes
+(a training loop would never stop counting), so the name is made unique within the one scope.
 """

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import DType, as_dtype, float32
+from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
 from daskvars.ops import constant as constants
 from daskvars.ops import decompositions, random
@@ -108,7 +109,7 @@ class Constant(Initializer):
     _arguments = ("value", "dtype", "verify_shape")
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
-        if isinstance(value, Tensor) or callable(value):
+        if isinstance(value, WithOperators) or callable(value):
             raise TypeError(
                 f"Invalid type for initial value: {type(value).__name__}. Give a number, a list or "
                 "an array; a tensor can be the initializer itself."
@@ -269,10 +270,7 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal draws of standard deviation ``sqrt(2 / (fan_in + fan_out))``.
-
-    Source: as `GlorotUniform`.
-    """
+    """Truncated normal draws of deviation ``sqrt(2 / (fan_in + fan_out))``: see `GlorotUniform`."""
 
     _arguments = ("seed", "dtype")
 

@@ -32,11 +32,13 @@ class PartitionedVariable(WithOperators):
       name: name of the whole.
       shape: its shape.
       dtype: its dtype.
-      variable_list: the parts, in order; each knows its slice (`_get_save_slice_info`).
+      variable_list: the parts; each knows its slice (`_get_save_slice_info`).
       partitions: number of parts along each axis, at most one of them above 1.
 
     Raises:
-      ValueError: the parts have no slice information, or their number is another.
+      TypeError: `variable_list` or `partitions` is no list.
+      ValueError: there are no parts, or they have no slice information, or are parts of another
+        shape, or their number is another.
     """
 
     def __init__(
@@ -47,19 +49,14 @@ class PartitionedVariable(WithOperators):
         variable_list: Sequence[Variable],
         partitions: Sequence[int],
     ) -> None:
+        _check_parts(name, shape, variable_list, partitions)
         self._axis = cut_axis(partitions)
-        if len(variable_list) != partitions[self._axis]:
-            raise ValueError(
-                f"PartitionedVariable {name}: partitions {list(partitions)} ask for "
-                f"{partitions[self._axis]} parts, got {len(variable_list)}"
-            )
-        for part in variable_list:
-            if part._get_save_slice_info() is None:
-                raise ValueError(f"All parts need save_slice_info, {part.name} has none.")
         self._name = name
         self._shape = TensorShape(shape)
         self._dtype = as_dtype(dtype).base_dtype
-        self._variables = list(variable_list)
+        self._variables = sorted(
+            variable_list, key=lambda part: tuple(part._get_save_slice_info().var_offset)
+        )
         self._partitions = list(partitions)
         self._whole: Tensor | None = None
 
@@ -108,13 +105,13 @@ class PartitionedVariable(WithOperators):
         """Return the whole value; in a graph one cached tensor, as `Variable.value`."""
         builder = builder_for((self._variables[0].handle,))
         if builder.is_eager or builder.graph is not self.graph or builder.has_control_dependencies:
-            return self._joined()
+            return self._concat()
         if self._whole is None:
             with builder.as_default(), builder.name_scope(None):
-                self._whole = self._joined()
+                self._whole = self._concat()
         return self._whole
 
-    def _joined(self) -> Tensor:
+    def _concat(self) -> Tensor:
         values = [part.value() for part in self._variables]
         whole = values[0]
         if len(values) > 1:
@@ -165,6 +162,37 @@ class PartitionedVariable(WithOperators):
         return (
             f"<tf.PartitionedVariable '{self._name}' shape={self._shape} dtype={self._dtype.name}, "
             f"{len(self)} parts>"
+        )
+
+
+def _check_parts(name: str, shape: Any, parts: Any, partitions: Any) -> None:
+    for what, given in (("variable_list", parts), ("partitions", partitions)):
+        if not isinstance(given, list | tuple):
+            raise TypeError(f"PartitionedVariable {name}: {what} is not a list or tuple: {given!r}")
+    if not all(count >= 1 for count in partitions):
+        raise ValueError(f"PartitionedVariable {name}: partitions {partitions} must be positive")
+    if not parts:
+        raise ValueError(f"PartitionedVariable {name}: variable_list may not be empty")
+    shape = TensorShape(shape).as_list()
+    if len(shape) != len(partitions):
+        raise ValueError(
+            f"PartitionedVariable {name}: shape {shape} and partitions {partitions} must have "
+            "equal lengths"
+        )
+    for part in parts:
+        info = part._get_save_slice_info()
+        if info is None:
+            raise ValueError(f"PartitionedVariable {name}: {part.name} must have a save_slice_info")
+        if list(info.full_shape) != shape:
+            raise ValueError(
+                f"PartitionedVariable {name}: full shapes must match shape {shape}, "
+                f"{part.name} is a part of {list(info.full_shape)}"
+            )
+    wanted = partitions[cut_axis(partitions)]
+    if len(parts) != wanted:
+        raise ValueError(
+            f"PartitionedVariable {name}: partitions {list(partitions)} ask for {wanted} parts, "
+            f"got {len(parts)}"
         )
 
 

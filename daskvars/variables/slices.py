@@ -3,22 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from daskvars.dtypes import DType
 from daskvars.shapes import TensorShape
 
 
-class PartitionInfo(NamedTuple):
+@dataclass(frozen=True)
+class PartitionInfo:
     """What an initializer is told about the part that it makes a value for.
 
     Attributes:
       full_shape: shape of the whole variable.
       var_offset: position of the part's first element in it.
+
+    Raises:
+      TypeError: one of them is no sequence.
+      ValueError: their lengths differ, or the offset lies outside.
     """
 
-    full_shape: tuple[int, ...]
-    var_offset: tuple[int, ...]
+    full_shape: Sequence[int]
+    var_offset: Sequence[int]
+
+    def __post_init__(self) -> None:
+        _check_sequences(full_shape=self.full_shape, var_offset=self.var_offset)
+        pairs = zip(self.var_offset, self.full_shape, strict=True)
+        if not all(0 <= offset < length for offset, length in pairs):
+            raise ValueError(
+                f"Expected 0 <= offset < shape in var_offset={self.var_offset}, "
+                f"full_shape={self.full_shape}"
+            )
+
+    def single_offset(self, shape: Sequence[int]) -> int:
+        """Return the offset of a part of `shape` along the axis that is cut, 0 for the whole.
+
+        >>> PartitionInfo((9, 3), (4, 0)).single_offset((2, 3))
+        4
+        """
+        axis = self.single_slice_dim(shape)
+        return 0 if axis is None else self.var_offset[axis]
+
+    def single_slice_dim(self, shape: Sequence[int]) -> int | None:
+        """Return the axis along which a part of `shape` is cut, None for the whole.
+
+        Raises:
+          TypeError: `shape` is no sequence.
+          ValueError: its rank is another, it reaches beyond the whole, or two axes are cut.
+        """
+        _check_sequences(full_shape=self.full_shape, shape=shape)
+        for offset, length, full in zip(self.var_offset, shape, self.full_shape, strict=True):
+            if offset + length > full:
+                raise ValueError(
+                    f"a part of shape={shape} at {self.var_offset} exceeds full_shape="
+                    f"{self.full_shape}"
+                )
+        cut = [i for i, n in enumerate(shape) if n != self.full_shape[i]]
+        if len(cut) > 1:
+            raise ValueError(
+                f"a part of shape={shape} of full_shape={self.full_shape} is cut along more than "
+                f"one axis: {cut}"
+            )
+        return cut[0] if cut else None
+
+
+def _check_sequences(**sequences: Any) -> None:
+    for name, value in sequences.items():
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise TypeError(f"`{name}` must be a tuple or list, got {type(value).__name__}")
+    lengths = {name: len(value) for name, value in sequences.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"Expected equal lengths, got {lengths}: {sequences}")
 
 
 class SaveSliceInfo(NamedTuple):

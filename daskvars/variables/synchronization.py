@@ -9,7 +9,7 @@ from typing import Any
 class VariableSynchronization(enum.Enum):
     """When copies of a variable are brought together. A variable here has no copies.
 
-    The one value with an effect is `ON_READ`, which makes a variable untrainable.
+    The one value with an effect is `ON_READ`: such a variable is by default not trainable.
     """
 
     AUTO = 0
@@ -25,20 +25,24 @@ class VariableAggregation(enum.Enum):
     SUM = 1
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = ONLY_FIRST_REPLICA
+
+
+def enable_resource_variables() -> None:
+    """Do nothing: there is one kind of variable, whose reads are as consistent as theirs."""
+
+
+def disable_resource_variables() -> None:
+    """Do nothing: see `enable_resource_variables`."""
+
+
+def resource_variables_enabled() -> bool:
+    """Return False: variables print and compare as TensorFlow 1's reference variables."""
+    return False
 
 
 def resolved_trainable(trainable: bool | None, synchronization: Any) -> bool:
-    """Return whether a variable is trainable: yes by default, not where it is `ON_READ`.
-
-    Raises:
-      ValueError: both ``trainable=True`` and `ON_READ` are asked for.
-    """
-    if synchronization is VariableSynchronization.ON_READ:
-        if trainable:
-            raise ValueError(
-                "Synchronization value can be set to VariableSynchronization.ON_READ only for "
-                "non-trainable variables. You have specified trainable=True and "
-                "synchronization=VariableSynchronization.ON_READ."
-            )
-        return False
-    return trainable is None or bool(trainable)
+    """Return whether a variable is trainable: by default yes, but not where it is `ON_READ`."""
+    if trainable is None:
+        return synchronization is not VariableSynchronization.ON_READ
+    return bool(trainable)

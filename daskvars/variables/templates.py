@@ -57,8 +57,8 @@ class Template:
         unique_name: str | None = None,
         custom_getter: Callable[..., Any] | None = None,
     ) -> None:
-        if not name:
-            raise ValueError("name cannot be None or empty.")
+        if name is None:
+            raise ValueError("name cannot be None.")
         self._name = name
         self._func = func
         self._unique_name = unique_name
@@ -113,8 +113,34 @@ class Template:
         """The trainable variables in the scope."""
         return self._collected(GraphKeys.TRAINABLE_VARIABLES)
 
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The global variables in the scope that are not trainable."""
+        trainable = set(self.trainable_variables)
+        return [v for v in self.global_variables if v not in trainable]
+
+    @property
+    def weights(self) -> list[Any]:
+        """Another name of `variables`."""
+        return self.variables
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """Another name of `trainable_variables`."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """Another name of `non_trainable_variables`."""
+        return self.non_trainable_variables
+
+    @property
+    def var_scope(self) -> VariableScope | None:
+        """Another name of `variable_scope`."""
+        return self._scope
+
     def _collected(self, key: str) -> list[Any]:
-        return [] if self._scope is None else self._scope.get_collection(key)
+        return self._scope.get_collection(key) if self._scope and self._variables_created else []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function in the template's scope."""

@@ -18,7 +18,11 @@ from daskvars.shapes import TensorShape
 from daskvars.variables import initial_value as initial_values
 from daskvars.variables.colocation import building_in, owner, place
 from daskvars.variables.slices import SaveSliceInfo
-from daskvars.variables.synchronization import resolved_trainable
+from daskvars.variables.synchronization import (
+    VariableAggregation,
+    VariableSynchronization,
+    resolved_trainable,
+)
 from daskvars.variables.variable_arguments import (
     checked_constraint,
     checked_shape,
@@ -39,7 +43,8 @@ class Variable(VariableUpdates, WithOperators):
 
     Args:
       initial_value: anything that converts to a tensor, or a function without arguments of such.
-      trainable: whether optimizers train it by default. A dtype given here is the `dtype`.
+      trainable: whether optimizers train it by default; None means yes, save for `ON_READ`. A
+        dtype given here is the `dtype`.
       collections: names of the collections it is put in, by default the global variables.
       validate_shape: False lets assignments change the shape.
       caching_device: device on which reads are kept.
@@ -71,7 +76,7 @@ class Variable(VariableUpdates, WithOperators):
     def __init__(
         self,
         initial_value: Any = None,
-        trainable: bool | None = True,
+        trainable: bool | None = None,
         collections: Iterable[str] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
@@ -82,8 +87,8 @@ class Variable(VariableUpdates, WithOperators):
         import_scope: str | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
+        synchronization: Any = VariableSynchronization.AUTO,
+        aggregation: Any = VariableAggregation.NONE,
         shape: Any = None,
         chunks: Any = None,
     ) -> None:
@@ -98,6 +103,7 @@ class Variable(VariableUpdates, WithOperators):
             raise ValueError("initial_value must be specified.")
         trainable, dtype = dtype_in_second_place(trainable, dtype)
         self._trainable = resolved_trainable(trainable, synchronization)
+        self.synchronization, self.aggregation = synchronization, aggregation
         keys = collections_of(collections, self._trainable)
         builder = owner()
         with building_in(builder):
@@ -231,6 +237,9 @@ class Variable(VariableUpdates, WithOperators):
     def _as_graph_element(self) -> Tensor:
         return self._handle
 
+    _ref = _as_graph_element
+    _shared_name = property(lambda self: self.op.name)
+
     def eval(self, session: Any = None) -> Any:
         """Return the value in `session`, by default the default session.
 
@@ -272,9 +281,11 @@ class Variable(VariableUpdates, WithOperators):
         if self._initial_value is None:
             return self.read_value()
         with building_in(self._handle.graph):
-            return cond(
+            value = cond(
                 is_variable_initialized(self._handle), self.read_value, lambda: self._initial_value
             )
+        place(value.op, self._handle.op.device)
+        return value
 
     # -- saving -------------------------------------------------------------------------------
 
@@ -304,6 +315,8 @@ class Variable(VariableUpdates, WithOperators):
             key: part.name.removeprefix(prefix) for key, part in parts.items() if part is not None
         }
         proto["trainable"] = self._trainable
+        proto["synchronization"] = self.synchronization.name
+        proto["aggregation"] = self.aggregation.name
         if self._save_slice_info is not None:
             proto["save_slice_info_def"] = self._save_slice_info._asdict()
         return proto
@@ -327,6 +340,8 @@ class Variable(VariableUpdates, WithOperators):
         self._initializer_op = found("initializer_name")
         self._snapshot = found("snapshot_name")
         self._trainable = bool(variable_def.get("trainable", True))
+        self.synchronization = VariableSynchronization[variable_def.get("synchronization", "AUTO")]
+        self.aggregation = VariableAggregation[variable_def.get("aggregation", "NONE")]
         if variable_def.get("save_slice_info_def"):
             name, *shapes_of_it = variable_def["save_slice_info_def"].values()
             self._save_slice_info = SaveSliceInfo(name, *map(tuple, shapes_of_it))
@@ -337,6 +352,8 @@ class Variable(VariableUpdates, WithOperators):
     def ref(self) -> VariableReference:
         """Return a hashable object that compares by identity and gives this back by `deref`."""
         return VariableReference(self)
+
+    experimental_ref = ref
 
     def __hash__(self) -> int:
         return id(self)
@@ -351,7 +368,8 @@ class Variable(VariableUpdates, WithOperators):
         return len(self.value())
 
     def __bool__(self) -> bool:
-        return bool(self.value())
+        # Code for TensorFlow 1 asks ``if variable:`` to learn whether there is one.
+        return self.graph is not None or bool(self.value())
 
     def __int__(self) -> int:
         return int(self.value())

@@ -13,7 +13,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import is_variable_initialized
 from daskvars.ops.comparison import equal, logical_not
 from daskvars.ops.constant import constant
-from daskvars.ops.control import group, no_op
+from daskvars.ops.control import Assert, group, no_op, with_dependencies
 from daskvars.ops.gather import boolean_mask
 from daskvars.ops.joining import stack
 from daskvars.ops.reduce import reduce_all
@@ -28,6 +28,9 @@ def global_variables(scope: str | None = None) -> list[Any]:
       scope: a regular expression that their names must begin with.
     """
     return owner().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+all_variables = global_variables
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
@@ -131,7 +134,9 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tenso
     if not var_list:
         return None
     with name_scope("assert_variables_initialized"):
-        return stack([_looked_at(v) for v in var_list])
+        looked_at = stack([_looked_at(v) for v in var_list])
+        # What nobody needs is not computed, save for an assertion.
+        return with_dependencies([Assert(True, [looked_at])], looked_at)
 
 
 def _looked_at(variable: Any) -> Tensor:

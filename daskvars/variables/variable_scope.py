@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import as_dtype, float32
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
@@ -19,12 +19,14 @@ from daskvars.variables.scope_stack import (
     pure_variable_scope,
     scopes_of,
 )
+from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 from daskvars.variables.variable_arguments import value_dtype
 from daskvars.variables.variable_store import AUTO_REUSE, ReuseMode, default_store
 
 __all__ = [
-    "AUTO_REUSE", "ReuseMode", "VariableScope", "get_local_variable", "get_variable",
-    "get_variable_scope", "no_regularizer", "variable_op_scope", "variable_scope",
+    "AUTO_REUSE", "ReuseMode", "VariableScope", "create_partitioned_variables",
+    "get_local_variable", "get_variable", "get_variable_scope", "no_regularizer",
+    "variable_op_scope", "variable_scope",
 ]  # fmt: skip
 
 
@@ -102,7 +104,7 @@ class variable_scope:
             "constraint": constraint,
         }  # fmt: skip
         self._builder = builder_for(tuple(values or ()))
-        self._open: list[ExitStack] = []
+        self._open: list[tuple[ExitStack, Any, VariableScope]] = []
 
     def __enter__(self) -> VariableScope:
         with ExitStack() as stack:
@@ -114,7 +116,7 @@ class variable_scope:
             scope = stack.enter_context(
                 pure_variable_scope(self._scope, name_scope=name_scope, **self._arguments)
             )
-            self._open.append(stack.pop_all())
+            self._open.append((stack.pop_all(), scopes_of(owner()), scope))
         return scope
 
     def _enter_name_scope(self, stack: ExitStack) -> str:
@@ -125,14 +127,64 @@ class variable_scope:
         return f"{current}/" if current else ""
 
     def __exit__(self, *exc_info: Any) -> None:
-        self._open.pop().__exit__(*exc_info)
+        stack, scopes, scope = self._open[-1]
+        if scopes.current is not scope:
+            raise RuntimeError("Improper nesting of variable_scope.")
+        self._open.pop()
+        stack.__exit__(*exc_info)
 
 
 def variable_op_scope(
-    values: Iterable[Any], name_or_scope: Any, default_name: str | None = None, **arguments: Any
-) -> variable_scope:
+    values: Iterable[Any], name_or_scope: Any, default_name: str | None = None, *args: Any,
+    **kwargs: Any,
+) -> variable_scope:  # fmt: skip
     """Open a variable scope: an older order of the arguments of `variable_scope`."""
-    return variable_scope(name_or_scope, default_name, values, **arguments)
+    return variable_scope(name_or_scope, default_name, values, *args, **kwargs)
+
+
+def create_partitioned_variables(
+    shape: Sequence[int],
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: Any = float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: bool | ReuseMode | None = None,
+) -> list[Any]:
+    """Return the parts of a new or shared partitioned variable.
+
+    Args:
+      shape: shape of the whole.
+      slicing: number of parts along each axis, of which one at most is above 1.
+      initializer: what `get_variable` takes; a tensor or value has the shape of the whole.
+      dtype: dtype of the variables; that of a tensor or value counts instead.
+      trainable, collections: see `get_variable`.
+      name: name of the whole, by default "PartitionedVariable", made unique.
+      reuse: as for `variable_scope`.
+
+    Raises:
+      ValueError: `shape` and `slicing` do not fit each other.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     parts = tf.create_partitioned_variables([5, 2], [2, 1], tf.zeros_initializer())
+    ...     [(part.name, part.shape.as_list()) for part in parts]
+    [('PartitionedVariable/part_0:0', [3, 2]), ('PartitionedVariable/part_1:0', [2, 2])]
+    """
+    if len(shape) != len(slicing):
+        raise ValueError(
+            "The 'shape' and 'slicing' of a partitioned Variable must have the same length: "
+            f"shape: {shape}, slicing: {slicing}"
+        )
+    with variable_scope(name, "PartitionedVariable", reuse=reuse):
+        return list(
+            get_variable(
+                "", shape, dtype if callable(initializer) else None, initializer,
+                trainable=trainable, collections=collections,
+                partitioner=lambda **unused: slicing,
+            )
+        )  # fmt: skip
 
 
 def no_regularizer(tensor: Any) -> None:
@@ -153,8 +205,8 @@ def get_variable(
     use_resource: bool | None = None,
     custom_getter: Callable[..., Any] | None = None,
     constraint: Callable[[Any], Any] | None = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
+    synchronization: Any = VariableSynchronization.AUTO,
+    aggregation: Any = VariableAggregation.NONE,
     chunks: Any = None,
 ) -> Any:
     """Return a new or a shared variable of the current variable scope.
@@ -229,11 +281,21 @@ def _called(getter: Any, true_getter: Any, name: str, arguments: dict[str, Any])
     return getter(getter=true_getter, name=name, **arguments)
 
 
-def get_local_variable(name: str, *args: Any, collections: Any = None, **kwargs: Any) -> Any:
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None,
+    trainable: bool | None = False,
+    collections: Any = None,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
     """Return a variable as `get_variable` does: untrainable, in the local variables.
 
-    Local variables are kept by one process for itself; savers leave them out.
+    Local variables are kept by one process for itself; savers leave them out. Arguments are those
+    of `get_variable`, in the same order; `trainable` is disregarded.
     """
-    kwargs["trainable"] = False
-    kwargs["collections"] = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(name, *args, **kwargs)
+    keys = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
+    return get_variable(name, shape, dtype, initializer, regularizer, False, keys, *args, **kwargs)

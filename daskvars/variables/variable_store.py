@@ -140,6 +140,7 @@ class VariableStore:
         self, name: str, shape: shapes.Shape, dtype: DType, initializer: Any, regularizer: Any,
         reuse: bool | None, partitioner: Any, arguments: dict[str, Any],
     ) -> PartitionedVariable:  # fmt: skip
+        name = name.removesuffix("/")  # the whole of a scope, by get_variable("")
         if name in self.variables:
             raise ValueError(
                 "A partitioner was provided, but an unpartitioned version of the variable was "
@@ -203,6 +204,12 @@ def _made_by(
         return lambda: initializer(list(shape), dtype=dtype)
     if shape is None and not isinstance(initializer, Initializer) and _takes_nothing(initializer):
         return initializer
+    if shape is None and inspect.isfunction(initializer):
+        raise ValueError(
+            "The initializer passed is not valid. It should be a callable with no arguments and "
+            "the shape should not be provided or an instance of `tf.keras.initializers.*' and "
+            f"`shape` should be fully defined. (variable {name})"
+        )
     raise ValueError(
         f"Shape of a new variable ({name}) must be fully defined, but instead was "
         f"{shapes.show(shape)}. Give a shape, or a tensor or value as initializer."

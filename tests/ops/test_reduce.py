@@ -213,6 +213,11 @@ def test_clip_by_value_refuses_wider_bounds():
         tf.clip_by_value(tf.zeros([3]), tf.zeros([2, 3]), 1.0)
 
 
+def test_clip_by_norm_refuses_a_norm_that_broadcasts():
+    with pytest.raises(ValueError, match="clip_norm broadcasts a tensor of shape"):
+        tf.clip_by_norm(tf.ones([2, 3, 1]), tf.constant([1.0, 2.0]))
+
+
 def test_clip_by_norm_has_a_gradient_at_zero():
     x = tf.constant([0.0, 0.0])
     clipped = tf.clip_by_norm(x, 1.0)

@@ -126,3 +126,5 @@ def test_errors():
             tf.train.piecewise_constant(tf.constant(1), [1, 2], [1.0, 2.0])
         with pytest.raises(ValueError, match="must have the same dtype as x"):
             tf.train.piecewise_constant(tf.constant(1), [1.5], [1.0, 2.0])
+        with pytest.raises(ValueError, match="elements all with the same dtype: float32 and int"):
+            tf.train.piecewise_constant(tf.constant(1), [1], [1.0, 2])

@@ -25,6 +25,16 @@ def test_slot_of_a_value():
         assert sess.run(slot).tolist() == [1.0, 2.0]
 
 
+def test_slot_of_a_tensor():
+    tensor = tf.constant([1.0, 2.0], name="t")
+    known = slots.create_zeros_slot(tensor, "ema")
+    unknown = slots.create_zeros_slot(tf.placeholder_with_default(tensor, [None], name="p"), "ema")
+    assert (known.op.name, unknown.op.name) == ("t/ema", "p/ema")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(known).tolist() == session.run(unknown).tolist() == [0.0, 0.0]
+
+
 def test_slot_of_zeros_may_have_another_dtype():
     v = tf.Variable([1.0, 2.0], name="v")
     slot = slots.create_zeros_slot(v, "zeros", dtype=tf.float64)

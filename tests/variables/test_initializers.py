@@ -5,6 +5,7 @@ import math
 import numpy
 import pytest
 
+import daskvars as dv
 from daskvars import dtypes
 from daskvars.execution.session import Session
 from daskvars.ops.constant import constant
@@ -166,6 +167,21 @@ def test_bad_arguments():
             VarianceScaling(**arguments)
     with pytest.raises(ValueError, match="floating point"):
         RandomNormal(dtype="int32")
+
+
+def test_names_of_the_public_namespace():
+    # What tf.initializers lists in TensorFlow 1.15, tables aside.
+    names = """constant global_variables glorot_normal glorot_uniform he_normal he_uniform identity
+        lecun_normal lecun_uniform local_variables ones orthogonal random_normal random_uniform
+        truncated_normal uniform_unit_scaling variables variance_scaling zeros"""
+    assert set(names.split()) <= set(dv.initializers.__all__)
+    assert dv.initializers.zeros is Zeros and dv.initializers.random_normal is RandomNormal
+
+
+def test_a_tensor_is_no_constant(graph):
+    for value in (dv.constant(1.0), dv.Variable(1.0), [1.0].append):
+        with pytest.raises(TypeError, match="Invalid type for initial value"):
+            Constant(value)
 
 
 def test_aliases():

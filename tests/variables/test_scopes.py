@@ -271,3 +271,7 @@ def test_nesting_must_be_proper(graph):
     b.__enter__()
     with pytest.raises(RuntimeError, match="Improper nesting"):
         a.__exit__(None, None, None)
+    assert get_variable_scope().name == "a/b"
+    b.__exit__(None, None, None)
+    a.__exit__(None, None, None)
+    assert get_variable_scope().name == ""

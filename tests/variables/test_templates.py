@@ -76,7 +76,25 @@ def test_errors_name_the_template(graph):
     assert "template 's', made at" in error.value.__notes__[0]
     assert "test_templates.py" in error.value.__notes__[0]
     with pytest.raises(ValueError, match="name cannot be"):
-        make_template("", fails)
+        make_template(None, fails)
+
+
+def test_lists_of_variables(graph):
+    def layer():
+        return get_variable("w", [1]), get_variable("u", [1], trainable=False)
+
+    template = make_template("s", layer, create_scope_now_=True)
+    Variable([1.0], name="s/before")
+    assert template.variables == []
+    w, u = template()
+    assert template.non_trainable_variables == template.non_trainable_weights == [u]
+    assert w in template.trainable_weights and set(template.weights) >= {w, u}
+    assert template.var_scope is template.variable_scope
+
+
+def test_an_empty_name_is_the_scope_around(graph):
+    with variable_scope("outer"):
+        assert make_template("", layer)().op.name == "outer/w"
 
 
 def test_nested_templates(graph):

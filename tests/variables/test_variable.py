@@ -13,9 +13,9 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.branching import parameter
 from daskvars.ops.constant import constant, zeros
-from daskvars.ops.control import no_op
+from daskvars.ops.control import group, no_op
 from daskvars.variables.colocation import colocate_with
-from daskvars.variables.synchronization import VariableSynchronization
+from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import (
     global_variables,
@@ -131,7 +131,8 @@ def test_identity_is_equality(graph):
 
 def test_a_graph_variable_has_no_value_of_its_own(graph):
     v = Variable([1.0])
-    for use in (bool, int, float, len, iter, list):
+    assert v  # there is one
+    for use in (int, float, len, iter, list):
         with pytest.raises(TypeError):
             use(v)
     with pytest.raises(NotImplementedError):
@@ -171,10 +172,12 @@ def test_collections_can_be_filtered_by_the_start_of_names(graph):
 
 
 def test_synchronization_on_read_is_untrainable(graph):
-    on_read = VariableSynchronization.ON_READ
+    on_read, mean = VariableSynchronization.ON_READ, VariableAggregation.MEAN
     assert not Variable(1.0, trainable=None, synchronization=on_read).trainable
-    with pytest.raises(ValueError, match="non-trainable"):
-        Variable(1.0, trainable=True, synchronization=on_read)
+    kept = Variable(1.0, trainable=True, synchronization=on_read, aggregation=mean)
+    assert kept.trainable and kept.synchronization is on_read and kept.aggregation is mean
+    again = Variable.from_proto(kept.to_proto())
+    assert (again.synchronization, again.aggregation) == (on_read, mean)
 
 
 def test_constraint_must_be_callable(graph):
@@ -225,6 +228,7 @@ def test_devices(graph):
     device = "/job:ps/task:7/device:GPU:1"
     assert v.device == v.op.device == u.device == device
     assert {op.device for op in graph.get_operations()} == {device}
+    assert v.initialized_value().device == group(u.initializer).device == device
     assert Variable(1.0).device == ""
 
 
@@ -240,6 +244,9 @@ def test_what_changes_a_variable_is_where_it_is(graph):
         ]  # fmt: skip
         plain = constant(1.0)
     assert {t.op.device for t in updates} == {"/job:ps/task:7"}
+    assert {*updates[0].op.colocation_groups()} == {*v.op.colocation_groups()} == {b"loc:@Variable"}
+    assert group(updates[0], updates[1]).device == "/job:ps/task:7"
+    assert group(updates[0], plain).device == ""
     assert {t.op.type for t in updates} >= {"Assign", "AssignAdd", "AssignSub", "ScatterAdd"}
     assert plain.device == "/job:worker/task:0"
     assert v.initializer.device == "/job:ps/task:7"
@@ -329,6 +336,7 @@ def test_proto_round_trip(graph):
     assert proto == {
         "variable_name": "s/v:0", "initial_value_name": "s/v/initial_value:0",
         "initializer_name": "s/v/Assign", "snapshot_name": "s/v/read:0", "trainable": False,
+        "synchronization": "AUTO", "aggregation": "NONE",
     }  # fmt: skip
     again = Variable.from_proto(proto)
     assert again.handle is v.handle and again.initializer is v.initializer

@@ -6,10 +6,14 @@ from daskvars.errors import FailedPreconditionError
 from daskvars.execution.session import Session
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.operation import Operation
+from daskvars.ops.arithmetic import add_n
+from daskvars.train.slots import create_zeros_slot
 from daskvars.variables.initializers import Ones
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import (
+    all_variables,
     assert_variables_initialized,
+    global_variables,
     global_variables_initializer,
     initialize_all_variables,
     local_variables_initializer,
@@ -34,7 +38,7 @@ def test_other_collections(graph):
     v = Variable(1.0, collections=[GraphKeys.MODEL_VARIABLES])
     w = Variable(1.0, collections=[GraphKeys.MOVING_AVERAGE_VARIABLES])
     assert model_variables() == [v] and moving_average_variables() == [w]
-    assert model_variables("x") == []
+    assert model_variables("x") == [] and all_variables is global_variables
 
 
 def test_the_global_initializer_is_a_snapshot_without_locals(graph):
@@ -88,5 +92,21 @@ def test_asserting(graph):
         with pytest.raises(FailedPreconditionError) as error:
             session.run(check)
         assert "v" in str(error.value) and "w" in str(error.value)
-        session.run([v.initializer, w.initializer])
+        session.run(v.initializer)
+        with pytest.raises(FailedPreconditionError, match="uninitialized value w:"):
+            check.op.run()
+        session.run(w.initializer)
         session.run(check)
+        check.op.run()
+
+
+def test_an_uninitialized_read_names_variables_and_slots(graph):
+    variables = [Variable([1.0, float(i)], name=f"layer{i}/w") for i in range(5)]
+    slot = create_zeros_slot(variables[0], "Momentum")
+    total = add_n([v.value() for v in [*variables, slot]])
+    with Session(graph=graph) as session:
+        with pytest.raises(FailedPreconditionError) as error:
+            session.run(total)
+        text = str(error.value)
+        assert all(f"layer{i}/w" in text for i in range(5)) and "layer0/w/Momentum" in text
+        assert "6 of the variables" in text and "run(global_variables_initializer())" in text

@@ -1,0 +1,45 @@
+"""Initializers of variables, the names of ``tf.initializers``, and the classes that they are."""
+
+from daskvars.variables.initializers import (
+    Constant,
+    GlorotNormal,
+    GlorotUniform,
+    Identity,
+    Initializer,
+    Ones,
+    Orthogonal,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
+    UniformUnitScaling,
+    VarianceScaling,
+    Zeros,
+    he_normal,
+    he_uniform,
+    lecun_normal,
+    lecun_uniform,
+)
+from daskvars.variables.initializers import Constant as constant
+from daskvars.variables.initializers import GlorotNormal as glorot_normal
+from daskvars.variables.initializers import GlorotUniform as glorot_uniform
+from daskvars.variables.initializers import Identity as identity
+from daskvars.variables.initializers import Ones as ones
+from daskvars.variables.initializers import Orthogonal as orthogonal
+from daskvars.variables.initializers import RandomNormal as random_normal
+from daskvars.variables.initializers import RandomUniform as random_uniform
+from daskvars.variables.initializers import TruncatedNormal as truncated_normal
+from daskvars.variables.initializers import UniformUnitScaling as uniform_unit_scaling
+from daskvars.variables.initializers import VarianceScaling as variance_scaling
+from daskvars.variables.initializers import Zeros as zeros
+from daskvars.variables.variable_collections import global_variables_initializer as global_variables
+from daskvars.variables.variable_collections import local_variables_initializer as local_variables
+from daskvars.variables.variable_collections import variables_initializer as variables
+
+__all__ = [
+    "Constant", "GlorotNormal", "GlorotUniform", "Identity", "Initializer", "Ones", "Orthogonal",
+    "RandomNormal", "RandomUniform", "TruncatedNormal", "UniformUnitScaling", "VarianceScaling",
+    "Zeros", "constant", "global_variables", "glorot_normal", "glorot_uniform", "he_normal",
+    "he_uniform", "identity", "lecun_normal", "lecun_uniform", "local_variables", "ones",
+    "orthogonal", "random_normal", "random_uniform", "truncated_normal", "uniform_unit_scaling",
+    "variables", "variance_scaling", "zeros",
+]  # fmt: skip

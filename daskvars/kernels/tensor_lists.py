@@ -1,0 +1,349 @@
+"""Lists of arrays as values, and kernels on them: what a TensorArray is made of.
+
+A `TensorList` is immutable: a write gives a new list. Items are copied on their way in and out,
+because arrays may be overwritten in place once nothing that the engine knows of needs them.
+
+Versions of one list share a log of writes and differ in how much of it they see, so writing item
+after item costs the same each time, and all versions that a loop passed through can be kept for
+its gradient.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from daskvars.errors import InvalidArgumentError
+
+_APPENDING = threading.Lock()
+
+
+class TensorList:
+    """An immutable list of arrays, any of which may be missing.
+
+    Args:
+      size: number of items; negative: as many as there are writes to.
+      rows: an array whose rows are the items.
+    """
+
+    __slots__ = ("_count", "_log", "_places", "rows", "size")
+    shape = ()
+
+    def __init__(self, size: int, rows: Any = None) -> None:
+        self.size = size
+        self.rows = rows
+        self._log: list[tuple[int, Any]] = []
+        self._places: dict[int, int] = {}  # of the log as a whole: index -> place
+        self._count = 0  # how much of the log this version sees
+
+    def get(self, index: int) -> Any:
+        """Return an item, None where it is missing."""
+        place = self._places.get(index, self._count)
+        if place < self._count:
+            return self._log[place][1]
+        if self.rows is not None and 0 <= index < len(self.rows):
+            return self.rows[index]
+        return None
+
+    def items(self) -> Iterator[tuple[int, Any]]:
+        """Yield (index, item) for all that are there, in no order."""
+        if self.rows is not None:
+            yield from ((i, row) for i, row in enumerate(self.rows) if i not in self._places)
+        yield from self._log[: self._count]
+
+    def appended(self, index: int, value: Any) -> TensorList:
+        """Return the list with an item where none was."""
+        new = TensorList(self.size, self.rows)
+        if self.size >= 0:
+            new.size = max(self.size, index + 1)
+        with _APPENDING:
+            if self._count == len(self._log):
+                new._log, new._places = self._log, self._places
+            else:  # another version went on from here
+                new._log = self._log[: self._count]
+                new._places = {i: place for place, (i, _) in enumerate(new._log)}
+            new._places[index] = self._count
+            new._log.append((index, value))
+            new._count = self._count + 1
+        return new
+
+    def added(self, index: int, value: Any) -> TensorList:
+        """Return the list with `value` added to an item; a missing one counts as zero."""
+        old = self.get(index)
+        if old is None:
+            return self.appended(index, value)
+        new = TensorList(self.size)
+        items = dict(self.items())
+        items[index] = old + value
+        new._log = list(items.items())
+        new._places = {i: place for place, i in enumerate(items)}
+        new._count = len(items)
+        return new
+
+    def in_order(self) -> list[Any]:
+        """Return all items, None for missing ones."""
+        size = self.size
+        if size < 0:
+            size = max((i for i, _ in self.items()), default=-1) + 1
+        return [self.get(i) for i in range(size)]
+
+    def __add__(self, other: TensorList) -> TensorList:
+        large, small = (other, self) if self._count < other._count else (self, other)
+        if self.rows is not None and other.rows is not None:
+            large, small = TensorList(large.size, self.rows + other.rows), TensorList(0)
+        elif small.rows is not None:
+            large, small = small, large
+        for index, value in small.items():
+            large = large.added(index, value)
+        return large
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.size, self.rows, self._log[: self._count])
+
+    def __sizeof__(self) -> int:
+        return sum(getattr(value, "nbytes", 8) for _, value in self.items())
+
+
+def _restored(size: int, rows: Any, log: list[tuple[int, Any]]) -> TensorList:
+    new = TensorList(size, rows)
+    new._log = log
+    new._places = {i: place for place, (i, _) in enumerate(log)}
+    new._count = len(log)
+    return new
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+def reserve(xp: Any, size: Any) -> TensorList:
+    """Give a list without items."""
+    return TensorList(int(size))
+
+
+def write(xp: Any, items: TensorList, index: Any, value: Any, *, dynamic: bool) -> TensorList:
+    """Give the list with one more item."""
+    return _written(items, int(index), xp.array(value), dynamic)
+
+
+def _written(items: TensorList, index: int, value: Any, dynamic: bool) -> TensorList:
+    if index < 0 or (not dynamic and index >= items.size):
+        _refuse(
+            f"Tried to write to index {index} but array is not resizeable and size is: "
+            f"{items.size}. Give the TensorArray that size, or dynamic_size=True."
+        )
+    if items.get(index) is not None:
+        _refuse(
+            f"Could not write to TensorArray index {index} because it has already been written to."
+        )
+    return items.appended(index, value)
+
+
+def read(xp: Any, items: TensorList, index: Any, *, dtype: Any, shape: Any) -> Any:
+    """Give an item; zeros for a missing one of known shape."""
+    return xp.array(_item(xp, items, int(index), dtype, shape))
+
+
+def _item(xp: Any, items: TensorList, index: int, dtype: Any, shape: Any) -> Any:
+    if not 0 <= index < items.size:
+        _refuse(f"Tried to read from index {index} but array size is: {items.size}")
+    value = items.get(index)
+    if value is None:
+        if shape is None or None in shape:
+            _refuse(
+                f"Could not read from TensorArray index {index}: it has not been written to, and "
+                "the element shape is not fully defined; with element_shape it reads as zeros."
+            )
+        return xp.zeros(shape, dtype.np)
+    return value
+
+
+def stack(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
+    """Give all items in one array, along a new first axis."""
+    if items.rows is not None and not items._count:
+        return xp.array(items.rows)
+    found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]
+    return _stacked(xp, found, dtype, shape)
+
+
+def _stacked(xp: Any, found: list[Any], dtype: Any, shape: Any) -> Any:
+    if not found:
+        if shape is None or None in shape:
+            _refuse(
+                f"TensorArray has size zero, but element shape {_shown(shape)} is not fully "
+                "defined. Currently only static shapes are supported when packing zero-size "
+                "TensorArrays."
+            )
+        return xp.zeros((0, *shape), dtype.np)
+    _check_same(found)
+    return xp.stack(found)
+
+
+def _check_same(found: list[Any]) -> None:
+    first = found[0].shape
+    for i, item in enumerate(found):
+        if item.shape != first:
+            _refuse(
+                f"TensorArray has inconsistent shapes. Index 0 has shape: {list(first)} but index "
+                f"{i} has shape: {list(item.shape)}"
+            )
+
+
+def gather(xp: Any, items: TensorList, indices: Any, *, dtype: Any, shape: Any) -> Any:
+    """Give some items in one array, along a new first axis."""
+    wanted = indices.tolist()
+    found = [_item(xp, items, i, dtype, shape) for i in wanted]
+    return _stacked(xp, found, dtype, shape)
+
+
+def concat(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
+    """Give all items in one array, along their first axis."""
+    found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]
+    if any(not item.shape for item in found):
+        _refuse("Concat saw a scalar shape at index 0 but requires at least vectors.")
+    if not found:
+        return xp.zeros((0, *(shape or (0,))[1:]), dtype.np)
+    return xp.concatenate(found)
+
+
+def unstack(xp: Any, items: TensorList, value: Any, *, dynamic: bool) -> TensorList:
+    """Give the list of the rows of an array."""
+    value = xp.array(value)
+    count = len(value)
+    if count > items.size and not dynamic:
+        _refuse_size(items.size, count)
+    if items._count or count < items.size:
+        for i, row in enumerate(value):
+            items = _written(items, i, row, dynamic)
+        return items
+    return TensorList(count, value)
+
+
+def scatter(xp: Any, items: TensorList, indices: Any, value: Any, *, dynamic: bool) -> TensorList:
+    """Give the list with the rows of an array written to some indices."""
+    wanted = indices.tolist()
+    if len(wanted) != len(value):
+        _refuse(f"Expected len(indices) == values.shape[0], but saw: {len(wanted)} vs. "
+                f"{len(value)}")  # fmt: skip
+    for index, row in zip(wanted, xp.array(value), strict=True):
+        items = _written(items, index, row, dynamic)
+    return items
+
+
+def split(xp: Any, items: TensorList, value: Any, lengths: Any, *, dynamic: bool) -> TensorList:
+    """Give the list with consecutive runs of rows of an array as its items."""
+    if getattr(lengths, "ndim", 1) != 1:
+        _refuse(f"Expected lengths to be a vector, received shape: {list(lengths.shape)}")
+    sizes = lengths.tolist()
+    if not value.shape:
+        _refuse("Expected value to be at least a vector, but received shape: []")
+    if sum(sizes) != len(value):
+        _refuse(f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+                f"{sum(sizes)} and value's shape is: {list(value.shape)}")  # fmt: skip
+    if len(sizes) != items.size and not dynamic:
+        _refuse_size(items.size, len(sizes))
+    value, start = xp.array(value), 0
+    for i, size in enumerate(sizes):
+        items = _written(items, i, value[start : start + size], dynamic)
+        start += size
+    return items
+
+
+def size(xp: Any, items: TensorList) -> Any:
+    """Give the number of items."""
+    return xp.asarray(items.size, "int32")
+
+
+# -- kernels of gradients: lists of any size, in which a missing item counts as zero ---------------
+
+
+def total(xp: Any, *lists: TensorList) -> TensorList:
+    """Give the sum of lists, item by item."""
+    result = lists[0]
+    for items in lists[1:]:
+        result = result + items
+    return result
+
+
+def item_like(xp: Any, items: TensorList, index: Any, like: Any) -> Any:
+    """Give an item; zeros as `like` for a missing one."""
+    found = items.get(int(index))
+    return xp.zeros_like(like) if found is None else xp.array(found)
+
+
+def only_item(xp: Any, index: Any, value: Any) -> TensorList:
+    """Give a list with one item."""
+    return TensorList(-1).appended(int(index), xp.array(value))
+
+
+def rows_like(xp: Any, items: TensorList, like: Any) -> Any:
+    """Give all items in one array; zeros as the rows of `like` for missing ones."""
+    if items.rows is not None and not items._count and len(items.rows) == len(like):
+        return xp.array(items.rows)
+    result = xp.zeros_like(like)
+    for index, value in items.items():
+        if index < len(result):  # others were written later
+            result[index] = value
+    return result
+
+
+def picked_like(xp: Any, items: TensorList, indices: Any, like: Any) -> Any:
+    """Give some items in one array; zeros as the rows of `like` for missing ones."""
+    result = xp.zeros_like(like)
+    for place, index in enumerate(indices.tolist()):
+        value = items.get(index)
+        if value is not None:
+            result[place] = value
+    return result
+
+
+def only_items(xp: Any, indices: Any, value: Any) -> TensorList:
+    """Give a list of the rows of an array, added up where they have one index."""
+    items = TensorList(-1)
+    for index, row in zip(indices.tolist(), xp.array(value), strict=True):
+        items = items.added(index, row)
+    return items
+
+
+def rows(xp: Any, value: Any) -> TensorList:
+    """Give the list of the rows of an array."""
+    return TensorList(-1, xp.array(value))
+
+
+def joined_like(xp: Any, items: TensorList, like: Any, lengths: Any) -> Any:
+    """Give items joined along their first axis; zeros as the rows of `like` for missing ones."""
+    result = xp.zeros_like(like)
+    start = 0
+    for index, length in enumerate(lengths.tolist()):
+        value = items.get(index)
+        if value is not None:
+            result[start : start + length] = value
+        start += length
+    return result
+
+
+def cut_like(xp: Any, value: Any, items: TensorList) -> TensorList:
+    """Give a list of consecutive runs of rows, each as long as the item of `items`."""
+    result, value, start = TensorList(-1), xp.array(value), 0
+    for index, item in enumerate(items.in_order()):
+        if item is not None:
+            result = result.appended(index, value[start : start + len(item)])
+            start += len(item)
+    return result
+
+
+def _shown(shape: Any) -> str:
+    if shape is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def _refuse_size(size: int, wanted: int) -> None:
+    _refuse(
+        f"TensorArray's size is not equal to the size of lengths ({size} vs. {wanted}), and the "
+        "TensorArray is not marked as dynamically resizeable"
+    )
+
+
+def _refuse(message: str) -> None:
+    raise InvalidArgumentError(None, None, message)

@@ -1,0 +1,77 @@
+"""Layers: variables made once and used by name, TensorFlow 1's ``tf.layers``.
+
+A `Layer` makes its variables in the first call, under a variable scope of its own name, and is a
+function of them ever after. The functional forms (`dense` ...) make a layer, call it once and
+forget it; their variables are shared by name, through `reuse`. A layer is but a few ops; what
+runs them is as fast with layers as without.
+
+Eager code uses the same classes: variables are there from the first call on, moving averages move
+in the call, and losses are computed when they are asked for.
+"""
+
+from daskvars.layers.batch_normalization import BatchNormalization, batch_normalization
+from daskvars.layers.convolutional import (
+    Conv1D,
+    Conv2D,
+    Conv2DTranspose,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+)
+from daskvars.layers.dense import Dense, dense
+from daskvars.layers.dropping_out import Dropout, dropout
+from daskvars.layers.embedding import Embedding
+from daskvars.layers.flattening import Flatten, flatten
+from daskvars.layers.input_spec import InputSpec
+from daskvars.layers.layer import Layer
+from daskvars.layers.layer_normalization import LayerNormalization, layer_norm
+from daskvars.layers.pooling_layers import (
+    AveragePooling1D,
+    AveragePooling2D,
+    MaxPooling1D,
+    MaxPooling2D,
+    average_pooling1d,
+    average_pooling2d,
+    max_pooling1d,
+    max_pooling2d,
+)
+from daskvars.layers.separable import (
+    SeparableConv1D,
+    SeparableConv2D,
+    separable_conv1d,
+    separable_conv2d,
+)
+
+__all__ = [
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "BatchNormalization",
+    "Conv1D",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Dense",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "InputSpec",
+    "Layer",
+    "LayerNormalization",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "SeparableConv1D",
+    "SeparableConv2D",
+    "average_pooling1d",
+    "average_pooling2d",
+    "batch_normalization",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "dense",
+    "dropout",
+    "flatten",
+    "layer_norm",
+    "max_pooling1d",
+    "max_pooling2d",
+    "separable_conv1d",
+    "separable_conv2d",
+]

@@ -1,0 +1,255 @@
+"""Convolutions in one and two dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.tensor import Tensor
+from daskvars.layers.activations import activation_of
+from daskvars.layers.functional import functional
+from daskvars.layers.input_spec import InputSpec
+from daskvars.layers.layer import Layer
+from daskvars.layers.sizes import (
+    channel_axis,
+    checked_format,
+    checked_padding,
+    num_windows,
+    op_format,
+    sizes_of,
+    space_of,
+    transposed_size,
+    with_space,
+)
+from daskvars.ops.constant import shape as shape_of
+from daskvars.ops.nn_bias import bias_add
+from daskvars.ops.nn_convolution import conv2d_transpose as transposed_convolution
+from daskvars.ops.nn_convolution_forms import convolution
+from daskvars.shapes import TensorShape
+from daskvars.variables.initializers import Zeros
+
+_ZEROS = Zeros()
+
+
+class Convolution(Layer):
+    """What convolutions are: windows of space, a kernel, a bias and an activation.
+
+    Variables: `kernel` [*kernel_size, inputs, filters] and `bias` [filters].
+
+    Args:
+      filters: number of channels of the output.
+      kernel_size: size of the window, an int or one for each dimension of space.
+      strides: distance between windows, likewise.
+      padding: "valid" or "same".
+      data_format: "channels_last" or "channels_first".
+      dilation_rate: distance between the taps of a window, likewise; above 1 only for strides 1.
+      activation: function of the output, or its name; None leaves it as it is.
+      use_bias: whether there is a bias.
+      kernel_initializer, bias_initializer: initializers; None takes the scope's, else Glorot's.
+      kernel_regularizer, bias_regularizer: functions of a variable that give a loss.
+      activity_regularizer: function of the output that gives a loss.
+      kernel_constraint, bias_constraint: functions that project a variable after an update.
+      trainable, name: see `Layer`.
+
+    Raises:
+      ValueError: an argument is none of those; (when called) the number of channels is not known.
+    """
+
+    rank = 2
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = _ZEROS,
+        kernel_regularizer: Callable[[Any], Any] | None = None,
+        bias_regularizer: Callable[[Any], Any] | None = None,
+        activity_regularizer: Callable[[Any], Any] | None = None,
+        kernel_constraint: Callable[[Any], Any] | None = None,
+        bias_constraint: Callable[[Any], Any] | None = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        self.filters = int(filters)
+        self.kernel_size = sizes_of(kernel_size, self.rank, "kernel_size")
+        self.strides = sizes_of(strides, self.rank, "strides")
+        self.padding = checked_padding(padding)
+        self.data_format = checked_format(data_format)
+        self.dilation_rate = sizes_of(dilation_rate, self.rank, "dilation_rate")
+        self.activation = activation_of(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
+        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+        self.kernel: Any = None
+        self.bias: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        """Make `kernel` and `bias`."""
+        channels = self._channels(input_shape)
+        self.kernel = self.add_weight(
+            "kernel", self._kernel_shape(channels), initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
+        )  # fmt: skip
+        self._add_bias()
+        self.built = True
+
+    def _kernel_shape(self, channels: int) -> tuple[int, ...]:
+        return (*self.kernel_size, channels, self.filters)
+
+    def _channels(self, input_shape: Any) -> int:
+        axis = channel_axis(self.data_format, self.rank)
+        channels = TensorShape(input_shape).with_rank(self.rank + 2).as_list()[axis]
+        if channels is None:
+            raise ValueError(
+                "The channel dimension of the inputs should be defined. Found `None` in shape "
+                f"{input_shape} (layer {self.name})."
+            )
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
+        return channels
+
+    def _add_bias(self) -> None:
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias", [self.filters], initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer, constraint=self.bias_constraint,
+            )  # fmt: skip
+
+    def call(self, inputs: Any) -> Tensor:
+        """Return ``activation(convolution + bias)``."""
+        return self._activated(self._convolved(convert_to_tensor(inputs)))
+
+    def _convolved(self, inputs: Tensor) -> Tensor:
+        return convolution(
+            inputs, self.kernel, self.padding.upper(), self.strides, self.dilation_rate,
+            f"Conv{self.rank}D", op_format(self.data_format, self.rank),
+        )  # fmt: skip
+
+    def _activated(self, outputs: Tensor) -> Tensor:
+        if self.use_bias:
+            first = self.data_format == "channels_first"
+            outputs = bias_add(outputs, self.bias, "NCHW" if first else "NHWC")
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Return [batch, *windows, filters], in the order of the data format."""
+        found = zip(
+            space_of(input_shape, self.data_format), self.kernel_size, self.strides,
+            self.dilation_rate, strict=True,
+        )  # fmt: skip
+        space = [
+            num_windows(n, window, self.padding, step, rate) for n, window, step, rate in found
+        ]
+        return with_space(input_shape, self.data_format, space, self.filters)
+
+
+class Conv1D(Convolution):
+    """A convolution of sequences, [batch, steps, channels].
+
+    Args: see `Convolution`; sizes are ints.
+
+    >>> import daskvars as dv
+    >>> dv.layers.Conv1D(4, 3)(dv.ones([2, 8, 3])).shape.as_list()
+    [2, 6, 4]
+    """
+
+    rank = 1
+
+
+class Conv2D(Convolution):
+    """A convolution of images, [batch, height, width, channels].
+
+    Args: see `Convolution`; sizes are ints or pairs of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.Conv2D(4, 3, strides=2, padding="same")(dv.ones([2, 8, 8, 3])).shape.as_list()
+    [2, 4, 4, 4]
+    """
+
+
+class Conv2DTranspose(Conv2D):
+    """The transpose of a convolution of images, which makes them larger.
+
+    Variables: `kernel` [*kernel_size, filters, inputs] and `bias` [filters].
+
+    Args:
+      filters: number of channels of the output.
+      kernel_size, strides, padding, data_format, activation, use_bias, kernel_initializer,
+        bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
+        kernel_constraint, bias_constraint, trainable, name: see `Convolution`.
+
+    >>> import daskvars as dv
+    >>> dv.layers.Conv2DTranspose(4, 2, strides=2)(dv.ones([2, 3, 3, 1])).shape.as_list()
+    [2, 6, 6, 4]
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = _ZEROS,
+        kernel_regularizer: Callable[[Any], Any] | None = None,
+        bias_regularizer: Callable[[Any], Any] | None = None,
+        activity_regularizer: Callable[[Any], Any] | None = None,
+        kernel_constraint: Callable[[Any], Any] | None = None,
+        bias_constraint: Callable[[Any], Any] | None = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, 1, activation, use_bias,
+            kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
+            activity_regularizer, kernel_constraint, bias_constraint, trainable, name, **kwargs,
+        )  # fmt: skip
+
+    def _kernel_shape(self, channels: int) -> tuple[int, ...]:
+        return (*self.kernel_size, self.filters, channels)
+
+    def _convolved(self, inputs: Tensor) -> Tensor:
+        known = self.compute_output_shape(inputs.get_shape())
+        wanted: Any = known.as_list()
+        if None in wanted:
+            dynamic = shape_of(inputs)
+            first = self.data_format == "channels_first"
+            space = self._larger([dynamic[i] for i in ((2, 3) if first else (1, 2))])
+            sizes = [self.filters, *space] if first else [*space, self.filters]
+            found = [dynamic[0], *sizes]
+            wanted = [n if m is None else m for m, n in zip(wanted, found, strict=True)]
+        outputs = transposed_convolution(
+            inputs, self.kernel, wanted, self.strides, self.padding.upper(),
+            op_format(self.data_format, 2),
+        )  # fmt: skip
+        outputs.set_shape(known)
+        return outputs
+
+    def _larger(self, space: list[Any]) -> list[Any]:
+        found = zip(space, self.kernel_size, self.strides, strict=True)
+        return [transposed_size(n, window, self.padding, step) for n, window, step in found]
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Return the shape whose windows the input is."""
+        space = self._larger(space_of(input_shape, self.data_format))
+        return with_space(input_shape, self.data_format, space, self.filters)
+
+
+conv1d = functional(Conv1D, "conv1d")
+conv2d = functional(Conv2D, "conv2d")
+conv2d_transpose = functional(Conv2DTranspose, "conv2d_transpose")

@@ -1,0 +1,82 @@
+"""Embedding: rows of a table, by id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.tensor import Tensor
+from daskvars.layers.layer import Layer
+from daskvars.ops.casting import cast
+from daskvars.ops.nn_embedding import embedding_lookup
+from daskvars.shapes import TensorShape
+from daskvars.variables.initializers import RandomUniform
+
+_SMALL = RandomUniform(-0.05, 0.05)
+
+
+class Embedding(Layer):
+    """A layer that gives the row of a table for each id. Its gradient stays sparse.
+
+    Variables: `embeddings` [input_dim, output_dim].
+
+    Args:
+      input_dim: number of rows: ids are below it.
+      output_dim: size of a row.
+      embeddings_initializer: initializer, by default uniform in [-0.05, 0.05).
+      embeddings_regularizer: function of the table that gives a loss.
+      embeddings_constraint: function that projects the table after an update.
+      chunks: layout of the table, see `Variable`; chunks of rows are kept by different workers.
+      trainable, name: see `Layer`.
+
+    Source: Keras, ``keras.layers.Embedding``.
+
+    >>> import daskvars as dv
+    >>> layer = dv.layers.Embedding(5, 3, name="words")
+    >>> layer([[0, 4]]).shape.as_list(), layer.embeddings.name
+    ([1, 2, 3], 'words/embeddings:0')
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = _SMALL,
+        embeddings_regularizer: Callable[[Any], Any] | None = None,
+        activity_regularizer: Callable[[Any], Any] | None = None,
+        embeddings_constraint: Callable[[Any], Any] | None = None,
+        chunks: Any = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.setdefault("dtype", dtypes.float32)
+        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        self.input_dim, self.output_dim = int(input_dim), int(output_dim)
+        self.embeddings_initializer = embeddings_initializer
+        self.embeddings_regularizer = embeddings_regularizer
+        self.embeddings_constraint = embeddings_constraint
+        self.chunks = chunks
+        self.embeddings: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        """Make `embeddings`."""
+        self.embeddings = self.add_weight(
+            "embeddings", [self.input_dim, self.output_dim],
+            initializer=self.embeddings_initializer, regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint, chunks=self.chunks,
+        )  # fmt: skip
+        self.built = True
+
+    def call(self, inputs: Any) -> Tensor:
+        """Return [*inputs.shape, output_dim]."""
+        ids = convert_to_tensor(inputs)
+        if ids.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
+            ids = cast(ids, dtypes.int32)
+        return embedding_lookup(self.embeddings, ids)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Return [*input_shape, output_dim]."""
+        return TensorShape([*TensorShape(input_shape).as_list(), self.output_dim])

@@ -1,0 +1,68 @@
+"""Flatten: everything after the first axis in one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.tensor import Tensor
+from daskvars.layers.functional import functional
+from daskvars.layers.input_spec import InputSpec
+from daskvars.layers.layer import Layer
+from daskvars.layers.sizes import checked_format
+from daskvars.ops.constant import shape as shape_of
+from daskvars.ops.reshaping import reshape
+from daskvars.ops.transposing import transpose
+from daskvars.shapes import TensorShape
+
+
+class Flatten(Layer):
+    """A layer that keeps the first axis and joins all others.
+
+    Args:
+      data_format: "channels_last", or "channels_first": the channels are then moved last before.
+      name: see `Layer`.
+
+    >>> import daskvars as dv
+    >>> dv.layers.Flatten()(dv.ones([2, 3, 4])).shape.as_list()
+    [2, 12]
+    """
+
+    def __init__(self, data_format: str | None = None, name: Any = None, **kwargs: Any) -> None:
+        super().__init__(name=name, **kwargs)
+        self.data_format = checked_format(data_format)
+        self.input_spec = InputSpec(min_ndim=2)
+
+    def call(self, inputs: Any) -> Tensor:
+        """Return the input as [batch, everything else]."""
+        inputs = convert_to_tensor(inputs)
+        rank = inputs.get_shape().ndims
+        if self.data_format == "channels_first" and rank > 2:
+            inputs = transpose(inputs, [0, *range(2, rank), 1])
+        sizes = self.compute_output_shape(inputs.get_shape()).as_list()
+        if sizes[1] is None:
+            first = shape_of(inputs)[0] if sizes[0] is None else sizes[0]
+            outputs = reshape(inputs, [first, -1])
+        else:
+            outputs = reshape(inputs, [-1 if n is None else n for n in sizes])
+        outputs.set_shape(sizes)
+        return outputs
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Return [batch, product of the other sizes]."""
+        first, *rest = TensorShape(input_shape).with_rank_at_least(2).as_list()
+        return TensorShape([first, None if None in rest else math.prod(rest)])
+
+
+def flatten(inputs: Any, name: Any = None, data_format: str = "channels_last") -> Tensor:
+    """Return the input as [batch, everything else]; see `Flatten`.
+
+    >>> import daskvars as dv
+    >>> dv.layers.flatten(dv.ones([2, 3, 4])).shape.as_list()
+    [2, 12]
+    """
+    return _flatten(inputs, data_format, name)
+
+
+_flatten = functional(Flatten, "flatten", has_variables=False)

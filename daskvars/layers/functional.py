@@ -1,0 +1,70 @@
+"""The functional form of a layer: make it, call it once, forget it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph
+from daskvars.layers.layer import Layer
+
+
+def applied(
+    layer_class: type[Layer], inputs: Any, name: Any, reuse: Any,
+    call: Mapping[str, Any] = MappingProxyType({}), **arguments: Any,
+) -> Any:  # fmt: skip
+    """Return the output of a new layer, of the dtype of `inputs`, in the scope `name`.
+
+    With a name the variables are under just that name; a second layer of the name must be told to
+    share them, by `reuse` or by the scope around it. `call` are arguments of its `call`, the rest
+    those of its constructor.
+    """
+    with entered_graph(builder_for((inputs,))):
+        if not hasattr(inputs, "dtype") or not hasattr(inputs, "get_shape"):
+            inputs = convert_to_tensor(inputs)
+        layer = layer_class(
+            name=name, dtype=inputs.dtype.base_dtype, _scope=name, _reuse=reuse, **arguments
+        )
+        return layer(inputs, **call)
+
+
+def functional(layer_class: type[Layer], name: str, has_variables: bool = True) -> Callable:
+    """Return the functional form: a function of the inputs and the constructor's arguments.
+
+    Args:
+      layer_class: the class of the layer; its constructor takes a `name`.
+      name: name of the function.
+      has_variables: whether there is something to `reuse`.
+    """
+    plain = [
+        p for p in list(inspect.signature(layer_class.__init__).parameters.values())[1:]
+        if p.kind is p.POSITIONAL_OR_KEYWORD
+    ]  # fmt: skip
+    first = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    last = first.replace(name="reuse", default=None)
+    signature = inspect.Signature([first, *plain, *([last] if has_variables else [])])
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        arguments = signature.bind(*args, **kwargs).arguments
+        scope, reuse = arguments.pop("name", None), arguments.pop("reuse", None)
+        return applied(layer_class, arguments.pop("inputs"), scope, reuse, **arguments)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = layer_class.__module__
+    function.__doc__ = f"""Return the output of a new `{layer_class.__name__}` layer for `inputs`.
+
+    Args:
+      inputs: the input of the layer.
+      *args, **kwargs: the arguments of `{layer_class.__name__}`. With a `name`, the variable scope
+        is called just so.
+      reuse: True shares the variables of an earlier layer of that name.
+
+    Raises:
+      ValueError: there are variables of that name, and `reuse` does not say to share them.
+    """
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function

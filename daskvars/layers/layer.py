@@ -1,0 +1,356 @@
+"""Layer: variables made once, by name under a scope of its own, and a function of them."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy
+
+from daskvars.dtypes import as_dtype, float32
+from daskvars.graph import nest
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.tensor import Tensor
+from daskvars.layers.input_spec import check_inputs
+from daskvars.layers.layer_losses import LayerLosses, collect
+from daskvars.variables.colocation import building_in, colocate_with, owner
+from daskvars.variables.partitioned_variable import PartitionedVariable
+from daskvars.variables.synchronization import resolved_trainable
+from daskvars.variables.variable import Variable
+from daskvars.variables.variable_scope import VariableScope, get_variable, variable_scope
+
+
+class Layer(LayerLosses):
+    """What all layers are: a subclass makes its variables in `build` and computes in `call`.
+
+    The variables are made by the first call, under a variable scope named after the layer, which
+    is made unique. Later calls share them.
+
+    Args:
+      trainable: whether its variables are trained by default.
+      name: its name, by default that of the class in snake case. In place of the name, a
+        `VariableScope` may be given.
+      dtype: dtype of its variables, by default that of the first input.
+      activity_regularizer: function of the output that gives a loss.
+      **kwargs: `_scope`, a name or scope that holds the variables as it is; `_reuse`, whether they
+        exist already (True, AUTO_REUSE).
+
+    Raises:
+      TypeError: there are other arguments.
+
+    >>> import daskvars as dv
+    >>> class Scale(dv.layers.Layer):
+    ...     def build(self, input_shape):
+    ...         self.factor = self.add_weight("factor", [], initializer=dv.ones_initializer())
+    ...         super().build(input_shape)
+    ...     def call(self, inputs):
+    ...         return inputs * self.factor
+    >>> scale = Scale(name="scale")
+    >>> scale([1.0, 2.0]).numpy().tolist(), [v.name for v in scale.variables]
+    ([1.0, 2.0], ['scale/factor:0'])
+    """
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: Any = None,
+        dtype: Any = None,
+        activity_regularizer: Callable[[Any], Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        unknown = set(kwargs) - {"_scope", "_reuse"}
+        if unknown:
+            raise TypeError(f"Keyword argument not understood: {sorted(unknown)[0]!r}")
+        super().__init__()
+        self.trainable = trainable
+        self.built = False
+        self.input_spec: Any = None
+        self.activity_regularizer = activity_regularizer
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
+        self._dtype = None if dtype is None else as_dtype(dtype).base_dtype
+        self._reuse = kwargs.get("_reuse")
+        self._program = owner()
+        self._call_takes_scope = "scope" in inspect.signature(self.call).parameters
+        class_name = _snake_case(type(self).__name__)
+        given = name.name if isinstance(name, VariableScope) else name
+        self._base_name = given or class_name
+        self._name = given or _unique_name(class_name)
+        self._scope: VariableScope | None = None
+        scope = kwargs.get("_scope")
+        if scope:
+            with variable_scope(scope) as self._scope:
+                pass
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name given, or the class's with a number. `scope_name` is that of the variables."""
+        return self._name
+
+    @property
+    def dtype(self) -> str | None:
+        """The name of the dtype of the variables, None before it is known."""
+        return None if self._dtype is None else self._dtype.name
+
+    @property
+    def scope_name(self) -> str:
+        """The name of the variable scope. Raises ValueError before the first call."""
+        if self._scope is None:
+            raise ValueError(
+                f"No name available for layer scope because the layer {self._name!r} has not been "
+                "used yet. The scope name is determined the first time the layer is called."
+            )
+        return self._scope.name
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables to train; none if the layer is not trainable."""
+        return list(self._trainable_weights) if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """All other variables."""
+        rest = [] if self.trainable else self._trainable_weights
+        return [*rest, *self._non_trainable_weights]
+
+    @property
+    def weights(self) -> list[Any]:
+        """All variables, those to train first."""
+        return self.trainable_weights + self.non_trainable_weights
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables to train; none if the layer is not trainable."""
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """All other variables."""
+        return self.non_trainable_weights
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables, those to train first."""
+        return self.weights
+
+    def count_params(self) -> int:
+        """Return the number of elements of all variables. Raises ValueError before `build`."""
+        if not self.built:
+            raise ValueError(
+                f"You tried to call `count_params` on {self._name}, but the layer isn't built. "
+                "Call it on an input, or its `build` with the shape of one."
+            )
+        return sum(int(numpy.prod(w.get_shape().as_list(), dtype=int)) for w in self.weights)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the shape of the output for an input of that shape.
+
+        Raises:
+          NotImplementedError: the class does not say.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say its output shape")
+
+    # -- variables ----------------------------------------------------------------------------
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None,
+        trainable: bool | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        chunks: Any = None,
+    ) -> Any:
+        """Make a variable of the layer, or share it where the layer shares, and return it.
+
+        Args:
+          name: name under the layer's scope.
+          dtype: by default the layer's, else float32.
+          trainable: whether it is one of the trainable ones, if the layer is trainable.
+          shape, initializer, regularizer, constraint, use_resource, synchronization, aggregation,
+            partitioner, chunks: see `get_variable`.
+
+        Raises:
+          ValueError: the layer is built and has no such variable.
+        """
+        trainable = resolved_trainable(trainable, synchronization)
+        program = owner()
+        before = program.version
+        self._set_scope(None)
+        with self._entered(self.built or self._reuse):
+            variable = get_variable(
+                name, shape, as_dtype(dtype or self._dtype or float32), initializer,
+                trainable=trainable and self.trainable, constraint=constraint,
+                use_resource=use_resource, synchronization=synchronization,
+                aggregation=aggregation, partitioner=partitioner, chunks=chunks,
+            )  # fmt: skip
+        if any(variable is known for known in self.weights):
+            return variable
+        parts = _parts(variable)
+        if regularizer is not None and parts[0].op.id >= before:  # shared ones have their loss
+            for part in parts:
+                self._regularize(name, part, regularizer)
+        # A custom getter may have made it otherwise than asked for.
+        is_trained = trainable and (getattr(parts[0], "trainable", False) or not self.trainable)
+        (self._trainable_weights if is_trained else self._non_trainable_weights).append(variable)
+        return variable
+
+    def add_variable(self, name: str, shape: Any, *args: Any, **kwargs: Any) -> Any:
+        """Make a variable; the older name of `add_weight`."""
+        return self.add_weight(name, shape, *args, **kwargs)
+
+    def _regularize(self, name: str, variable: Variable, regularizer: Callable[[Any], Any]) -> None:
+        program = owner()
+        if program.is_eager:
+            self._regularizers.append(lambda: regularizer(variable))
+            return
+        scope = f"{self.scope_name}/{name}/Regularizer/"
+        with building_in(program), colocate_with(variable), program.name_scope(scope):
+            loss = regularizer(variable)
+        if loss is not None:
+            self.add_loss(loss)
+
+    def _set_scope(self, scope: Any) -> None:
+        if self._scope is not None:
+            return
+        if self._reuse:
+            opened = variable_scope(self._base_name if scope is None else scope)
+        else:
+            opened = variable_scope(scope, default_name=self._base_name)
+        with opened as self._scope:
+            pass
+
+    @contextmanager
+    def _entered(self, reuse: Any) -> Iterator[VariableScope]:
+        """Open the layer's variable scope, and the name scope that was first opened with it."""
+        opened = variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False)
+        with opened as scope, builder_for(()).name_scope(scope.original_name_scope or None):
+            yield scope
+
+    # -- calling ------------------------------------------------------------------------------
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables; called once, before the first `call`."""
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output."""
+        return inputs
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the output for `inputs`; further arguments are those of `call`.
+
+        Raises:
+          ValueError: an input does not fit `input_spec`, or belongs to another graph than the
+            variables, or `call` returns None.
+        """
+        with entered_graph(builder_for(tuple(nest.flatten(inputs)))):
+            inputs = _tensors(inputs)
+            self._check_program()
+            if self._program.is_eager:
+                self._losses = []  # of the last call
+            self._set_scope(kwargs.pop("scope", None))
+            with self._entered(True if self.built else self._reuse) as scope:
+                if not self.built:
+                    self._build_for(inputs)
+                if self._call_takes_scope:
+                    kwargs["scope"] = scope
+                check_inputs(self.input_spec, inputs, self._name)
+                outputs = self.call(inputs, *args, **kwargs)
+                if outputs is None:
+                    raise ValueError(
+                        f"A layer's `call` method should return a Tensor or a list of Tensors, not "
+                        f"None (layer: {self._name})."
+                    )
+                self._regularize_outputs(outputs, inputs)
+            self.built = True
+            collect(GraphKeys.UPDATE_OPS, self._updates)
+        return outputs
+
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the output for `inputs`, as calling the layer does."""
+        return self(inputs, *args, **kwargs)
+
+    def _check_program(self) -> None:
+        program = owner()
+        if program is not self._program and self.weights:
+            raise ValueError(
+                "Input graph and Layer graph are not the same: the variables of layer "
+                f"{self._name} belong to another graph or to the "
+                "eager program. Make a layer in each graph."
+            )
+        self._program = program
+
+    def _build_for(self, inputs: Any) -> None:
+        check_inputs(self.input_spec, inputs, self._name)
+        tensors = nest.flatten(inputs)
+        if self._dtype is None and tensors and hasattr(tensors[0], "dtype"):
+            self._dtype = tensors[0].dtype.base_dtype
+        self.build(nest.map_structure(lambda t: t.get_shape(), inputs))
+
+    def _regularize_outputs(self, outputs: Any, inputs: Any) -> None:
+        if self.activity_regularizer is None:
+            return
+        for output in nest.flatten(outputs):
+            with builder_for((output,)).name_scope("ActivityRegularizer"):
+                loss = self.activity_regularizer(output)
+            self.add_loss(loss, inputs=inputs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Layer:
+        """Return a copy that shares variables and tensors, which belong to their graph."""
+        new = type(self).__new__(type(self))
+        memo[id(self)] = new
+        for key, value in vars(self).items():
+            shared = key == "_program" or any(
+                isinstance(v, Tensor | Variable | PartitionedVariable) for v in nest.flatten(value)
+            )
+            if key == "_scope" or (shared and isinstance(value, list)):
+                value = copy.copy(value)
+            elif not shared:
+                value = copy.deepcopy(value, memo)
+            vars(new)[key] = value
+        return new
+
+
+def _parts(variable: Any) -> list[Any]:
+    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+
+
+def _tensors(inputs: Any) -> Any:
+    """Return arrays, numbers and nested lists of numbers as tensors, anything else as it is."""
+    leaves = nest.flatten(inputs)
+    if leaves and all(isinstance(v, int | float) for v in leaves):
+        return convert_to_tensor(inputs)
+    arrays = numpy.ndarray | numpy.generic | int | float
+    return nest.map_structure(
+        lambda v: convert_to_tensor(v) if isinstance(v, arrays) else v, inputs
+    )
+
+
+def _snake_case(class_name: str) -> str:
+    """Return ``MaxPooling2D`` as ``max_pooling2d``."""
+    words = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", class_name)
+    name = re.sub(r"([a-z])([A-Z])", r"\1_\2", words).lower()
+    return f"private{name}" if name.startswith("_") else name
+
+
+def _unique_name(name: str) -> str:
+    """Return `name` with the number of layers of that name in the program."""
+    counts = owner().notes.setdefault("layer_names", {})
+    counts[name] = counts.get(name, 0) + 1
+    return f"{name}_{counts[name]}"

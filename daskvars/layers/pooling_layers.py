@@ -1,0 +1,123 @@
+"""Pooling in one and two dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.tensor import Tensor
+from daskvars.layers.functional import functional
+from daskvars.layers.input_spec import InputSpec
+from daskvars.layers.layer import Layer
+from daskvars.layers.sizes import (
+    checked_format,
+    checked_padding,
+    num_windows,
+    op_format,
+    sizes_of,
+    space_of,
+    with_space,
+)
+from daskvars.ops.nn_pooling import pool
+from daskvars.shapes import TensorShape
+
+
+class Pooling(Layer):
+    """What pooling layers are: they give one value for each window and channel.
+
+    Args:
+      pool_size: size of the window, an int or one for each dimension of space.
+      strides: distance between windows, likewise.
+      padding: "valid" or "same".
+      data_format: "channels_last" or "channels_first".
+      name: see `Layer`.
+
+    Raises:
+      ValueError: an argument is none of those.
+    """
+
+    rank = 2
+    kind = "MAX"
+
+    def __init__(
+        self, pool_size: Any, strides: Any, padding: str = "valid",
+        data_format: str = "channels_last", name: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name=name, **kwargs)
+        self.pool_size = sizes_of(pool_size, self.rank, "pool_size")
+        self.strides = sizes_of(strides, self.rank, "strides")
+        self.padding = checked_padding(padding)
+        self.data_format = checked_format(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, inputs: Any) -> Tensor:
+        """Return the pooled input."""
+        name = "MaxPool" if self.kind == "MAX" else "AvgPool"
+        return pool(
+            convert_to_tensor(inputs), self.pool_size, self.kind, self.padding.upper(), None,
+            self.strides, name, op_format(self.data_format, self.rank),
+        )  # fmt: skip
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Return [batch, *windows, channels], in the order of the data format."""
+        space = space_of(input_shape, self.data_format)
+        found = zip(space, self.pool_size, self.strides, strict=True)
+        windows = [num_windows(n, size, self.padding, step) for n, size, step in found]
+        return with_space(input_shape, self.data_format, windows)
+
+
+class MaxPooling1D(Pooling):
+    """The maximum of each window of sequences, [batch, steps, channels].
+
+    Args: see `Pooling`; sizes are ints.
+
+    >>> import daskvars as dv
+    >>> dv.layers.MaxPooling1D(2, 2)([[[1.0], [3.0], [2.0], [0.0]]]).numpy().ravel().tolist()
+    [3.0, 2.0]
+    """
+
+    rank = 1
+
+
+class MaxPooling2D(Pooling):
+    """The maximum of each window of images, [batch, height, width, channels].
+
+    Args: see `Pooling`; sizes are ints or pairs of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.MaxPooling2D(2, 2)(dv.ones([2, 8, 8, 3])).shape.as_list()
+    [2, 4, 4, 3]
+    """
+
+
+class AveragePooling1D(Pooling):
+    """The mean of each window of sequences, [batch, steps, channels].
+
+    Args: see `Pooling`; sizes are ints.
+
+    >>> import daskvars as dv
+    >>> dv.layers.AveragePooling1D(2, 2)([[[1.0], [3.0], [2.0], [0.0]]]).numpy().ravel().tolist()
+    [2.0, 1.0]
+    """
+
+    rank = 1
+    kind = "AVG"
+
+
+class AveragePooling2D(Pooling):
+    """The mean of each window of images, [batch, height, width, channels].
+
+    Args: see `Pooling`; sizes are ints or pairs of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.AveragePooling2D(2, 2)(dv.ones([2, 8, 8, 3])).shape.as_list()
+    [2, 4, 4, 3]
+    """
+
+    kind = "AVG"
+
+
+max_pooling1d = functional(MaxPooling1D, "max_pooling1d", has_variables=False)
+max_pooling2d = functional(MaxPooling2D, "max_pooling2d", has_variables=False)
+average_pooling1d = functional(AveragePooling1D, "average_pooling1d", has_variables=False)
+average_pooling2d = functional(AveragePooling2D, "average_pooling2d", has_variables=False)

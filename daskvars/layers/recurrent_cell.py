@@ -1,0 +1,171 @@
+"""RNNCell: what one step of a recurrent network is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph import nest
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import entered_graph, name_scope
+from daskvars.graph.static_values import constant_value
+from daskvars.graph.tensor import Tensor
+from daskvars.layers.layer import Layer
+from daskvars.ops.constant import shape as shape_of
+from daskvars.ops.constant import zeros
+from daskvars.shapes import TensorShape
+from daskvars.variables.partitioned_variable import PartitionedVariable
+from daskvars.variables.scope_stack import get_variable_scope
+from daskvars.variables.variable_scope import variable_scope
+
+
+def batch_zeros(size: Any, batch_size: Any, dtype: Any) -> Tensor:
+    """Return zeros of shape [batch_size, *size].
+
+    Args:
+      size: an int or a shape, fully known.
+      batch_size: an int or a scalar tensor.
+      dtype: dtype of the zeros.
+    """
+    sizes = TensorShape([size] if not isinstance(size, TensorShape) else size).as_list()
+    known = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+    if known is not None:
+        return zeros([int(known), *sizes], dtype)
+    result = zeros([batch_size, *sizes], dtype)
+    result.set_shape([None, *sizes])
+    return result
+
+
+class RNNCell(Layer):
+    """One step of a recurrent network: ``output, new_state = cell(input, state)``.
+
+    A subclass gives `state_size` and `output_size`, and computes in ``call(inputs, state)``. It
+    makes its variables in `build`, or in `call` by `get_variable`.
+
+    >>> import daskvars as dv
+    >>> class Sum(dv.nn.rnn_cell.RNNCell):
+    ...     state_size = output_size = 1
+    ...     def call(self, inputs, state):
+    ...         return inputs + state, inputs + state
+    >>> cell = Sum()
+    >>> cell([[1.0]], [[2.0]])[0].numpy().tolist()
+    [[3.0]]
+    """
+
+    @property
+    def state_size(self) -> Any:
+        """Size of the state: an int, a TensorShape, or a nested structure of these."""
+        raise NotImplementedError(f"{type(self).__name__} must have a state_size")
+
+    @property
+    def output_size(self) -> Any:
+        """Size of the output: an int, a TensorShape, or a nested structure of these."""
+        raise NotImplementedError(f"{type(self).__name__} must have an output_size")
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:
+        """Return the output and the new state.
+
+        Args:
+          inputs: [batch, inputs], or a nested structure of such.
+          state: [batch, size] for each size in `state_size`, in its structure.
+          scope: variable scope of the first call, by default named after the class.
+        """
+        with entered_graph(builder_for(tuple(nest.flatten((inputs, state))))):
+            opened = get_variable_scope() if scope is None else scope
+            with variable_scope(opened, custom_getter=self._kept) as inner:
+                if scope is not None:
+                    kwargs["scope"] = inner
+                return super().__call__(inputs, state, **kwargs)
+
+    def _kept(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
+        """Get a variable, and keep it as one of the cell's."""
+        variable = getter(*args, **kwargs)
+        if not any(variable is known for known in self.weights):
+            part = next(iter(variable)) if isinstance(variable, PartitionedVariable) else variable
+            is_trained = getattr(part, "trainable", False)
+            (self._trainable_weights if is_trained else self._non_trainable_weights).append(
+                variable
+            )
+        return variable
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables; by default `call` does."""
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Return a state of zeros, in the structure of `state_size`.
+
+        Args:
+          batch_size: an int or a scalar int32 tensor.
+          dtype: dtype of all parts of the state.
+        """
+        with name_scope(f"{type(self).__name__}ZeroState", values=[batch_size]):
+            return self._zeros(batch_size, dtype)
+
+    def _zeros(self, batch_size: Any, dtype: Any) -> Any:
+        return nest.map_structure(
+            lambda size: batch_zeros(size, batch_size, dtype), self.state_size
+        )
+
+    def get_initial_state(
+        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+    ) -> Any:
+        """Return a state of zeros; where `inputs` are given, for their batch and of their dtype.
+
+        Raises:
+          ValueError: neither `inputs` nor both of `batch_size` and `dtype` are given.
+        """
+        if inputs is not None:
+            first = nest.flatten(inputs)[0]
+            static = first.get_shape().as_list()[0]
+            batch_size = static if static is not None else shape_of(first)[0]
+            dtype = first.dtype.base_dtype
+        if batch_size is None or dtype is None:
+            raise ValueError(
+                "batch_size and dtype must be given where inputs are not: "
+                f"batch_size={batch_size}, dtype={dtype}"
+            )
+        return self.zero_state(batch_size, dtype)
+
+
+class LayerRNNCell(RNNCell):
+    """A cell that makes its variables in `build`, under a scope of its own, as layers do."""
+
+    def __call__(
+        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Return the output and the new state; see `RNNCell`."""
+        return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
+
+
+def check_is_cell(cell: Any, what: str = "cell") -> None:
+    """Raise TypeError unless `cell` can be used as an `RNNCell`."""
+    known = [hasattr(cell, name) for name in ("state_size", "output_size")]
+    zero = hasattr(cell, "zero_state") or hasattr(cell, "get_initial_state")
+    if not (all(known) and zero and callable(cell)):
+        raise TypeError(
+            f"{what} must be an instance of RNNCell, with state_size, output_size, zero_state and "
+            f"a call of inputs and state; got {cell!r}"
+        )
+
+
+class ComposedCell(RNNCell):
+    """A cell made of others, whose variables are its own."""
+
+    _cells: list[Any]
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        """The variables to train of the cells inside."""
+        return self._weights_of("trainable_weights") if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        """All other variables of the cells inside."""
+        rest = self._weights_of("non_trainable_weights")
+        return rest if self.trainable else self._weights_of("trainable_weights") + rest
+
+    def _weights_of(self, kind: str) -> list[Any]:
+        found = {id(w): w for cell in self._cells for w in getattr(cell, kind, ())}
+        return list(found.values())
+
+    def _kept(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return getter(*args, **kwargs)

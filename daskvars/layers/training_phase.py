@@ -1,0 +1,28 @@
+"""Whether a layer is training: a Python bool, or a tensor that is known in a run only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.static_values import constant_value
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.branching import cond
+from daskvars.variables.variable import Variable
+
+
+def known_phase(training: Any) -> bool | None:
+    """Return a bool where it is known now, None where a run decides."""
+    if not isinstance(training, Tensor | Variable):
+        return bool(training)
+    value = constant_value(convert_to_tensor(training))
+    return None if value is None else bool(value)
+
+
+def in_phase(training: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """Return ``yes()`` in training and ``no()`` otherwise, by a `cond` where a run decides."""
+    known = known_phase(training)
+    if known is None:
+        return cond(training, yes, no)
+    return yes() if known else no()

@@ -1,0 +1,134 @@
+"""Ops on lists of tensors, what `TensorArray` is made of.
+
+A list is a value of dtype variant. The gradient of a list is a list as well, in which a missing
+item counts as zero; so gradients pass through loops that read and write item by item without any
+tensor of all items being made on the way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.dtypes import int32, variant
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Opaque
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels import tensor_lists as kernels
+
+LIST = Spec(variant, None)
+
+
+def _list(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
+    return LIST
+
+
+def _item(inputs: tuple[Spec, ...], *, dtype: Any, shape: Any) -> Spec:
+    return Spec(dtype, shape)
+
+
+def _rows(inputs: tuple[Spec, ...], *, dtype: Any, shape: Any) -> Spec:
+    count = inputs[1].shape if len(inputs) > 1 else (None,)
+    return Spec(dtype, None if shape is None else (*(count or (None,)), *shape))
+
+
+def _joined(inputs: tuple[Spec, ...], *, dtype: Any, shape: Any) -> Spec:
+    return Spec(dtype, None if shape is None else (None, *shape[1:]))
+
+
+def _like(place: int) -> Any:
+    return lambda inputs, **attrs: inputs[place]
+
+
+def _op(type: str, signature: str, infer: Any, kernel: Any, gradient: Any) -> OpDef:
+    return OpDef(type, signature, infer=infer, pattern=Opaque(), kernel=kernel, gradient=gradient)
+
+
+# -- gradients: lists of any size, in which a missing item counts as zero --------------------------
+
+LIST_ADD = _op("ListAdd", "*lists:T", _list, kernels.total, lambda op, dy: [dy] * len(op.inputs))
+ITEM_LIKE: OpDef = _op(
+    "ListItemLike", "list:A, index:I, like:A", _like(2), kernels.item_like,
+    lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None, None),
+)  # fmt: skip
+ONLY_ITEM: OpDef = _op(
+    "ListOfItem", "index:I, value:A", _list, kernels.only_item,
+    lambda op, dy: (None, apply(ITEM_LIKE, dy, *op.inputs)),
+)  # fmt: skip
+ROWS_LIKE: OpDef = _op(
+    "ListRowsLike", "list:A, like:A", _like(1), kernels.rows_like,
+    lambda op, dy: (apply(LIST_OF_ROWS, dy), None),
+)  # fmt: skip
+LIST_OF_ROWS: OpDef = _op(
+    "ListOfRows", "value:A", _list, kernels.rows, lambda op, dy: apply(ROWS_LIKE, dy, op.inputs[0])
+)
+PICKED_LIKE: OpDef = _op(
+    "ListPickedLike", "list:A, indices:I, like:A", _like(2), kernels.picked_like,
+    lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None, None),
+)  # fmt: skip
+LIST_OF_PICKED: OpDef = _op(
+    "ListOfPicked", "indices:I, value:A", _list, kernels.only_items,
+    lambda op, dy: (None, apply(PICKED_LIKE, dy, *op.inputs)),
+)  # fmt: skip
+JOINED_LIKE = _op(
+    "ListJoinedLike", "list:A, like:A, lengths:I", _like(1), kernels.joined_like, NO_GRADIENT
+)
+LIST_OF_JOINED = _op("ListOfJoined", "value:A, list:A", _list, kernels.cut_like, NO_GRADIENT)
+
+
+def list_sum(lists: list[Tensor]) -> Tensor:
+    """Return the sum of lists, item by item."""
+    return lists[0] if len(lists) == 1 else apply(LIST_ADD, *lists)
+
+
+def zero_list() -> Tensor:
+    """Return a list in which every item is zero."""
+    return apply(RESERVE, -1)
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+def _write_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
+    _, index, value = op.inputs
+    return dy, None, apply(ITEM_LIKE, dy, index, value)
+
+
+def _unstack_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
+    return dy, apply(ROWS_LIKE, dy, op.inputs[1])
+
+
+def _scatter_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
+    _, indices, value = op.inputs
+    return dy, None, apply(PICKED_LIKE, dy, indices, value)
+
+
+def _split_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
+    _, value, lengths = op.inputs
+    return dy, apply(JOINED_LIKE, dy, value, lengths), None
+
+
+RESERVE = _op("ListReserve", "size:I", _list, kernels.reserve, NO_GRADIENT)
+# The gradient of the list that was written to is that of the new one: nothing ever reads, of the
+# old list, the item that was not there.
+WRITE = _op("ListWrite", "list:A, index:I, value:A", _list, kernels.write, _write_gradient)
+READ = _op(
+    "ListRead", "list:A, index:I", _item, kernels.read,
+    lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None),
+)  # fmt: skip
+STACK = _op("ListStack", "list:A", _rows, kernels.stack, lambda op, dy: apply(LIST_OF_ROWS, dy))
+UNSTACK = _op("ListUnstack", "list:A, value:A", _list, kernels.unstack, _unstack_gradient)
+GATHER = _op(
+    "ListGather", "list:A, indices:I", _rows, kernels.gather,
+    lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None),
+)  # fmt: skip
+SCATTER = _op(
+    "ListScatter", "list:A, indices:I, value:A", _list, kernels.scatter, _scatter_gradient
+)
+CONCAT = _op(
+    "ListConcat", "list:A", _joined, kernels.concat,
+    lambda op, dy: apply(LIST_OF_JOINED, dy, op.inputs[0]),
+)  # fmt: skip
+SPLIT = _op("ListSplit", "list:A, value:A, lengths:I", _list, kernels.split, _split_gradient)
+SIZE = _op("ListSize", "list:A", lambda inputs: Spec(int32, ()), kernels.size, NO_GRADIENT)

@@ -1,0 +1,202 @@
+"""The base class: names, variables, sharing, losses, updates, input checks, copies."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+
+pytestmark = pytest.mark.usefixtures("graph")
+
+
+class Scale(tf.layers.Layer):
+    def build(self, input_shape):
+        self.w = self.add_weight("w", [], initializer=tf.ones_initializer())
+        super().build(input_shape)
+
+    def call(self, inputs):
+        return tf.multiply(inputs, self.w, name="scaled")
+
+
+def names(variables):
+    return [v.name for v in variables]
+
+
+@pytest.mark.parametrize(
+    "layer_names, scopes",
+    [
+        ([None, None], ["scale", "scale_1"]),
+        (["a", "a", "b"], ["a", "a_1", "b"]),
+    ],
+)
+def test_scopes_are_named_after_layers_and_made_unique(layer_names, scopes):
+    layers = [Scale(name=name) for name in layer_names]
+    outputs = [layer(tf.ones([2])) for layer in layers]
+    assert [layer.scope_name for layer in layers] == scopes
+    assert names(tf.trainable_variables()) == [f"{s}/w:0" for s in scopes]
+    assert [y.op.name for y in outputs] == [f"{s}/scaled" for s in scopes]
+
+
+def test_unnamed_layers_are_counted():
+    assert [Scale().name for _ in range(2)] == ["scale_1", "scale_2"]
+
+
+def test_a_layer_follows_variable_scopes_but_not_name_scopes():
+    with tf.name_scope("n"), tf.variable_scope("v"):
+        layer = Scale()
+        layer(tf.ones([2]))
+    assert layer.variables[0].name == "v/scale/w:0"
+
+
+def test_later_calls_share_the_variables():
+    layer = Scale()
+    first, second = layer(tf.ones([2])), layer(tf.ones([3]))
+    assert len(tf.global_variables()) == 1
+    assert [first.op.name, second.op.name] == ["scale/scaled", "scale/scaled_1"]
+
+
+def test_reuse_shares_what_another_layer_made():
+    Scale(_scope="s")(tf.ones([2]))
+    shared = Scale(_scope="s", _reuse=True)
+    shared(tf.ones([2]))
+    assert names(shared.variables) == ["s/w:0"]
+    assert len(tf.global_variables()) == 1
+    with pytest.raises(ValueError, match="already exists"):
+        Scale(_scope="s")(tf.ones([2]))
+
+
+def test_a_scope_object_in_place_of_a_name():
+    with tf.variable_scope("here") as scope:
+        pass
+    tf.layers.dense(tf.ones([1, 2]), 3, name=scope)
+    assert names(tf.global_variables()) == ["here/kernel:0", "here/bias:0"]
+
+
+def test_trainable_and_other_variables():
+    layer = tf.layers.Layer(name="l")
+    a, b = layer.add_variable("a", [2]), layer.add_variable("b", [2], trainable=False)
+    assert (layer.trainable_variables, layer.non_trainable_variables) == ([a], [b])
+    assert tf.trainable_variables() == [a]
+    assert layer.variables == [a, b]
+    layer.trainable = False
+    assert (layer.trainable_variables, layer.non_trainable_variables) == ([], [a, b])
+
+
+def test_regularizers_of_variables_are_losses_once():
+    options = {"kernel_regularizer": tf.l2_regularizer(0.5), "name": "d"}
+    x = tf.ones([1, 2])
+    tf.layers.dense(x, 3, kernel_initializer=tf.ones_initializer(), **options)
+    tf.layers.dense(x, 3, reuse=True, **options)
+    (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    assert loss.op.name.startswith("d/kernel/Regularizer/")
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(loss) == 1.5
+
+
+def test_losses_and_updates_by_input():
+    layer = tf.layers.Dense(2, activity_regularizer=tf.reduce_sum)
+    a, b = tf.ones([1, 2]), tf.ones([3, 2])
+    layer(a), layer(b)
+    assert layer.losses == tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+    assert layer.get_losses_for(a) == layer.losses[:1]
+    update = tf.no_op()
+    layer.add_update(update)
+    assert (layer.get_updates_for(None), layer.get_updates_for(a)) == ([update], [])
+    layer(a)
+    layer(a)
+    assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == [update]
+
+
+@pytest.mark.parametrize(
+    "spec, bad, message",
+    [
+        ({"ndim": 2}, [1.0], "expected ndim=2, found ndim=1"),
+        ({"min_ndim": 2}, [1.0], "expected min_ndim=2"),
+        ({"max_ndim": 1}, [[1.0]], "expected max_ndim=1"),
+        ({"dtype": "int32"}, [1.0], "expected dtype=int32"),
+        ({"axes": {-1: 2}}, [1.0, 2.0, 3.0], r"expected axis -1 .* value 2 .* \[3\]"),
+        ({"shape": (None, 3)}, [[1.0, 2.0]], r"expected shape=\(None, 3\)"),
+    ],
+)
+def test_inputs_are_checked(spec, bad, message):
+    layer = Scale(name="checked")
+    layer.input_spec = tf.layers.InputSpec(**spec)
+    with pytest.raises(ValueError, match=f"Input 0 of layer checked .*{message}"):
+        layer(tf.constant(bad))
+
+
+def test_a_rank_must_be_known_where_it_is_checked():
+    with pytest.raises(ValueError, match="requires a defined rank"):
+        tf.layers.Dense(2)(tf.placeholder(tf.float32))
+
+
+def test_a_layer_belongs_to_one_graph():
+    layer = Scale()
+    layer(tf.ones([2]))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="graph are not the same"):
+        layer(tf.ones([2]))
+
+
+def test_a_call_must_give_something():
+    class Nothing(tf.layers.Layer):
+        def call(self, inputs):
+            return None
+
+    with pytest.raises(ValueError, match="not None"):
+        Nothing()(tf.ones([2]))
+
+
+def test_nested_inputs_and_the_scope_argument():
+    class Pair(tf.layers.Layer):
+        def call(self, inputs, scope=None):
+            return {"sum": inputs["a"] + inputs["b"], "scope": tf.constant(scope.name)}
+
+    result = Pair(name="pair")({"a": tf.ones([2]), "b": tf.ones([2])})
+    with tf.Session() as sess:
+        assert sess.run(result)["scope"] == b"pair"
+
+
+def test_a_copy_shares_the_variables():
+    layer = Scale()
+    layer(tf.ones([2]))
+    other = copy.deepcopy(layer)
+    assert other.variables == layer.variables
+    assert other.scope_name == layer.scope_name
+    other(tf.ones([2]))
+    assert len(tf.global_variables()) == 1
+
+
+def test_unknown_arguments_are_refused():
+    with pytest.raises(TypeError, match="not understood: 'units'"):
+        tf.layers.Layer(units=3)
+
+
+def test_a_custom_getter_sees_every_variable():
+    seen = []
+
+    def getter(getter, name, *args, **kwargs):
+        seen.append(name)
+        return getter(name, *args, **kwargs)
+
+    with tf.variable_scope("s", custom_getter=getter):
+        tf.layers.dense(tf.ones([1, 2]), 3)
+    assert seen == ["s/dense/kernel", "s/dense/bias"]
+
+
+def test_classes_of_both_namespaces_are_one():
+    assert isinstance(Scale(), dv.layers.Layer)
+    assert isinstance(tf.layers.Dense(1), tf.layers.Layer)
+    assert not isinstance(tf.layers.Dense(1), tf.layers.Flatten)
+
+
+def test_partitioned_kernels_are_used_whole():
+    with tf.variable_scope("s", partitioner=tf.fixed_size_partitioner(2)):
+        layer = tf.layers.Dense(3, kernel_initializer=tf.ones_initializer(), use_bias=False)
+        y = layer(tf.ones([1, 4]))
+    assert names(tf.global_variables()) == ["s/dense/kernel/part_0:0", "s/dense/kernel/part_1:0"]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(sess.run(y), [[4.0, 4.0, 4.0]])

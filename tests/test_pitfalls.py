@@ -1,0 +1,121 @@
+"""What neighbouring systems get wrong, and the tests that say it is right here.
+
+The numbers are those of the project's list of pitfalls; those required are checked whole, others
+are here with the tests that they have. An entry is a test file and names of tests in it.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+REQUIRED = {1, 3, 10, 11, 13, 15, 20, 21}
+
+PITFALLS = {
+    1: ("restore is strict and says everything at once", {
+        "v1/test_checkpoints.py": ["a_larger_model_is_told_all_that_it_misses"],
+        "state/test_checkpoint.py": [
+            "one_error_lists_all_that_a_larger_model_misses",
+            "one_error_lists_every_kind_of_difference",
+        ],
+        "test_errors.py": ["restore_lists_everything_at_once", "near_matches"],
+    }),
+    2: ("lost or damaged chunks never load as values", {
+        "state/test_snapshot.py": [
+            "damage_to_any_chunk_is_an_error_that_names_it",
+            "an_all_zero_variable_is_stored_and_restored",
+        ],
+    }),
+    3: ("a save is atomic on any store", {
+        "state/test_crash.py": [
+            "a_killed_save_leaves_the_old_checkpoint_or_the_new",
+            "a_killed_first_save_leaves_nothing_or_the_whole",
+            "a_killed_store_opens_at_its_last_commit",
+            "each_change_of_the_store_may_be_the_last",
+        ],
+        "state/test_checkpoint.py": ["a_copied_or_moved_checkpoint_is_valid"],
+    }),
+    4: ("the death of a worker does not change the numbers", {
+        "execution/test_sealing.py": [
+            "a_killed_worker_does_not_change_the_numbers",
+            "what_cannot_be_rebuilt_is_an_error_until_recovery",
+        ],
+        "execution/test_distributed.py": ["lost_data_is_named_with_the_last_durable_version"],
+    }),
+    10: ("names map one to one to legal store keys", {
+        "state/test_keypath.py": [
+            "each_name_of_the_table",
+            "encoding_is_reversible_and_free_of_collisions",
+            "a_key_under_another_is_no_child_of_its_array",
+            "every_path_is_a_legal_zarr_node",
+            "plain_zarr_reads_every_name_of_the_table",
+        ],
+    }),
+    11: ("reads see one consistent version", {
+        "execution/test_session.py": [
+            "reads_see_the_start_of_the_run_unless_ordered_after_an_assignment",
+            "changing_a_fetched_array_does_not_change_the_variable",
+        ],
+        "execution/test_same_bits.py": ["any_program_gives_the_local_bits"],
+    }),
+    12: ("keys never clash across steps or sessions", {
+        "execution/test_distributed.py": ["no_key_is_used_twice"],
+    }),
+    13: ("a checkpoint is restored into any layout, slots included", {
+        "v1/test_checkpoints.py": ["a_checkpoint_is_restored_into_other_chunks_slots_too"],
+        "state/test_checkpoint.py": ["any_layout_is_restored_into_any_other"],
+        "execution/test_distributed.py": ["checkpoints_are_written_and_read_by_workers"],
+    }),
+    15: ("the graph of a step is built once, and growth is an error", {
+        "execution/test_session.py": [
+            "building_in_the_loop_is_an_error_once_the_graph_is_final",
+            "a_graph_that_grows_with_every_run_is_warned_of",
+        ],
+    }),
+    17: ("sparse gradients stay sparse", {
+        "test_sparse_gradients.py": [
+            "gather_gives_slices", "large_densification_names_op_and_size",
+        ],
+        "train/test_optimizers.py": ["rows_not_used_are_not_touched"],
+    }),
+    20: ("scope rules are boring and errors help", {
+        "variables/test_scope_table.py": ["table", "names"],
+        "variables/test_get_variable.py": [
+            "an_existing_name_says_where_it_was_made_and_what_to_do",
+            "a_missing_name_lists_near_matches",
+        ],
+        "v1/test_first_mistakes.py": ["an_error_says_what_and_what_to_do"],
+    }),
+    21: ("uninitialized use names every culprit", {
+        "v1/test_training.py": ["variables_and_slots_without_values_are_named_at_once"],
+        "execution/test_session.py": ["uninitialized_reads_name_all_culprits"],
+        "execution/test_distributed.py": ["uninitialized_reads_raise_before_anything_is_sent"],
+    }),
+    22: ("there is no bulk data inside graphs", {
+        "execution/test_distributed.py": [
+            "no_large_graph_is_ever_sent", "large_constants_are_sent_once", "feeds_small_and_large",
+        ],
+    }),
+    23: ("the dashboard speaks of the user's scopes", {
+        "execution/test_dashboard_names.py": ["task_prefixes_are_scopes_and_do_not_grow"],
+        "execution/test_distributed.py": ["a_key_is_grouped_under_its_label"],
+    }),
+}  # fmt: skip
+
+
+def functions_in(path):
+    return {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize("number", PITFALLS, ids=lambda n: f"{n}: {PITFALLS[n][0]}")
+def test_its_checks_exist(number):
+    _, files = PITFALLS[number]
+    for file, names in files.items():
+        missing = [name for name in names if f"test_{name}" not in functions_in(HERE / file)]
+        assert names and not missing, f"tests/{file} has no tests {missing}"
+
+
+def test_those_required_are_here():
+    assert REQUIRED.issubset(PITFALLS)
+    assert [*PITFALLS] == sorted(PITFALLS)
