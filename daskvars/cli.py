@@ -1,14 +1,17 @@
-"""The command line: ``daskvars inspect PATH`` shows what a checkpoint or any Zarr group holds."""
+"""The command line: ``daskvars inspect | verify | diff`` for checkpoints, stores, Zarr groups."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from daskvars.errors import OpError
-from daskvars.state import load_variable, open_zarr_store
-from daskvars.state.checkpoint import open_source
+from daskvars.inspect_checkpoint import damages, differences, table
+from daskvars.train.checkpoint_reader import load_variable
+
+SAME, DIFFERENT, TROUBLE = 0, 1, 2
+PATH = "a checkpoint, the directory of a Saver, a session's store or any Zarr group: path or URL"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,34 +21,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
       arguments: what follows the program's name; by default the process's own.
 
     Returns:
-      0, or 1 where the state cannot be read as asked; the reason is on stderr.
+      0; 1 where `verify` finds damage or `diff` a difference; 2 where the state cannot be read as
+      asked, the reason being on stderr.
     """
-    parser = argparse.ArgumentParser(prog="daskvars", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    inspect = commands.add_parser("inspect", help="list variables, or print the value of one")
-    inspect.add_argument("path", help="path or URL of a checkpoint or of any Zarr group")
-    inspect.add_argument("--values", metavar="KEY", help="print this variable's value")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
-        if options.values:
-            print(load_variable(options.path, options.values))
-        else:
-            show(options.path)
-    except OpError as error:
+        return options.run(options)
+    except (OpError, ValueError) as error:
         print(f"daskvars: {error}", file=sys.stderr)
-        return 1
-    return 0
+        return TROUBLE
 
 
-def show(path: str) -> None:
-    """Print name, dtype, shape and bytes of each variable at a path."""
-    records = open_source(*open_zarr_store(path, "r")).records
-    rows = [
-        (key, record.dtype, str(list(record.shape)), f"{record.nbytes:,}")
-        for key, record in sorted(records.items())
-    ]
-    total = sum(record.nbytes for record in records.values())
-    rows.append((f"{len(records)} variables", "", "", f"{total:,}"))
-    name, dtype, shape, size = (max(map(len, column)) for column in zip(*rows, strict=True))
-    for row in rows:
-        print(f"{row[0]:{name}}  {row[1]:{dtype}}  {row[2]:{shape}}  {row[3]:>{size}}")
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    found = argparse.ArgumentParser(prog="daskvars", description=__doc__)
+    commands = found.add_subparsers(dest="command", required=True)
+    inspect = commands.add_parser("inspect", help="list variables, or print the value of one")
+    inspect.add_argument("path", help=PATH)
+    inspect.add_argument("--values", metavar="KEY", help="print this variable's value")
+    inspect.set_defaults(run=run_inspect)
+    verify = commands.add_parser("verify", help="read every chunk and compare its checksum")
+    verify.add_argument("path", help=PATH)
+    verify.set_defaults(run=run_verify)
+    diff = commands.add_parser("diff", help="compare the variables of two checkpoints")
+    diff.add_argument("first", help=PATH)
+    diff.add_argument("second", help=PATH)
+    diff.set_defaults(run=run_diff)
+    return found
+
+
+def run_inspect(options: argparse.Namespace) -> int:
+    """Print the variables at a path, or the value of one."""
+    if options.values:
+        print(load_variable(options.path, options.values))
+    else:
+        print("\n".join(table(options.path)))
+    return SAME
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """Print what is damaged at a path."""
+    return report(damages(options.path), f"{options.path}: every chunk is there and intact")
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Print how two paths differ: ``-`` only in the first, ``+`` only in the second, ``!`` both."""
+    found = differences(options.first, options.second)
+    return report(found, f"{options.first} and {options.second} hold the same variables")
+
+
+def report(lines: Iterable[str], nothing: str) -> int:
+    """Print lines, or else that there are none."""
+    count = 0
+    for line in lines:
+        count += 1
+        print(line)
+    if not count:
+        print(nothing)
+    return DIFFERENT if count else SAME

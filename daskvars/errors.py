@@ -323,7 +323,7 @@ def restore_error(
     Cannot restore from model-1; nothing was assigned.
       1 missing:
         kernal: Key kernal not found in checkpoint (did you mean 'kernel'?)
-      1 with another shape:
+      1 with another shape (Assign requires shapes of both tensors to match.):
         b: wanted (3,), stored (4,)
     """
     if not (missing or unexpected or shapes or dtypes):
@@ -338,9 +338,10 @@ def restore_error(
         for position, name in enumerate(missing)
     ])
     lines += section("unexpected", list(unexpected))
-    differing = "{}: wanted {}, stored {}"
-    lines += section("with another shape", [differing.format(*row) for row in shapes])
-    lines += section("with another dtype", [differing.format(*row) for row in dtypes])
+    titles = ("with another shape (Assign requires shapes of both tensors to match.)",
+              "with another dtype (expected dtype does not equal original dtype)")  # fmt: skip
+    for title, rows in zip(titles, (shapes, dtypes), strict=True):
+        lines += section(title, [f"{name}: wanted {a}, stored {b}" for name, a, b in rows])
     kind = MissingKeysError if missing else MismatchError
     return kind(None, None, "\n".join(lines), missing=missing, unexpected=unexpected,
                 shapes=shapes, dtypes=dtypes, source=source)

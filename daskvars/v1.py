@@ -31,9 +31,10 @@ _CONTEXTS = {
 }  # fmt: skip
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
-    "DType", "DeviceSpec", "Dimension", "Graph", "GraphKeys", "IndexedSlices", "InputSpec",
-    "LSTMStateTuple", "OpDef", "Operation", "Spec", "Tensor", "TensorShape", "VariableScope",
-    "as_dtype", "get_default_graph", "register_tensor_conversion_function", "reset_default_graph",
+    "DType", "DeviceSpec", "Dimension", "Graph", "GraphDef", "GraphKeys", "IndexedSlices",
+    "InputSpec", "LSTMStateTuple", "MetaGraphDef", "NodeDef", "OpDef", "Operation", "Spec",
+    "Tensor", "TensorShape", "VariableScope", "as_dtype", "get_default_graph",
+    "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.

@@ -17,6 +17,7 @@ LEVELS = {
     "train": 5, "layers": 5, "losses": 5, "metrics": 5, "initializers": 4, "namespaces": 3,
     "nn": 6,  # names only: ops, and recurrent cells, which are layers
     "observe": 6,
+    "inspect_checkpoint": 6,
     "__init__": 7, "v1": 8, "cli": 9, "__main__": 10,
 }  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))

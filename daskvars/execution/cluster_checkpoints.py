@@ -15,7 +15,7 @@ from daskvars.execution.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.execution.sealing import grouped, write_task
 from daskvars.kernels.worker_tasks import RunGraph
 from daskvars.state import SnapshotWriter, open_zarr_store
-from daskvars.state.checkpoint import check_wanted, open_source
+from daskvars.state.checkpoint import check_wanted, open_source, shifted
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.seals import load_regions
@@ -58,6 +58,7 @@ def save(
 def restore(
     client: Client, stamp: str, homes: Sequence[str], where: Any,
     wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
+    offsets: Mapping[str, tuple[int, ...]],
 ) -> dict[str, dict[Any, RemoteBlock]]:  # fmt: skip
     """Return blocks that workers read from a checkpoint or any Zarr group.
 
@@ -68,6 +69,7 @@ def restore(
       where: path or URL, which all workers reach.
       wanted: key -> dtype, shape and chunks.
       names: key -> name in the checkpoint.
+      offsets: key -> where in the array of that name it begins, if it is a part of it.
 
     Raises:
       RestoreError: listing everything that differs; nothing was read.
@@ -88,7 +90,8 @@ def restore(
             room -= size
             if room < 0:
                 batch, room = batch + 1, SPLIT_BYTES
-            batches.setdefault((batch, home), []).append((key, index, block_slices(chunks, index)))
+            region = shifted(block_slices(chunks, index), offsets.get(key))
+            batches.setdefault((batch, home), []).append((key, index, region))
     graph = {}
     annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
     for number, ((_, home), blocks) in enumerate(batches.items()):

@@ -201,12 +201,14 @@ class DistributedExecutor:
         stamp = f"{self.token}-{self.next_number()}"
         cluster_checkpoints.save(self.client, stamp, values, where, global_step)
 
-    def restore(self, where: Any, wanted: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    def restore(
+        self, where: Any, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Read blocks from a checkpoint, in the layouts wanted, on the workers."""
         self.homes = sorted(self.client.nthreads())
         stamp = f"{self.token}-{self.next_number()}"
         found = cluster_checkpoints.restore(
-            self.client, stamp, self.homes, where, wanted, names
+            self.client, stamp, self.homes, where, wanted, names, offsets
         )
         self.sealer.hasten()
         return found

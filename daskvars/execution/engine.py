@@ -9,7 +9,6 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from daskvars.chunk_grid import Chunks
@@ -30,6 +29,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.lowering import lower
 from daskvars.state.grids import layout_shape
 from daskvars.state.manifest import VariableRecord
+from daskvars.state.parts import Part, join_parts
 
 
 class Engine:
@@ -85,38 +85,52 @@ class Engine:
             spec = Spec(spec.dtype, layout_shape(self.values.record(key).chunks))
         return spec, chunks, present
 
-    def save(self, keys: Mapping[str, str], where: str, global_step: int | None = None) -> None:
+    def save(
+        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None = None
+    ) -> bool:
         """Save variables as a checkpoint.
 
         Args:
-          keys: the name that each is saved under -> its key.
+          parts: the name that each array is saved under -> the variables that it is in.
           where: path or URL of the checkpoint.
           global_step: the step that is noted in it.
+
+        Returns:
+          False, and nothing was saved, where the chunks of parts of one array do not line up.
         """
         values = self.values
-        _, blocks = values.read(list(keys.values()))
-        self.executor.save({
-            name: (replace(values.record(key), key=name), found)
-            for (name, key), found in zip(keys.items(), blocks, strict=True)
-        }, where, global_step)  # fmt: skip
+        keys = [part.key for found in parts.values() for part in found]
+        _, blocks = values.read(keys)
+        blocks_of = dict(zip(keys, blocks, strict=True))
+        arrays = {
+            name: join_parts(name, [(p, values.record(p.key), blocks_of[p.key]) for p in found])
+            for name, found in parts.items()
+        }
+        joined = {name: array for name, array in arrays.items() if array is not None}
+        if len(joined) < len(arrays):
+            return False
+        self.executor.save(joined, where, global_step)
+        return True
 
     def restore(
         self,
         wanted: Mapping[str, tuple[DType, tuple[int, ...], Chunks]],
         where: str,
         names: Mapping[str, str],
+        offsets: Mapping[str, tuple[int, ...]] | None = None,
     ) -> None:
         """Set variables from a checkpoint, all or none.
 
         Args:
-          wanted: key -> dtype, shape and chunks of the variable.
+          wanted: key -> dtype, shape of the array in the checkpoint, chunks of the variable.
           where: path or URL of the checkpoint, or of any Zarr group.
           names: key -> name in the checkpoint.
+          offsets: key -> where in the array the variable begins, if it is a part of it.
         """
-        new = self.executor.restore(where, wanted, names)
+        new = self.executor.restore(where, wanted, names, offsets or {})
         records = {
-            key: VariableRecord(key, dtype.name, shape, chunks)
-            for key, (dtype, shape, chunks) in wanted.items()
+            key: VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
+            for key, (dtype, _, chunks) in wanted.items()
         }
         with self.values.run_lock:
             self.values.commit(new, self.values.version, records)

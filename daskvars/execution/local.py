@@ -77,9 +77,11 @@ class LocalExecutor:
         """Write a checkpoint of key -> (record, blocks)."""
         checkpoint.save(values, where, global_step=global_step)
 
-    def restore(self, where: str, wanted: Any, names: Mapping[str, str]) -> dict[str, Any]:
+    def restore(
+        self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Read blocks from a checkpoint, in the layouts wanted."""
-        return checkpoint.restore(where, wanted, names, allow_unexpected=True)
+        return checkpoint.restore(where, wanted, names, allow_unexpected=True, offsets=offsets)
 
     def close(self) -> None:
         """End the threads."""

@@ -11,6 +11,7 @@ from daskvars.execution.feeds import feed_tensor, feed_value
 from daskvars.execution.fetches import Structure
 from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
+from daskvars.graph.graph_def import GraphDef
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 
@@ -57,9 +58,9 @@ class Session:
         return self._graph
 
     @property
-    def graph_def(self) -> Graph:
-        """The graph that is run."""
-        return self._graph
+    def graph_def(self) -> GraphDef:
+        """The graph that is run, as data."""
+        return self._graph.as_graph_def()
 
     @property
     def engine(self) -> Engine:

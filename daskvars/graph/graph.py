@@ -13,13 +13,14 @@ from daskvars import config
 from daskvars.graph import scopes
 from daskvars.graph.collections import Collections
 from daskvars.graph.device import merge_device
+from daskvars.graph.graph_def import WithGraphDef
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.patterns import Effect
 from daskvars.graph.tensor import Tensor
 
-_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
@@ -29,7 +30,7 @@ class _InThread(threading.local):
     name_scope = ""
 
 
-class Graph(Collections):
+class Graph(WithGraphDef, Collections):
     """A dataflow graph: what a program computes, without any values.
 
     >>> import daskvars as dv
@@ -166,7 +167,7 @@ class Graph(Collections):
             return self.unique_name(default)
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._thread.name_scope else _OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._thread.name_scope else OP_NAME).match(name):
             raise ValueError(
                 f"'{name}' is not a valid operation name: letters, digits and any of _.-/\\> "
                 "are allowed, beginning with a letter, digit or '.'"
@@ -182,7 +183,7 @@ class Graph(Collections):
             return ""
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._thread.name_scope else _OP_NAME).match(name):
+        if not (_SCOPE_NAME if self._thread.name_scope else OP_NAME).match(name):
             raise ValueError(f"'{name}' is not a valid scope name")
         return self.unique_name(name)
 
@@ -250,6 +251,10 @@ class Graph(Collections):
     def version(self) -> int:
         """The number of operations."""
         return len(self._ops)
+
+    def has_operation(self, name: str) -> bool:
+        """Return whether there is an operation `name`."""
+        return name in self._ops_by_name
 
     def get_operation_by_name(self, name: str) -> Operation:
         """Return the operation `name`. Raises KeyError when there is none."""

@@ -7,7 +7,7 @@ the inputs, or else the eager program, whose recorder registers itself here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.graph import scopes
@@ -84,7 +84,7 @@ def _applied(
         if tensor.op.graph is not graph:
             tensors[i] = builder.capture(tensor)
     if not opdef.takes_anything:
-        _check_types(opdef, tensors)
+        check_types(opdef, tensors)
     try:
         specs = opdef.infer(tuple([t.spec for t in tensors]), **attrs)
     except ValueError as error:
@@ -127,7 +127,8 @@ def _arguments_of(opdef: OpDef, count: int) -> tuple[Any, ...]:
     return arguments
 
 
-def _check_types(opdef: OpDef, tensors: list[Tensor]) -> None:
+def check_types(opdef: OpDef, tensors: Sequence[Tensor]) -> None:
+    """Raise TypeError unless an op takes these inputs."""
     bound: dict[str, Any] = {}
     declared = opdef.arguments
     last = len(declared) - 1

@@ -303,10 +303,12 @@ class Opaque(Pattern):
 
     `pure` is False where a run can be seen from outside (printing, calling Python). An op with
     `branches` has `FuncGraph`s under ``attrs["branches"]``; its kernel gets them as functions.
+    `choose` gives the position of the branch that a known first input takes.
     """
 
     pure: bool = True
     branches: bool = False
+    choose: Callable[[Any], int] | None = None
 
     def access(self, inputs, outputs, attrs):
         return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))

@@ -78,7 +78,7 @@ class _Walk:
             if isinstance(pattern, Effect) and op.inputs[0] not in self.values:
                 seen = self._effect(op, pattern, seen or {})
             elif isinstance(pattern, Opaque) and pattern.branches:
-                seen = self._branches(op, seen or {})
+                seen = self._branches(op, pattern, seen or {})
             elif isinstance(pattern, Effect):
                 self._effect_on_fed(op, pattern)
             elif not _is_handle(op):
@@ -181,10 +181,10 @@ class _Walk:
 
     # -- branches and loops ------------------------------------------------------------------
 
-    def _branches(self, op: Operation, seen: dict[str, int]) -> dict[str, int]:
+    def _branches(self, op: Operation, pattern: Opaque, seen: dict[str, int]) -> dict[str, int]:
         inputs = [self._read(t, seen) for t in op.inputs]
         branches: tuple[FuncGraph, ...] = op.attrs["branches"]
-        choose = op.attrs.get("choose")  # position of the branch by the first input, if it selects
+        choose = pattern.choose
         if choose is not None and getattr(inputs[0].node, "kind", "") == CONSTANT:
             chosen = choose(inputs[0].node.what)
             return self._inline(op, branches[chosen], op.attrs["positions"][chosen], inputs, seen)
@@ -207,9 +207,7 @@ class _Walk:
         node = self._node(op, inputs)
         node.multiple = True
         node.specs += tuple(self.state_of(handles[k])[0] for k in written)
-        node.attrs = {
-            k: v for k, v in op.attrs.items() if k not in ("branches", "positions", "choose")
-        }
+        node.attrs = {k: v for k, v in op.attrs.items() if k not in ("branches", "positions")}
         node.attrs["written"] = tuple(first_state + states.index(k) for k in written)
         node.attrs["keyed"] = tuple(range(first_key, first_key + len(keys)))
         node.bodies = tuple(body.program for body in bodies)

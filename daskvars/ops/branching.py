@@ -137,8 +137,8 @@ def zeros_for(tensor: Tensor) -> Tensor:
 
 
 COND = OpDef(
-    "If", "pred:B, *inputs:A", infer=merged_specs, pattern=Opaque(branches=True),
-    kernel=control_kernels.cond, gradient=_cond_gradient,
+    "If", "pred:B, *inputs:A", infer=merged_specs, kernel=control_kernels.cond,
+    pattern=Opaque(branches=True, choose=first_if_true), gradient=_cond_gradient,
 )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ def _cond(pred: Tensor, true_fn: Any, false_fn: Any, strict: bool, name: Any, ou
         for a, b in zip(first, second, strict=True)
     )
     op = apply_op(
-        COND, pred, *captured, name=full + "/", branches=graphs, choose=first_if_true, _specs=specs,
+        COND, pred, *captured, name=full + "/", branches=graphs, _specs=specs,
         positions=tuple(positions_in(g, 1, captured) for g in graphs),
     )  # fmt: skip
     if not specs:

@@ -16,17 +16,20 @@ from typing import Any
 
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
+from zarr.storage import StorePath
 
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
-from daskvars.shapes import Chunks
-from daskvars.state.assembly import Load, assemble_region, assemble_values
+from daskvars.shapes import Chunks, block_indices, block_slices
+from daskvars.state.assembly import Load, Run, assemble_region, assemble_values
 from daskvars.state.chunks import read_chunk
+from daskvars.state.failures import not_found
 from daskvars.state.foreign import foreign_loader, records_from_group
-from daskvars.state.grids import Blocks, Index
+from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.objects import in_parallel, open_zarr_store
+from daskvars.state.objects import in_parallel, join, open_zarr_store
 from daskvars.state.snapshot import SnapshotWriter, check_complete, find_manifest, location
+from daskvars.state.zarr_store import ZarrStore, is_store
 
 NUM_ATTEMPTS = 5
 """How often a reader starts again because the checkpoint was overwritten under it."""
@@ -102,6 +105,7 @@ def restore(
     name_map: Mapping[str, str] | None = None,
     *,
     allow_unexpected: bool = False,
+    offsets: Mapping[str, tuple[int, ...]] | None = None,
 ) -> dict[str, dict[Index, np.ndarray]]:
     """Read the values of a set of variables from a checkpoint or any Zarr group.
 
@@ -109,7 +113,9 @@ def restore(
         where: the checkpoint's path, URL, Zarr store or ``StorePath``.
         wanted: key -> dtype, shape and layout; the layout need not be the stored one.
         name_map: key -> the name of its value in the checkpoint, where that is another.
-        allow_unexpected: whether the checkpoint may hold variables that are not wanted.
+        allow_unexpected: whether the checkpoint may hold variables that are not wanted; they are
+            listed all the same where something else is wrong.
+        offsets: key -> where in the value it begins, for a part of one: its layout is the part's.
 
     Returns:
         key -> block index -> new array, in the layout wanted.
@@ -127,17 +133,50 @@ def restore(
         check_wanted(source, wanted, names, allow_unexpected)
         pairs = {key: (source.records[names[key]], wanted[key][2]) for key in wanted}
         try:
-            return assemble_values(pairs, source.load, partial(in_parallel, store))
+            return read_pairs(pairs, offsets or {}, source.load, partial(in_parallel, store))
         except CorruptChunkError:
             if attempt == NUM_ATTEMPTS - 1 or open_source(store, path).token == source.token:
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
+def read_pairs(
+    pairs: Mapping[str, tuple[VariableRecord, Chunks]], offsets: Mapping[str, tuple[int, ...]],
+    load: Load, run: Run,
+) -> dict[str, dict[Index, np.ndarray]]:  # fmt: skip
+    """Give values in blocks, those with an offset from there on, in the order of `pairs`."""
+    whole = {key: pair for key, pair in pairs.items() if key not in offsets}
+    found = assemble_values(whole, load, run)
+    for key in offsets:
+        record, chunks = pairs[key]
+        found[key] = {
+            index: assemble_region(
+                record, shifted(block_slices(chunks, index), offsets[key]), load, run
+            )
+            for index in block_indices(chunks)
+        }
+    return {key: found[key] for key in pairs}
+
+
+def shifted(region: Region, offset: tuple[int, ...] | None) -> Region:
+    """Give a region of a part as a region of the whole."""
+    if offset is None:
+        return region
+    return tuple(
+        slice(axis.start + start, axis.stop + start)
+        for axis, start in zip(region, offset, strict=True)
+    )
+
+
 def open_source(store: ZarrStorage, path: str) -> Source:
-    """Open a checkpoint, or else a Zarr group without a manifest."""
+    """Open a checkpoint, the head of a session's store, or a Zarr group without a manifest."""
     place = location(store, path)
     manifest = find_manifest(store, path)
+    if manifest is None and is_store(store, path):
+        head = ZarrStore(StorePath(store, path), "r").head()
+        if head is None:
+            raise not_found(f"{place} is a store without a version yet")
+        return open_source(store, join(path, f"v{head.version}"))
     if manifest is None:
         return Source(records_from_group(store, path), foreign_loader(store, path), "", place)
     check_complete(manifest, place)
@@ -149,8 +188,8 @@ def check_wanted(
 ) -> None:
     """Raise one error for all differences, by the checkpoint's names, of wanted and found."""
     there = source.records
-    missing = [names[key] for key in wanted if names[key] not in there]
-    unexpected = [] if allow_unexpected else sorted(there.keys() - names.values())
+    missing = list(dict.fromkeys(names[key] for key in wanted if names[key] not in there))
+    unexpected = sorted(there.keys() - names.values())
     shapes, dtypes = [], []
     for key in wanted:
         record = there.get(names[key])
@@ -162,7 +201,7 @@ def check_wanted(
             shapes.append((names[key], tuple(shape), record.shape))
         if dtype != record.dtype:
             dtypes.append((names[key], dtype, record.dtype))
-    if missing or unexpected or shapes or dtypes:
+    if missing or shapes or dtypes or (unexpected and not allow_unexpected):
         raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.place)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.errors import CorruptChunkError
 from daskvars.state.chunks import read_chunk
@@ -174,6 +175,12 @@ class ZarrStore(Store):
         self.put_root(manifest.version, manifest.version)
         for version in self.snapshots()[: -self.keep]:
             self.remove(version)
+
+
+def is_store(storage: ZarrStorage, path: str) -> bool:
+    """Tell whether a store of versions, as a session keeps it, is at a path."""
+    document = get_document(storage, path)
+    return document is not None and ATTRIBUTE in document.get("attributes", {})
 
 
 class VersionWriter(SnapshotWriter):

@@ -2,10 +2,9 @@
 
 An optimizer is the slots that it keeps for each variable and one update, written with elementwise
 ops and assignments; lowering makes it one pass over memory. A `Saver` writes variables as Zarr
-groups and reads them back into any layout.
+groups and reads them back into any layout, with the graph as JSON beside them.
 """
 
-from daskvars.state import list_variables, load_variable
 from daskvars.train.adaptive import (
     AdadeltaOptimizer,
     AdagradOptimizer,
@@ -13,14 +12,25 @@ from daskvars.train.adaptive import (
     AdamWOptimizer,
     RMSPropOptimizer,
 )
+from daskvars.train.checkpoint_initializers import init_from_checkpoint
+from daskvars.train.checkpoint_reader import (
+    NewCheckpointReader,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)
 from daskvars.train.checkpoint_state import (
     CheckpointState,
     checkpoint_exists,
+    generate_checkpoint_state_proto,
+    get_checkpoint_mtimes,
     get_checkpoint_state,
     latest_checkpoint,
+    remove_checkpoint,
     update_checkpoint_state,
 )
 from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
+from daskvars.train.graph_files import export_meta_graph, import_meta_graph, write_graph
 from daskvars.train.lamb import LAMBOptimizer
 from daskvars.train.moving_averages import (
     ExponentialMovingAverage,
@@ -30,6 +40,7 @@ from daskvars.train.moving_averages import (
 from daskvars.train.optimizer import Optimizer
 from daskvars.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
 from daskvars.train.saver import Saver
+from daskvars.train.saver_def import SaverDef
 from daskvars.train.schedules import (
     cosine_decay,
     cosine_decay_restarts,
@@ -64,11 +75,13 @@ __all__ = [
     "GradientDescentOptimizer",
     "LAMBOptimizer",
     "MomentumOptimizer",
+    "NewCheckpointReader",
     "Optimizer",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "Saver",
+    "SaverDef",
     "SyncReplicasOptimizer",
     "assert_global_step",
     "assign_moving_average",
@@ -77,20 +90,28 @@ __all__ = [
     "cosine_decay_restarts",
     "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
     "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "import_meta_graph",
+    "init_from_checkpoint",
     "inverse_time_decay",
     "latest_checkpoint",
     "linear_cosine_decay",
     "list_variables",
+    "load_checkpoint",
     "load_variable",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "remove_checkpoint",
     "update_checkpoint_state",
     "weighted_moving_average",
+    "write_graph",
 ]

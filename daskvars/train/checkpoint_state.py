@@ -1,20 +1,23 @@
 """The record of checkpoints in a directory: a file `checkpoint` that names them, newest last.
 
-TensorFlow keeps a text protocol buffer under that name; here it is JSON with the same fields.
+It is text, a field a line, as TensorFlow writes it: ``model_checkpoint_path: "model-3"``. Paths in
+it are relative to the directory where the checkpoints were saved under a relative path, or `Saver`
+was asked to write them so: such a directory can be copied and moved.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from daskvars.errors import OpError
-from daskvars.state import list_variables
+from daskvars.errors import NotFoundError, OpError
+from daskvars.state import delete_snapshot, list_variables, open_zarr_store
+from daskvars.state.files import read_file, remove_file, write_file
 
 
 @dataclass
@@ -25,25 +28,68 @@ class CheckpointState:
       model_checkpoint_path: path of the newest checkpoint.
       all_model_checkpoint_paths: paths of all that are kept, oldest first.
       all_model_checkpoint_timestamps: when each was saved, seconds since 1970.
+      last_preserved_timestamp: when a checkpoint was last kept for ever.
     """
 
-    model_checkpoint_path: str
+    model_checkpoint_path: str = ""
     all_model_checkpoint_paths: list[str] = field(default_factory=list)
     all_model_checkpoint_timestamps: list[float] = field(default_factory=list)
+    last_preserved_timestamp: float | None = None
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Return whether there is a complete checkpoint, or a file such as its graph, at the path."""
+    return os.path.isfile(checkpoint_prefix) or is_checkpoint(checkpoint_prefix)
+
+
+def is_checkpoint(checkpoint_prefix: str) -> bool:
     """Return whether there is a complete checkpoint at the path."""
     try:
-        list_variables(str(checkpoint_prefix))
+        list_variables(os.fspath(checkpoint_prefix))
     except OpError:
         return False
     return True
 
 
-def state_path(directory: str, latest_filename: str | None = None) -> Path:
+def state_path(directory: str, latest_filename: str | None = None) -> str:
     """Return where the record of a directory is."""
-    return Path(directory or ".") / (latest_filename or "checkpoint")
+    return os.path.join(directory or ".", latest_filename or "checkpoint")
+
+
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> CheckpointState:
+    """Return what the record of a directory should say.
+
+    Where `save_dir` is relative, paths become relative to it.
+
+    Raises:
+      ValueError: there are other numbers of paths and timestamps.
+    """
+    paths = list(all_model_checkpoint_paths or [])
+    times = list(all_model_checkpoint_timestamps or [])
+    if times and len(times) != len(paths):
+        raise ValueError(
+            "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
+            f"{paths} and timestamps {times})."
+        )
+    if not paths or paths[-1] != model_checkpoint_path:
+        paths.append(model_checkpoint_path)
+        times += [time.time()] * bool(times)
+
+    def written(path: str) -> str:
+        if os.path.isabs(save_dir) or os.path.isabs(path) or "://" in path:
+            return path
+        return _relative(path, save_dir)
+
+    return CheckpointState(
+        written(model_checkpoint_path), [written(p) for p in paths], times,
+        last_preserved_timestamp,
+    )  # fmt: skip
 
 
 def update_checkpoint_state(
@@ -51,28 +97,85 @@ def update_checkpoint_state(
     model_checkpoint_path: str,
     all_model_checkpoint_paths: Sequence[str] | None = None,
     latest_filename: str | None = None,
-    relative: bool = False,
-    timestamps: Sequence[float] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+    save_relative_paths: bool = False,
 ) -> None:
-    """Write the record of a directory; a reader sees the old one or the new one."""
+    """Write the record of a directory; a reader sees the old one or the new one.
+
+    Args:
+      save_dir: the directory.
+      model_checkpoint_path: path of the newest checkpoint.
+      all_model_checkpoint_paths: paths of all that are kept, oldest first.
+      latest_filename: name of the record, "checkpoint".
+      all_model_checkpoint_timestamps: when each of them was saved.
+      last_preserved_timestamp: when a checkpoint was last kept for ever.
+      save_relative_paths: write paths relative to the directory.
+
+    Raises:
+      RuntimeError: the newest checkpoint would have the path of the record.
+    """
     paths = list(all_model_checkpoint_paths or [])
-    if model_checkpoint_path not in paths:
-        paths.append(model_checkpoint_path)
-    times = list(timestamps or [time.time()] * len(paths))
-
-    def written(path: str) -> str:
-        return os.path.relpath(path, save_dir or ".") if relative else path
-
-    text = json.dumps({
-        "model_checkpoint_path": written(model_checkpoint_path),
-        "all_model_checkpoint_paths": [written(path) for path in paths],
-        "all_model_checkpoint_timestamps": times,
-    }, indent=1)  # fmt: skip
     target = state_path(save_dir, latest_filename)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    fresh.write_text(text)
-    fresh.replace(target)
+    if save_relative_paths:
+        newest, *paths = (_relative(p, save_dir) for p in [model_checkpoint_path, *paths])
+        state = CheckpointState(newest, paths if newest in paths else [*paths, newest],
+                                list(all_model_checkpoint_timestamps or []))  # fmt: skip
+    else:
+        state = generate_checkpoint_state_proto(
+            save_dir, model_checkpoint_path, paths, all_model_checkpoint_timestamps,
+            last_preserved_timestamp,
+        )  # fmt: skip
+    if os.path.normpath(target) == os.path.normpath(model_checkpoint_path):
+        raise RuntimeError(
+            f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
+            "Please use a different save path."
+        )
+    write_file(target, to_text(state).encode())
+
+
+def _relative(path: str, directory: str) -> str:
+    return path if "://" in path else os.path.relpath(path, directory or ".")
+
+
+_LINE = re.compile(r"(\w+)\s*:\s*(\"(?:[^\"\\]|\\.)*\"|[-+.\w]+)\s*")
+
+
+def to_text(state: CheckpointState) -> str:
+    """Return a record as text, a field a line.
+
+    >>> print(to_text(CheckpointState("m-1", ["m-1"])), end="")
+    model_checkpoint_path: "m-1"
+    all_model_checkpoint_paths: "m-1"
+    """
+    lines = []
+    for name, value in vars(state).items():
+        for item in value if isinstance(value, list) else [value]:
+            text = json.dumps(item, ensure_ascii=False) if isinstance(item, str) else repr(item)
+            lines.append("" if item is None else f"{name}: {text}\n")
+    return "".join(lines)
+
+
+def from_text(text: str) -> CheckpointState | None:
+    """Return the record that a text is, None where it is none."""
+    state, at = CheckpointState(), len(text) - len(text.lstrip())
+    while at < len(text):
+        match = _LINE.match(text, at)
+        if match is None or not hasattr(state, match[1]):
+            return None
+        try:
+            value = json.loads(match[2])
+        except ValueError:
+            return None
+        present = getattr(state, match[1])
+        if isinstance(value, str) is not match[1].endswith(("_path", "_paths")):
+            return None
+        if isinstance(present, list):
+            present.append(value)
+        else:
+            setattr(state, match[1], value)
+        at = match.end()
+    return state
 
 
 def get_checkpoint_state(
@@ -80,33 +183,68 @@ def get_checkpoint_state(
 ) -> CheckpointState | None:
     """Return the record of a directory, or None where there is none.
 
+    Args:
+      checkpoint_dir: the directory; paths in the record that are relative are completed by it.
+      latest_filename: name of the record, "checkpoint".
+
     Raises:
       ValueError: the file is there but is no such record.
     """
-    path = state_path(str(checkpoint_dir), latest_filename)
-    try:
-        text = path.read_text()
-    except (FileNotFoundError, NotADirectoryError):
+    directory = os.fspath(checkpoint_dir)
+    path = state_path(directory, latest_filename)
+    content = read_file(path)
+    if content is None:
         return None
-    try:
-        found: Any = json.loads(text)
-        newest = str(found["model_checkpoint_path"])
-        paths = [str(p) for p in found["all_model_checkpoint_paths"]]
-        times = [float(t) for t in found.get("all_model_checkpoint_timestamps", [])]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a checkpoint record: {error}") from None
+    found = from_text(content.decode(errors="replace"))
+    if found is None or not found.model_checkpoint_path:
+        raise ValueError(
+            f"Invalid checkpoint state loaded from {directory}: {path} is no record of "
+            "checkpoints. Remove it, or give a checkpoint's own path"
+        )
 
     def absolute(p: str) -> str:
-        return p if os.path.isabs(p) or "://" in p else os.path.join(checkpoint_dir, p)
+        return p if os.path.isabs(p) or "://" in p else os.path.join(directory, p)
 
-    if not os.path.isabs(newest) and "://" not in newest and not checkpoint_exists(newest):
-        newest, paths = absolute(newest), [absolute(p) for p in paths]
-    return CheckpointState(newest, paths, times)
+    found.model_checkpoint_path = absolute(found.model_checkpoint_path)
+    found.all_model_checkpoint_paths = [absolute(p) for p in found.all_model_checkpoint_paths]
+    return found
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
     """Return the path of the newest checkpoint of a directory, or None."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not checkpoint_exists(state.model_checkpoint_path):
+    if state is None or not is_checkpoint(state.model_checkpoint_path):
         return None
     return state.model_checkpoint_path
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
+    """Return when each of some checkpoints was written, seconds since 1970.
+
+    Those that are not there are left out, and those that are not on a disk.
+    """
+    found = [os.path.join(p.removeprefix("file://"), "zarr.json") for p in checkpoint_prefixes]
+    return [os.path.getmtime(path) for path in found if os.path.exists(path)]
+
+
+def remove_checkpoint(
+    checkpoint_prefix: str, checkpoint_format_version: Any = None, meta_graph_suffix: str = "meta"
+) -> None:
+    """Delete a checkpoint and the file of its graph, as far as they are there.
+
+    Args:
+      checkpoint_prefix: path of the checkpoint. Other files under it stay.
+      checkpoint_format_version: accepted; there is one format.
+      meta_graph_suffix: ending of the file of its graph.
+    """
+    prefix = os.fspath(checkpoint_prefix)
+    remove_file(meta_graph_filename(prefix, meta_graph_suffix))
+    try:
+        delete_snapshot(*open_zarr_store(prefix, "a"))
+    except NotFoundError:
+        return  # gone already
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """Return the path of the file that holds the graph of a checkpoint."""
+    return f"{checkpoint_filename}.{meta_graph_suffix}"

@@ -2,39 +2,74 @@
 
 from __future__ import annotations
 
+import math
 import os
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from daskvars.chunk_grid import whole
+from daskvars.errors import FailedPreconditionError
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.engine import Engine
+from daskvars.execution.session import Session
+from daskvars.graph import scopes
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
-from daskvars.state import delete_snapshot, open_zarr_store
-from daskvars.train.checkpoint_state import checkpoint_exists, update_checkpoint_state
-from daskvars.variables.variable import Variable
+from daskvars.shapes import is_known
+from daskvars.train import saver_ops
+from daskvars.train.checkpoint_state import (
+    get_checkpoint_mtimes,
+    is_checkpoint,
+    meta_graph_filename,
+    update_checkpoint_state,
+)
+from daskvars.train.kept_checkpoints import KeptCheckpoints
+from daskvars.train.meta_graph import (
+    MetaGraphDef,
+    export_scoped_meta_graph,
+    register_collection_item,
+)
+from daskvars.train.saved_tensors import SavedTensor, parts_by_name, saved_tensors
+from daskvars.train.saver_def import SaverDef
+from daskvars.train.training_step import global_step as value_of_step
 
 
 class Saver:
     """Saves variables under their names and restores them.
 
     A checkpoint is a Zarr group at exactly the path that `save` returns: any Zarr tool reads it,
-    ``zarr.open_group(path)["conv1/weights"][:]``. It becomes visible when it is complete.
+    ``zarr.open_group(path)["conv1/weights"][:]``. It becomes visible when it is complete. The file
+    ``<path>.meta`` beside it holds the graph, see `import_meta_graph`.
 
     Args:
       var_list: variables to save, a list or a dict of names to variables; by default all global
-        variables that exist now.
+        variables that exist now. A partitioned variable is saved as one array.
+      reshape: restore an array of another shape with as many elements.
+      sharded: accepted; each chunk of a variable is a file of its own, written where it lives.
       max_to_keep: how many checkpoints of this saver are kept; None or 0 keeps all.
       keep_checkpoint_every_n_hours: keep one for ever each so many hours besides.
-      name: accepted.
-      allow_empty: no error where there are no variables.
-      save_relative_paths: write relative paths into the record of the directory.
+      name: name scope of the operations that it adds to the graph, by default "save".
+      restore_sequentially: accepted.
+      saver_def: the saver whose operations are in the graph already, in place of `var_list`.
+      builder: None; what is written is decided by the checkpoint format.
+      defer_build: add the operations in `build`, with the variables that exist then.
+      allow_empty: no error where there are no variables; nothing is saved or restored then.
+      write_version: accepted; there is one format.
       pad_step_number: write step numbers with eight digits.
+      save_relative_paths: write relative paths into the record of the directory.
+      filename: path that the operations take where none is fed.
 
     Raises:
       ValueError: there is nothing to save, or two variables have one name.
+      TypeError: something in `var_list` is no variable.
+
+    >>> import tempfile, daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as place:
+    ...     v = tf.Variable(1.0, name="v")
+    ...     _ = sess.run(v.assign(2.0))
+    ...     saver = tf.train.Saver()
+    ...     path = saver.save(sess, place + "/model", global_step=7)
+    ...     print(path[-7:], tf.train.load_variable(path, "v"))
+    model-7 2.0
     """
 
     def __init__(
@@ -46,36 +81,150 @@ class Saver:
         keep_checkpoint_every_n_hours: float = 10000.0,
         name: str | None = None,
         restore_sequentially: bool = False,
-        saver_def: Any = None,
+        saver_def: SaverDef | None = None,
         builder: Any = None,
         defer_build: bool = False,
         allow_empty: bool = False,
-        write_version: Any = None,
+        write_version: int | None = SaverDef.V2,
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
+        if defer_build and var_list:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set "
+                "defer_build=False or var_list=None."
+            )
+        if builder is not None:
+            raise ValueError(
+                "builder: checkpoints are written by the engine, chunk by chunk; save what a "
+                "builder would add as variables"
+            )
+        self._var_list, self._reshape, self._name = var_list, reshape, name
+        self._allow_empty, self._filename = allow_empty, filename
+        self._pad, self._relative = pad_step_number, save_relative_paths
+        self._settings = {
+            "max_to_keep": max_to_keep or 0, "sharded": sharded,
+            "keep_checkpoint_every_n_hours": keep_checkpoint_every_n_hours,
+            "version": write_version or SaverDef.V2,
+        }  # fmt: skip
+        self._kept = KeptCheckpoints(0, 0)
+        self._tensors: list[SavedTensor] = []
+        self._graph: Any = None
+        self.saver_def = saver_def
+        self._is_built = False
+        if not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Add the operations to the graph, if that was deferred."""
+        if self._is_built:
+            return
         recorder = builder_for(())
-        if var_list is None:
-            var_list = recorder.get_collection(GraphKeys.GLOBAL_VARIABLES)
-        self._variables = named_variables(var_list)
-        if not self._variables and not allow_empty:
-            raise ValueError("No variables to save")
-        self._max_to_keep = max_to_keep or 0
-        self._every_s = keep_checkpoint_every_n_hours * 3600
-        self._next_kept = time.time() + self._every_s
-        self._pad = pad_step_number
-        self._relative = save_relative_paths
-        self._kept: list[tuple[str, float]] = []
+        self._graph = None if recorder.is_eager else recorder
+        if self.saver_def is not None:
+            self._take_over(self.saver_def)
+        else:
+            self._tensors = saved_tensors(
+                recorder.get_collection(GraphKeys.GLOBAL_VARIABLES)
+                + recorder.get_collection(GraphKeys.SAVEABLE_OBJECTS)
+                if self._var_list is None else self._var_list
+            )  # fmt: skip
+            if not self._tensors and not self._allow_empty:
+                raise ValueError("No variables to save")
+            if self._tensors:
+                self.saver_def = self._added_ops(recorder)
+        self._is_built = True
+        self._kept = KeptCheckpoints(
+            self._settings["max_to_keep"], self._settings["keep_checkpoint_every_n_hours"]
+        )
+
+    def _added_ops(self, recorder: Any) -> SaverDef:
+        names = SaverDef()
+        if not recorder.is_eager:
+            names = saver_ops.build(
+                recorder, self._tensors, self._reshape, self._name, self._filename
+            )
+        return SaverDef(**{**vars(names), **self._settings})
+
+    def _take_over(self, saver_def: Any) -> None:
+        """Become the saver whose operations are in the graph."""
+        if not isinstance(saver_def, SaverDef):
+            raise ValueError(f"saver_def must be a SaverDef: {saver_def!r}")
+        for field in ("save_tensor_name", "restore_op_name"):
+            if not getattr(saver_def, field):
+                raise ValueError(f"saver_def must specify the {field}: {saver_def}")
+        self.saver_def = saver_def.within(self._name or "")
+        self._tensors = saver_ops.tensors_of(self._graph, self.saver_def)
+        self._settings = {name: getattr(saver_def, name) for name in self._settings}
+
+    # -- what it is as data -------------------------------------------------------------------
+
+    def as_saver_def(self) -> SaverDef | None:
+        """Return the saver as data; None for one that is empty."""
+        return self.saver_def
+
+    def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
+        """Return the saver as data, without `export_scope` before the names of its operations.
+
+        None for a saver outside that scope.
+        """
+        if self.saver_def is None or not export_scope:
+            return self.saver_def
+        return self.saver_def.outside(export_scope)
+
+    @staticmethod
+    def from_proto(saver_def: SaverDef, import_scope: str | None = None) -> Saver:
+        """Return the saver whose operations are in the graph, under `import_scope`."""
+        return Saver(saver_def=saver_def, name=import_scope)
+
+    def export_meta_graph(
+        self,
+        filename: str | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> MetaGraphDef:
+        """Return the graph with its collections and this saver as data, and write it to a file.
+
+        See `export_meta_graph` of this package for the arguments.
+        """
+        found, _ = export_scoped_meta_graph(
+            filename=filename, saver_def=self.saver_def, collection_list=collection_list,
+            graph=scopes.current_builder() or self._graph, export_scope=export_scope,
+            clear_devices=clear_devices, clear_extraneous_savers=clear_extraneous_savers,
+        )  # fmt: skip
+        return found
+
+    # -- which checkpoints there are ----------------------------------------------------------
 
     @property
     def last_checkpoints(self) -> list[str]:
         """Paths of the checkpoints that are not deleted yet, oldest first."""
-        return [path for path, _ in self._kept]
+        return self._kept.paths
 
-    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Take these for the saver's own earlier checkpoints."""
-        self._kept = [(path, time.time()) for path in last_checkpoints]
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """Take these for the saver's own earlier checkpoints; they are never deleted."""
+        self.set_last_checkpoints_with_time([(path, math.inf) for path in last_checkpoints])
+
+    def set_last_checkpoints_with_time(
+        self, last_checkpoints_with_time: list[tuple[str, float]]
+    ) -> None:
+        """Take these for the saver's own earlier checkpoints: paths, and when they were saved."""
+        assert isinstance(last_checkpoints_with_time, list)
+        self._kept.entries = last_checkpoints_with_time
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Take those of these that are there for the saver's own, after a restart."""
+        self.set_last_checkpoints_with_time(
+            [(path, when) for path in checkpoint_paths for when in get_checkpoint_mtimes([path])]
+        )
+
+    # -- saving and restoring -----------------------------------------------------------------
 
     def save(
         self,
@@ -86,52 +235,91 @@ class Saver:
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
         write_state: bool = True,
-    ) -> str:
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str | None:
         """Save the present values as a checkpoint.
 
         Args:
           sess: the session; None in eager code.
           save_path: path of the checkpoint; missing directories are made.
-          global_step: a number, or integer variable, appended as ``-<step>``.
+          global_step: a number, or integer variable, tensor or its name, appended as ``-<step>``.
           latest_filename: name of the directory's record, "checkpoint".
-          write_state: write that record.
+          meta_graph_suffix: ending of the file that the graph is written to.
+          write_meta_graph: write the graph.
+          write_state: write the directory's record, and delete the oldest checkpoint where there
+            are more than are kept.
+          strip_default_attrs, save_debug_info: accepted.
 
         Returns:
-          The path of the checkpoint.
+          The path of the checkpoint; None for a saver without variables.
 
         Raises:
           FailedPreconditionError: variables have no value; all are named, nothing is written.
-          ValueError: `save_path` is the name of the record.
+          ValueError: `save_path` is the name of the record, or that has a directory in it.
+          TypeError: `sess` is no session.
+          RuntimeError: the operations were not built.
         """
-        path = os.fspath(save_path)
-        step = _step(sess, global_step)
-        if step is not None:
-            path = f"{path}-{step:08d}" if self._pad else f"{path}-{step}"
-        directory, base = os.path.split(path)
-        if base == (latest_filename or "checkpoint"):
+        latest_filename = latest_filename or "checkpoint"
+        if os.path.split(latest_filename)[0]:
+            raise ValueError("'latest_filename' must not contain path components")
+        engine = self._engine(sess)
+        path, step = self._numbered(sess, os.fspath(save_path), global_step)
+        if os.path.basename(path) == latest_filename:
             raise ValueError(
-                f"'latest_filename' collides with 'save_path': {base!r} names the record of the "
-                "checkpoints in that directory; choose another name"
+                f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{path}'"
             )
-        engine = engine_of(sess)
-        keys = {name: variable.key for name, variable in self._variables.items()}
-        engine.save(keys, path, step)
+        directory = os.path.dirname(path)
+        if os.path.exists(directory) and not os.path.isdir(directory):
+            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
+        if self._tensors and not engine.save(parts_by_name(self._tensors), path, step):
+            self._run(sess, "save_tensor_name", path)
+        if write_meta_graph and self._graph is not None:
+            with sess.graph.as_default():
+                self.export_meta_graph(meta_graph_filename(path, meta_graph_suffix))
+        if not self._tensors:
+            return None
         if write_state:
-            self._keep(path)
-            paths, times = zip(*self._kept, strict=True)
-            update_checkpoint_state(directory, path, paths, latest_filename, self._relative, times)
+            self._kept.note(path)
+            times = [when for _, when in self._kept.entries]
+            update_checkpoint_state(
+                directory, path, self.last_checkpoints, latest_filename,
+                times if math.inf not in times else None, save_relative_paths=self._relative,
+            )  # fmt: skip
+            self._kept.delete_outdated(meta_graph_suffix)
         return path
 
-    def _keep(self, path: str) -> None:
-        """Note a checkpoint and delete the oldest ones over the number kept."""
-        self._kept = [entry for entry in self._kept if entry[0] != path] + [(path, time.time())]
-        while self._max_to_keep and len(self._kept) > self._max_to_keep:
-            old, saved = self._kept.pop(0)
-            if saved > self._next_kept:
-                self._next_kept += self._every_s
-                continue
-            store, inner = open_zarr_store(old, "a")
-            delete_snapshot(store, inner)
+    def _numbered(self, sess: Any, path: str, global_step: Any) -> tuple[str, int | None]:
+        if global_step is None:
+            return path, None
+        try:
+            step = int(global_step) if _is_number(global_step) else value_of_step(sess, global_step)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"global_step must be an integer or an integer variable: {global_step!r}"
+            ) from None
+        return (f"{path}-{step:08d}" if self._pad else f"{path}-{step}"), step
+
+    def _engine(self, sess: Any) -> Engine:
+        """Return the engine of a session; of the eager program for a saver of eager variables."""
+        if not self._is_built:
+            raise RuntimeError("`build()` should be called before save if defer_build==True")
+        if self._graph is None and sess is None:
+            PROGRAM.sync()
+            return PROGRAM.engine
+        if not isinstance(sess, Session):
+            raise TypeError(f"'sess' must be a Session; {sess}")
+        return sess.engine
+
+    def _run(self, sess: Any, operation: str, path: str) -> None:
+        """Run an operation of the saver, which takes arrays whole."""
+        if sess is None or self.saver_def is None:
+            raise FailedPreconditionError(
+                None, None, "eager variables of other layouts than what is stored can only be "
+                "saved and restored in a graph: give the parts equal chunks"
+            )  # fmt: skip
+        feeds = {self.saver_def.filename_tensor_name: path}
+        sess.run(getattr(self.saver_def, operation), feeds)
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Set the variables to the values of a checkpoint, or of any Zarr group.
@@ -142,64 +330,60 @@ class Saver:
 
         Raises:
           ValueError: there is no checkpoint at the path.
-          NotFoundError: names are missing in it; all are listed, with near matches.
-          InvalidArgumentError: shapes or dtypes differ; all are listed. Nothing is assigned.
+          RestoreError: names are missing in it (then it is a NotFoundError), or shapes or dtypes
+            differ (an InvalidArgumentError): all are listed, with near matches. Nothing is
+            assigned.
         """
+        engine = self._engine(sess)
+        if not self._tensors:
+            return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        if not checkpoint_exists(save_path):
-            raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}")
-        engine_of(sess).restore(
-            {variable.key: _wanted(variable) for variable in self._variables.values()},
-            os.fspath(save_path),
-            {variable.key: name for name, variable in self._variables.items()},
+        path = os.fspath(save_path)
+        if not is_checkpoint(path):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
+            self._run(sess, "restore_op_name", path)
+            return
+        engine.restore(
+            {tensor.key: tensor.wanted for tensor in self._tensors},
+            path,
+            {tensor.key: tensor.name for tensor in self._tensors},
+            {t.key: t.part.offset for t in self._tensors if t.part.offset is not None},
         )
 
 
-def engine_of(sess: Any) -> Engine:
-    """Return the engine of a session; of the eager program where there is no session."""
-    if sess is None:
-        PROGRAM.sync()
-        return PROGRAM.engine
-    return sess.engine
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__index__") and not hasattr(value, "graph")
 
 
-def named_variables(var_list: Any) -> dict[str, Variable]:
-    """Return name -> variable for a list or a dict of variables.
+def saver_or_default() -> Saver:
+    """Return the saver in the collection SAVERS; without one, make a saver and put it there.
 
     Raises:
-      TypeError: something in it is no variable.
-      ValueError: two variables have one name.
+      RuntimeError: there are several.
     """
-    if isinstance(var_list, Mapping):
-        pairs = list(var_list.items())
-    else:
-        pairs = [(getattr(v, "key", None), v) for v in var_list]
-    found: dict[str, Variable] = {}
-    for name, variable in pairs:
-        if not isinstance(variable, Variable):
-            raise TypeError(f"Variable to save is not a Variable: {variable}")
-        if name in found:
-            raise ValueError(f"At least two variables have the same name: {name}")
-        found[name] = variable
-    return found
+    recorder = builder_for(())
+    found = recorder.get_collection(GraphKeys.SAVERS)
+    if len(found) > 1:
+        raise RuntimeError(
+            f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to "
+            "use by passing it to the constructor."
+        )
+    if found:
+        return found[0]
+    saver = Saver(sharded=True, allow_empty=True)
+    recorder.add_to_collection(GraphKeys.SAVERS, saver)
+    return saver
 
 
-def _wanted(variable: Variable) -> tuple[Any, tuple[int, ...], Any]:
-    shape = variable.handle.spec.shape
-    return variable.dtype.base_dtype, shape, variable.handle.op.attrs["chunks"] or whole(shape)
+def _saver_json(saver: Saver, export_scope: str) -> Any:
+    found = saver.to_proto(export_scope)
+    return None if found is None else found.to_json()
 
 
-def _step(sess: Any, global_step: Any) -> int | None:
-    if global_step is None:
-        return None
-    if isinstance(global_step, Variable):
-        global_step = global_step.numpy() if sess is None else sess.run(global_step)
-    elif hasattr(global_step, "eval"):
-        global_step = global_step.eval(session=sess)
-    try:
-        return int(global_step)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"global_step must be an integer or an integer variable: {global_step!r}"
-        ) from None
+register_collection_item(
+    "saver", Saver, _saver_json,
+    lambda data, scope: Saver.from_proto(SaverDef.from_json(data), scope),
+)  # fmt: skip
+

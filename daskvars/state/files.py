@@ -1,0 +1,34 @@
+"""Single files at paths and URLs, wherever Zarr stores can be: what lies beside checkpoints."""
+
+from __future__ import annotations
+
+import os
+
+from daskvars.state.objects import delete, get, open_zarr_store, put
+
+
+def write_file(path: str, content: bytes) -> None:
+    """Write a file; a reader sees the old one or the new one, whole. Makes missing directories.
+
+    Raises:
+        StoreError: the disk or the store refuses, with its reason.
+    """
+    directory, name = os.path.split(path)
+    put(open_zarr_store(directory or ".", "a")[0], name, [content])
+
+
+def read_file(path: str) -> bytes | None:
+    """Read a file, None where there is none.
+
+    Raises:
+        StoreError: the disk or the store refuses, with its reason.
+    """
+    directory, name = os.path.split(path)
+    found = get(open_zarr_store(directory or ".", "a")[0], name)
+    return None if found is None else found.tobytes()
+
+
+def remove_file(path: str) -> None:
+    """Remove a file, if it is there."""
+    directory, name = os.path.split(path)
+    delete(open_zarr_store(directory or ".", "a")[0], [name])

@@ -1,0 +1,119 @@
+"""Checkpoints written and read from inside a graph: the kernels of its save and restore ops.
+
+A *slice* says which part of a larger array a tensor is, in TensorFlow's notation: ``"10 4
+0,5:0,4"`` is rows 0 to 4 of an array of shape [10, 4]; ``"-"`` is all of an axis; "" is no slice.
+Parts of one array are saved as one array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from daskvars.dtypes import DType, as_dtype
+from daskvars.shapes import whole
+from daskvars.state.assembly import assemble_region
+from daskvars.state.checkpoint import check_wanted, open_source, save
+from daskvars.state.failures import invalid
+from daskvars.state.grids import Region
+from daskvars.state.manifest import VariableRecord
+from daskvars.state.objects import in_parallel, open_zarr_store
+
+
+def parse_slice(text: str) -> tuple[tuple[int, ...], Region] | None:
+    """Return the shape of the whole and the region of the part, None where there is no slice.
+
+    Raises:
+        InvalidArgumentError: the text is no slice.
+
+    >>> parse_slice("10 4 0,5:-")
+    ((10, 4), (slice(0, 5, None), slice(0, 4, None)))
+    """
+    if not text:
+        return None
+    *sizes, regions = text.split()
+    try:
+        shape = tuple(map(int, sizes))
+        region = []
+        for size, axis in zip(shape, regions.split(":"), strict=True):
+            start, length = (0, size) if axis == "-" else map(int, axis.split(","))
+            region.append(slice(start, start + length))
+            if not 0 <= start <= start + length <= size:
+                raise ValueError(f"{axis} is not within {size}")
+    except ValueError as error:
+        raise invalid(f"{text!r} is no slice of a tensor: {error}") from None
+    return shape, tuple(region)
+
+
+def text_of(prefix: Any) -> str:
+    """Return a path that was computed by a graph."""
+    found = np.asarray(prefix).item()
+    return found.decode() if isinstance(found, bytes) else str(found)
+
+
+def save_tensors(
+    xp: Any, prefix: Any, *tensors: np.ndarray, tensor_names: Sequence[str],
+    shape_and_slices: Sequence[str],
+) -> tuple[()]:  # fmt: skip
+    """Write a checkpoint at `prefix`: tensors, or the slices of larger ones, by name.
+
+    Raises:
+        InvalidArgumentError: the slices of a name do not fill the whole.
+    """
+    parts: dict[str, list[Any]] = {}
+    for name, text, tensor in zip(tensor_names, shape_and_slices, tensors, strict=True):
+        parts.setdefault(name, []).append((parse_slice(text), np.asarray(tensor)))
+    values = {}
+    for name, found in parts.items():
+        array = joined(name, found)
+        record = VariableRecord(name, as_dtype(array.dtype).name, array.shape, whole(array.shape))
+        values[name] = (record, {(0,) * array.ndim: array})
+    save(values, text_of(prefix))
+    return ()
+
+
+def joined(name: str, parts: Sequence[tuple[Any, np.ndarray]]) -> np.ndarray:
+    """Return the whole that parts make, as one array."""
+    if parts[0][0] is None:
+        return np.ascontiguousarray(parts[0][1]).reshape(parts[0][1].shape)
+    shape = parts[0][0][0]
+    if sum(part.size for _, part in parts) != math.prod(shape):
+        raise invalid(f"the slices of {name!r} do not fill its shape {shape}")
+    array = np.empty(shape, parts[0][1].dtype)
+    for (_, region), part in parts:
+        array[region] = part
+    return array
+
+
+def restore_tensors(
+    xp: Any, prefix: Any, *, tensor_names: Sequence[str], shape_and_slices: Sequence[str],
+    dtypes: Sequence[DType], shapes: Sequence[Any],
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Read tensors, or slices of them, from the checkpoint at `prefix`.
+
+    Raises:
+        RestoreError: listing every name that is missing, or of another shape or dtype.
+    """
+    store, path = open_zarr_store(text_of(prefix), "r")
+    source = open_source(store, path)
+    slices = [parse_slice(text) for text in shape_and_slices]
+    wanted, names = {}, {}
+    for number, (name, found, dtype, shape) in enumerate(
+        zip(tensor_names, slices, dtypes, shapes, strict=True)
+    ):
+        if found is not None:
+            shape = found[0]
+        elif shape is None and name in source.records:
+            shape = source.records[name].shape
+        label = name if name not in wanted else f"{name} ({number})"
+        wanted[label], names[label] = (dtype, shape or (), ()), name
+    check_wanted(source, wanted, names, allow_unexpected=True)
+    read = partial(assemble_region, load=source.load, run=partial(in_parallel, store))
+    return tuple([
+        read(record, (slice(None),) * len(record.shape) if found is None else found[1])
+        for record, found in zip(map(source.records.get, tensor_names), slices, strict=True)
+    ])  # fmt: skip

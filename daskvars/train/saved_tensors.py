@@ -1,0 +1,167 @@
+"""What a saver saves: arrays by name, each a variable or the parts of a partitioned one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daskvars.chunk_grid import whole
+from daskvars.dtypes import DType
+from daskvars.graph import nest
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.shapes import Shape, is_known
+from daskvars.state.parts import Part
+from daskvars.state.tensor_slices import parse_slice
+from daskvars.variables.partitioned_variable import PartitionedVariable
+from daskvars.variables.slices import SaveSliceInfo
+from daskvars.variables.variable import Variable
+
+
+@dataclass(frozen=True)
+class SavedTensor:
+    """One variable under the name that it is saved by, or one part of an array of that name.
+
+    Attributes:
+      name: the name in the checkpoint.
+      handle: the variable's handle.
+      slice: which part it is, in TensorFlow's notation; "" for the whole.
+    """
+
+    name: str
+    handle: Tensor
+    slice: str = ""
+
+    @property
+    def key(self) -> str:
+        """The variable's key in the state."""
+        return self.handle.op.attrs["key"]
+
+    @property
+    def dtype(self) -> DType:
+        """The variable's dtype."""
+        return self.handle.spec.dtype.base_dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the array that it is, or is a part of, as far as it is known."""
+        found = parse_slice(self.slice)
+        return self.handle.spec.shape if found is None else found[0]
+
+    @property
+    def part(self) -> Part:
+        """The variable as a part of what is saved."""
+        found = parse_slice(self.slice)
+        if found is None:
+            return Part(self.key)
+        return Part(self.key, tuple(axis.start for axis in found[1]), found[0])
+
+    @property
+    def wanted(self) -> tuple[DType, Any, Any]:
+        """What must be in a checkpoint, and the chunks that it is read in."""
+        chunks = self.handle.op.attrs["chunks"] or whole(self.handle.spec.shape or ())
+        return self.dtype, self.shape, chunks
+
+    @property
+    def has_known_shape(self) -> bool:
+        """Whether the static shape is known in full."""
+        return is_known(self.handle.spec.shape)
+
+
+def saved_tensors(var_list: Any) -> list[SavedTensor]:
+    """Return what a list or dict of variables means to a saver, sorted by name.
+
+    Args:
+      var_list: variables, partitioned variables and parts of them; or names -> these.
+
+    Raises:
+      TypeError: something in it is no variable.
+      ValueError: two have one name, or one is there twice.
+    """
+    if isinstance(var_list, Mapping):
+        pairs = [(name, value) for name, value in var_list.items()]
+    elif isinstance(var_list, list | tuple | set):
+        pairs = [("", value) for value in nest.flatten(list(var_list))]
+    else:
+        raise TypeError(
+            f"Variables to save should be passed in a dict or a list: {var_list!r}"
+        )
+    found: dict[str, list[SavedTensor]] = {}
+    for name, value in pairs:
+        for tensor in _parts(name, value):
+            found.setdefault(tensor.name, []).append(tensor)
+    for name, group in found.items():
+        if len({bool(tensor.slice) for tensor in group}) > 1:
+            raise ValueError(f"Mixing slices and non-slices with the same name: {name}")
+        if len({tensor.slice for tensor in group}) < len(group):
+            raise ValueError(f"At least two variables have the same name: {name}")
+    listed = [tensor for name in sorted(found) for tensor in found[name]]
+    seen: dict[str, str] = {}
+    for tensor in listed:
+        other = seen.setdefault(tensor.key, tensor.name)
+        if other is not tensor.name:
+            raise ValueError(
+                f"The same saveable will be restored with two names: {other} and {tensor.name}"
+            )
+    return listed
+
+
+def _parts(name: str, value: Any) -> list[SavedTensor]:
+    """Return one entry of a variable list: `name` is "" where it goes by its own."""
+    if isinstance(value, PartitionedVariable | list | tuple):
+        parts = list(value)
+        infos = [_slice_info(part) for part in parts]
+        for info in infos:
+            if info is None:
+                raise TypeError(f"Variable to save is not a Variable: {value!r}")
+            if info.full_name != infos[0].full_name:
+                raise ValueError(
+                    "Slices must all be from the same tensor: "
+                    f"{infos[0].full_name} != {info.full_name}"
+                )
+        label = name or (value.name if isinstance(value, PartitionedVariable) else "")
+        return [
+            SavedTensor(label or info.full_name, part.handle, info.spec)
+            for part, info in zip(parts, infos, strict=True)
+        ]
+    info = _slice_info(value)
+    if info is not None:
+        return [SavedTensor(name or info.full_name, value.handle, info.spec)]
+    handle = _handle_of(value)
+    return [SavedTensor(name or handle.op.attrs["key"], handle)]
+
+
+def _slice_info(value: Any) -> SaveSliceInfo | None:
+    if not isinstance(value, Variable):
+        return None
+    return value._get_save_slice_info()
+
+
+def _handle_of(value: Any) -> Tensor:
+    if isinstance(value, Variable):
+        return value.handle
+    if isinstance(value, Operation) and len(value.outputs) == 1:
+        value = value.outputs[0]
+    if isinstance(value, Tensor) and value.spec.dtype.is_ref:
+        return value.op.inputs[0] if value.op.inputs else value
+    raise TypeError(f"Variable to save is not a Variable: {value!r}")
+
+
+def tensors_of_op(op: Operation) -> list[SavedTensor]:
+    """Return what an operation made by `save_v2` saves."""
+    attrs = op.attrs
+    return [
+        SavedTensor(name, handle, text)
+        for name, text, handle in zip(
+            attrs["tensor_names"], attrs["shape_and_slices"], op.inputs[1:], strict=True
+        )
+    ]
+
+
+def parts_by_name(tensors: Iterable[SavedTensor]) -> dict[str, list[Part]]:
+    """Return name -> the variables that are saved together under it."""
+    found: dict[str, list[Part]] = {}
+    for tensor in tensors:
+        found.setdefault(tensor.name, []).append(tensor.part)
+    return found

@@ -1,0 +1,120 @@
+"""The command line: what it prints, and the exit status."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import zarr
+
+import daskvars.v1 as tf
+from daskvars.cli import main
+
+
+def save(path, **values):
+    """Write a checkpoint of some variables; return its path."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        for name, value in values.items():
+            tf.Variable(value, name=name)
+        sess.run(tf.global_variables_initializer())
+        return tf.train.Saver().save(sess, str(path))
+
+
+def run(capsys, *arguments):
+    status = main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return status, out.splitlines(), err
+
+
+def test_inspect_lists_a_checkpoint(tmp_path, capsys):
+    path = save(tmp_path / "m", w=np.zeros((3, 2), "f4"), b=[True])
+    status, lines, _ = run(capsys, "inspect", path)
+    assert (status, [line.split() for line in lines]) == (
+        0, [["b", "bool", "[1]", "1"], ["w", "float32", "[3,", "2]", "24"],
+            ["2", "variables", "25"]],
+    )  # fmt: skip
+    assert run(capsys, "inspect", path, "--values", "b")[:2] == (0, ["[ True]"])
+    assert run(capsys, "inspect", tmp_path)[:2] == (0, lines), "the directory of a saver"
+
+
+def test_inspect_lists_the_head_of_a_session_s_store(tmp_path, capsys):
+    store = str(tmp_path / "run.zarr")
+    with tf.Graph().as_default():
+        v = tf.get_variable("v", initializer=1.0)
+        with tf.Session(store=store) as sess:
+            for value in (2.0, 3.0):
+                sess.run(v.assign(value))
+                sess.seal()
+    status, lines, _ = run(capsys, "inspect", store)
+    assert (status, len(lines), lines[-1].split()[:2]) == (0, 2, ["1", "variables"])
+    assert run(capsys, "inspect", store, "--values", "v")[:2] == (0, ["3.0"])
+    assert run(capsys, "verify", store)[0] == 0
+
+
+def test_inspect_lists_any_zarr_group(tmp_path, capsys):
+    zarr.open_group(tmp_path / "g").create_array("a/x", shape=(4,), dtype="int16")
+    assert run(capsys, "inspect", tmp_path / "g")[1][0].split() == ["a/x", "int16", "[4]", "8"]
+
+
+def test_verify_names_every_damaged_chunk(tmp_path, capsys):
+    path = save(tmp_path / "m", v=np.arange(5), w=np.arange(3))
+    assert run(capsys, "verify", path)[0] == 0
+    for name in ("v", "w"):
+        (chunk,) = (p for p in (tmp_path / "m" / name).rglob("*") if p.name.startswith("c"))
+        data = bytearray(chunk.read_bytes())
+        data[3] ^= 1
+        chunk.write_bytes(data)
+    status, lines, _ = run(capsys, "verify", path)
+    assert (status, len(lines)) == (1, 2)
+    assert "'v'" in lines[0]
+    assert "'w'" in lines[1]
+
+
+def test_diff_tells_names_kinds_and_values_apart(tmp_path, capsys):
+    first = save(tmp_path / "a", same=1.0, only=2, kind=[1.0], value=[1.0, 2.0], text=[b"a", b"b"])
+    second = save(tmp_path / "b", same=1.0, new=2, kind=[1], value=[1.0, 2.5], text=[b"a", b"c"])
+    status, lines, _ = run(capsys, "diff", first, second)
+    assert (status, lines) == (
+        1,
+        ["! kind  float32 [1] -> int32 [1]", "+ new  int32 []", "- only  int32 []",
+         "! text  1 of 2 elements differ", "! value  1 of 2 elements differ, by at most 0.5"],
+    )  # fmt: skip
+    assert run(capsys, "diff", first, first)[0] == 0
+
+
+def test_diff_compares_values_not_chunks(tmp_path, capsys):
+    paths = []
+    for chunks in ((4, 2), (6,)):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            v = tf.get_variable("v", initializer=np.full(6, np.nan), chunks=(chunks,))
+            sess.run(v.initializer)
+            paths.append(tf.train.Saver().save(sess, str(tmp_path / f"m{len(chunks)}")))
+    assert run(capsys, "diff", *paths)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["inspect", "nosuch"], "no directory"),
+        (["inspect", "m", "--values", "weight"], "did you mean 'weights'?"),
+        (["verify", "nosuch"], "no directory"),
+        (["diff", "m", "nosuch"], "no directory"),
+        (["inspect", "file"], "file"),
+    ],
+)
+def test_trouble_is_told_on_stderr(tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    save("m", weights=1.0)
+    os.remove("checkpoint")
+    (tmp_path / "file").write_text("")
+    status, lines, err = run(capsys, *arguments)
+    assert (status, lines) == (2, [])
+    assert err.startswith("daskvars: ")
+    assert message in err
+
+
+def test_it_runs_as_a_module_and_asks_for_a_command():
+    done = subprocess.run([sys.executable, "-m", "daskvars"], capture_output=True, timeout=100)
+    assert done.returncode == 2
+    assert b"inspect,verify,diff" in done.stderr
