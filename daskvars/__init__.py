@@ -9,7 +9,7 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours
 - ``gradients``, ``variables``, ``lowering`` (graph and fetches to a plan of few Dask tasks)
 - ``execution``: sessions, eager code and compiled functions on one engine
-- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, recurrent cells
+- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, and cells
 - ``nn``: names of ops and of layers
 - this module and ``v1``: the public names, and ``cli``
 
@@ -193,6 +193,7 @@ from daskvars.execution.tape import GradientTape
 
 # -- layers and training
 from daskvars import layers, losses, metrics, train
+from daskvars.train.meta_graph import MetaGraphDef
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
