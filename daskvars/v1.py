@@ -23,6 +23,7 @@ from daskvars.graph.default_graph import (
     in_graph_class,
     in_graph_context,
 )
+from daskvars.messages import Message
 
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
@@ -61,7 +62,7 @@ def _graph_mode(name: str, value: Any) -> Any:
     if name in _CONTEXTS:
         return in_graph_context(value)
     if inspect.isclass(value):
-        return value if issubclass(value, Enum) else in_graph_class(value)
+        return value if issubclass(value, Enum | Message) else in_graph_class(value)
     return in_graph(value) if callable(value) else value
 
 
