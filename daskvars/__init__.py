@@ -24,7 +24,7 @@ from daskvars.dtypes import (
     uint32, uint64, uint8, variant,
 )
 from daskvars.shapes import Dimension, TensorShape
-from daskvars import config, errors
+from daskvars import config, errors, logging
 
 # -- graph
 from daskvars.graph.collections import GraphKeys
@@ -172,6 +172,10 @@ from daskvars.variables.variable_scope import (
 )
 from daskvars.variables.variable_store import AUTO_REUSE
 
+# -- summaries
+from daskvars import summary
+from daskvars.summary.records import Event, HistogramProto, SessionLog, Summary
+
 # -- execution
 from daskvars.execution.config_proto import (
     ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions,
@@ -186,13 +190,13 @@ from daskvars import layers, train
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "ConfigProto", "DType", "DeviceSpec", "Dimension",
-    "GPUOptions", "GradientTape", "Graph", "GraphKeys", "GraphOptions", "IndexedSlices",
-    "InteractiveSession", "NO_GRADIENT", "OpDef", "Operation", "OptimizerOptions",
-    "PartitionedVariable", "Print", "RunMetadata", "RunOptions", "Session", "Spec", "Tensor",
-    "TensorArray", "TensorShape", "UnconnectedGradients", "Variable", "VariableAggregation",
-    "VariableScope", "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add",
-    "add_n", "add_to_collection", "add_to_collections", "all_variables", "angle",
-    "apply_regularization", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh",
+    "Event", "GPUOptions", "GradientTape", "Graph", "GraphKeys", "GraphOptions", "HistogramProto",
+    "IndexedSlices", "InteractiveSession", "NO_GRADIENT", "OpDef", "Operation", "OptimizerOptions",
+    "PartitionedVariable", "Print", "RunMetadata", "RunOptions", "Session", "SessionLog", "Spec",
+    "Summary", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients", "Variable",
+    "VariableAggregation", "VariableScope", "VariableSynchronization", "abs", "accumulate_n",
+    "acos", "acosh", "add", "add_n", "add_to_collection", "add_to_collections", "all_variables",
+    "angle", "apply_regularization", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh",
     "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan", "atan2", "atanh",
     "batch_gather", "batch_to_space", "batch_to_space_nd", "bfloat16", "bincount", "bool",
     "boolean_mask", "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics",
@@ -215,8 +219,8 @@ __all__ = [
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
     "is_nan", "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
     "layers", "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
-    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "make_template", "matmul", "matrix_band_part",
+    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "make_template", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
     "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec", "maximum", "meshgrid",
     "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
@@ -237,13 +241,13 @@ __all__ = [
     "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
     "size", "slice", "softplus", "softsign", "sort", "space_to_batch", "space_to_batch_nd",
     "space_to_depth", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
-    "stop_gradient", "strided_slice", "string", "subtract", "sum_regularizer", "svd", "sync", "tan",
-    "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
-    "tile", "to_bfloat16", "to_complex128", "to_complex64", "to_double", "to_float", "to_int32",
-    "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
-    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32",
-    "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
-    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "stop_gradient", "strided_slice", "string", "subtract", "sum_regularizer", "summary", "svd",
+    "sync", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update",
+    "tensordot", "tile", "to_bfloat16", "to_complex128", "to_complex64", "to_double", "to_float",
+    "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv",
+    "truncated_normal", "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple",
+    "uint16", "uint32", "uint64", "uint8", "uniform_unit_scaling_initializer", "unique",
+    "unique_with_counts", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
     "variable_axis_size_partitioner", "variable_op_scope", "variable_scope",
     "variables_initializer", "variance_scaling_initializer", "variant", "weighted_moments", "where",

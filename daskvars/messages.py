@@ -151,7 +151,7 @@ class Message:
             return NotImplemented
         return self.fields == other.fields and self.plain() == other.plain()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{n}={v!r}" for n, v in self._values.items() if self.HasField(n))

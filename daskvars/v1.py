@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, initializers, layers, nn, train
+from daskvars import dtypes, initializers, layers, logging, nn, summary, train
 from daskvars.errors import did_you_mean
 from daskvars.graph.default_graph import (
     InGraph,
@@ -48,7 +48,7 @@ _ELSEWHERE = {
     "keras": "use layers, losses, train and metrics",
     "python_io": "read records in Python and feed arrays",
 }
-_NAMESPACES = (initializers, layers, nn, nn.rnn_cell, train)
+_NAMESPACES = (initializers, layers, logging, nn, nn.rnn_cell, summary, train)
 
 
 def _graph_mode(name: str, value: Any) -> Any:

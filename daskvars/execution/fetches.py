@@ -13,6 +13,8 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 
+_ELEMENTS = (Tensor, Operation, str, bytes)
+
 
 class IndexedSlicesValue(NamedTuple):
     """The value of fetched IndexedSlices: three arrays."""
@@ -40,8 +42,7 @@ class Structure:
         self.operations = tuple(self._operations)
 
     def _visit(self, fetch: Any) -> Callable[[Sequence[Any]], Any]:
-        names = str | bytes
-        if isinstance(fetch, Tensor | Operation | names) or hasattr(fetch, "_as_graph_element"):
+        if isinstance(fetch, _ELEMENTS) or hasattr(fetch, "_as_graph_element"):
             return self._element(fetch)
         if isinstance(fetch, IndexedSlices):
             parts = [fetch.values, fetch.indices]

@@ -6,6 +6,7 @@ groups and reads them back into any layout.
 """
 
 from daskvars.state import list_variables, load_variable
+from daskvars.summary.event_lines import summary_iterator
 from daskvars.train.adaptive import (
     AdadeltaOptimizer,
     AdagradOptimizer,
@@ -13,6 +14,7 @@ from daskvars.train.adaptive import (
     AdamWOptimizer,
     RMSPropOptimizer,
 )
+from daskvars.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from daskvars.train.checkpoint_state import (
     CheckpointState,
     checkpoint_exists,
@@ -20,8 +22,32 @@ from daskvars.train.checkpoint_state import (
     latest_checkpoint,
     update_checkpoint_state,
 )
+from daskvars.train.control_hooks import (
+    FeedFnHook,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    StopAtStepHook,
+)
+from daskvars.train.coordinator import Coordinator, LooperThread
 from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
+from daskvars.train.hook_timers import NeverTriggerTimer, SecondOrStepTimer
 from daskvars.train.lamb import LAMBOptimizer
+from daskvars.train.monitored_session import (
+    ChiefSessionCreator,
+    MonitoredSession,
+    MonitoredTrainingSession,
+    SessionCreator,
+    SingularMonitoredSession,
+    WorkerSessionCreator,
+)
+from daskvars.train.monitoring_hooks import (
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    ProfilerHook,
+    StepCounterHook,
+    SummarySaverHook,
+)
 from daskvars.train.moving_averages import (
     ExponentialMovingAverage,
     assign_moving_average,
@@ -29,7 +55,9 @@ from daskvars.train.moving_averages import (
 )
 from daskvars.train.optimizer import Optimizer
 from daskvars.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
+from daskvars.train.queue_runners import QueueRunner, Supervisor, start_queue_runners
 from daskvars.train.saver import Saver
+from daskvars.train.scaffold import Scaffold
 from daskvars.train.schedules import (
     cosine_decay,
     cosine_decay_restarts,
@@ -41,6 +69,13 @@ from daskvars.train.schedules import (
     piecewise_constant,
     piecewise_constant_decay,
     polynomial_decay,
+)
+from daskvars.train.session_manager import SessionManager
+from daskvars.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
 )
 from daskvars.train.sgd import GradientDescentOptimizer, MomentumOptimizer
 from daskvars.train.sync_replicas import SyncReplicasOptimizer
@@ -58,18 +93,48 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
     "CheckpointState",
+    "ChiefSessionCreator",
+    "Coordinator",
     "ExponentialMovingAverage",
+    "FeedFnHook",
+    "FinalOpsHook",
     "FtrlOptimizer",
+    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
     "LAMBOptimizer",
+    "LoggingTensorHook",
+    "LooperThread",
     "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "NeverTriggerTimer",
     "Optimizer",
+    "ProfilerHook",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
+    "QueueRunner",
     "RMSPropOptimizer",
     "Saver",
+    "Scaffold",
+    "SecondOrStepTimer",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "Supervisor",
     "SyncReplicasOptimizer",
+    "WorkerSessionCreator",
     "assert_global_step",
     "assign_moving_average",
     "checkpoint_exists",
@@ -91,6 +156,8 @@ __all__ = [
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "start_queue_runners",
+    "summary_iterator",
     "update_checkpoint_state",
     "weighted_moving_average",
 ]
