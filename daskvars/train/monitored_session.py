@@ -31,7 +31,7 @@ class SessionCreator(abc.ABC):
     """Makes the session of a monitored session."""
 
     @abc.abstractmethod
-    def create_session(self) -> Session:
+    def create_session(self) -> Any:
         """Return a new session that is ready to be used."""
 
 

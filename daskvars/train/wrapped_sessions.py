@@ -212,10 +212,10 @@ class HookedSession(WrappedSession):
         asked, feeds, merged = self._requests(context, feed_dict)
         if merged is not None and run_metadata is None:
             run_metadata = RunMetadata()
+        wanted: dict[Any, Any] = {"caller": fetches}
+        wanted.update({n: a.fetches for n, a in asked.items() if a.fetches is not None})
         results = self._sess.run(
-            {"caller": fetches, **{number: asked[number].fetches for number in asked
-                                   if asked[number].fetches is not None}},
-            feed_dict=feeds, options=merged, run_metadata=run_metadata,
+            wanted, feed_dict=feeds, options=merged, run_metadata=run_metadata,
         )  # fmt: skip
         told = merged or RunOptions(), run_metadata or RunMetadata()
         for number, hook in enumerate(self._hooks):
