@@ -11,6 +11,7 @@ from typing import Any
 
 from daskvars import config
 from daskvars.graph import scopes
+from daskvars.graph.building_blocks import Controller, NameScope
 from daskvars.graph.collections import Collections
 from daskvars.graph.device import merge_device
 from daskvars.graph.graph_def import WithGraphDef
@@ -49,7 +50,7 @@ class Graph(WithGraphDef, Collections):
         self._names: dict[str, int] = {}
         self._thread = _InThread()
         self._devices: list[tuple[Callable[[Any], Any], Any]] = []
-        self._controllers: list[_Controller] = []
+        self._controllers: list[Controller] = []
         super().__init__()
         self._finalized = False
         self._unfeedable: set[Tensor] = set()
@@ -176,7 +177,7 @@ class Graph(WithGraphDef, Collections):
 
     def name_scope(self, name: str | None) -> AbstractContextManager[str]:
         """Prefix the names of ops made in the block; its value is the scope, ending in "/"."""
-        return _NameScope(self, name)
+        return NameScope(self, name)
 
     def _scope_called(self, name: str | None) -> str:
         if not name:
@@ -224,7 +225,7 @@ class Graph(WithGraphDef, Collections):
                     item.values if isinstance(item, IndexedSlices) else item
                 )
                 ops.append(element.op if isinstance(element, Tensor) else element)
-            self._controllers = [*saved, _Controller(tuple(dict.fromkeys(ops)))]
+            self._controllers = [*saved, Controller(tuple(dict.fromkeys(ops)))]
         try:
             yield
         finally:
@@ -369,33 +370,6 @@ class Graph(WithGraphDef, Collections):
                 f"Graph is finalized and cannot be modified: {file}:{line} adds an operation to "
                 "it. Build all operations before the training loop."
             )
-
-
-class _NameScope:
-    """The block of `Graph.name_scope`."""
-
-    __slots__ = ("_graph", "_name", "_outer")
-
-    def __init__(self, graph: Graph, name: str | None) -> None:
-        self._graph = graph
-        self._name = name
-
-    def __enter__(self) -> str:
-        graph = self._graph
-        self._outer = graph._thread.name_scope
-        graph._thread.name_scope = scope = graph._scope_called(self._name)
-        return f"{scope}/" if scope else ""
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._graph._thread.name_scope = self._outer
-
-
-class _Controller:
-    """One `control_dependencies` block: its ops, and those made in it."""
-
-    def __init__(self, ops: tuple[Operation, ...]) -> None:
-        self.ops = ops
-        self.members: set[Operation] = set()
 
 
 def describe(graph: Any) -> str:

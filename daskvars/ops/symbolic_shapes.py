@@ -51,7 +51,7 @@ def assert_shapes(
                 continue
             tensor = convert_to_tensor(tensor)
             symbols, open_ended = _symbols(tensor, wanted, message)
-            options = {"data": data, "summarize": summarize, "message": message}
+            options: Any = {"data": data, "summarize": summarize, "message": message}
             if len(symbols) > 1:
                 assertion = assert_rank_at_least if open_ended else assert_rank
                 checks.append(assertion(tensor, len(symbols), **options))
