@@ -30,16 +30,17 @@ from daskvars import config, errors
 # -- graph
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.context import (
-    add_to_collection, add_to_collections, device, get_collection, get_collection_ref,
+    add_to_collection, add_to_collections, container, device, get_collection, get_collection_ref,
 )
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.default_graph import get_default_graph, reset_default_graph
 from daskvars.graph.device import DeviceSpec
+from daskvars.graph.gradient_registry import NoGradient, NotDifferentiable, RegisterGradient
 from daskvars.graph.graph import Graph
 from daskvars.graph.graph_def import GraphDef, NodeDef
 from daskvars.graph.importer import import_graph_def
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.name_scope import name_scope, op_scope
 from daskvars.graph.operation import Operation
 from daskvars.graph.scopes import get_default_session
 from daskvars.graph.tensor import Tensor
@@ -85,6 +86,7 @@ from daskvars.ops.control import (
 )
 from daskvars.ops.control import tuple_ as tuple
 from daskvars.ops.counting import bincount, confusion_matrix, count_nonzero, histogram_fixed_width
+from daskvars.ops.custom_gradient import custom_gradient
 from daskvars.ops.decompositions import (
     cholesky, cholesky_solve, matrix_determinant, matrix_inverse, matrix_solve,
     matrix_triangular_solve, qr, self_adjoint_eig, self_adjoint_eigvals, svd,
@@ -152,7 +154,7 @@ from daskvars.namespaces import debugging_names as debugging
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
 from daskvars import initializers
-from daskvars.variables.colocation import colocate_with
+from daskvars.variables.colocation import colocate_with, init_scope
 from daskvars.variables.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
     identity_initializer, ones_initializer, orthogonal_initializer, random_normal_initializer,
@@ -197,7 +199,9 @@ from daskvars import layers, losses, metrics, train
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
     "Graph", "GraphDef", "GraphKeys", "IndexedSlices", "InteractiveSession", "MetaGraphDef",
-    "NO_GRADIENT", "NodeDef", "OpDef", "Operation", "PartitionedVariable", "Print", "Session",
+    "NO_GRADIENT", "NoGradient", "NodeDef", "NotDifferentiable", "OpDef", "Operation",
+    "PartitionedVariable", "Print", "RegisterGradient",
+    "Session",
     "Spec", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients", "Variable",
     "VariableAggregation", "VariableScope", "VariableSynchronization", "abs", "accumulate_n",
     "acos", "acosh", "add", "add_n", "add_to_collection", "add_to_collections", "all_variables",
@@ -212,9 +216,10 @@ __all__ = [
     "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "complex",
     "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
-    "constant_initializer", "control_dependencies", "convert_to_tensor",
+    "constant_initializer", "container", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to",
-    "create_partitioned_variables", "cross", "cumprod", "cumsum", "debugging", "depth_to_space",
+    "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient", "debugging",
+    "depth_to_space",
     "device", "diag", "diag_part", "digamma", "disable_resource_variables", "div", "div_no_nan",
     "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
     "enable_resource_variables", "ensure_shape", "equal", "erf", "erfc", "errors", "exp",
@@ -224,7 +229,7 @@ __all__ = [
     "get_seed", "get_variable", "get_variable_scope", "global_norm", "global_variables",
     "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
     "gradients", "greater", "greater_equal", "group", "half", "hessians", "histogram_fixed_width",
-    "identity", "identity_initializer", "identity_n", "imag", "import_graph_def",
+    "identity", "identity_initializer", "identity_n", "imag", "import_graph_def", "init_scope",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
     "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
@@ -237,7 +242,7 @@ __all__ = [
     "metrics", "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
     "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
     "nn", "no_op", "no_regularizer", "norm", "not_equal", "one_hot", "ones", "ones_initializer",
-    "ones_like", "orthogonal_initializer", "pad", "patterns", "placeholder",
+    "ones_like", "op_scope", "orthogonal_initializer", "pad", "patterns", "placeholder",
     "placeholder_with_default", "polygamma", "polyval", "pow", "py_func", "qint16", "qint32",
     "qint8", "qr", "quint16", "quint8", "random_crop", "random_normal", "random_normal_initializer",
     "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "real",

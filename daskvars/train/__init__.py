@@ -29,6 +29,12 @@ from daskvars.train.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
+from daskvars.train.cluster_spec import ClusterDef, ClusterSpec, JobDef
+from daskvars.train.device_setter import (
+    GreedyLoadBalancingStrategy,
+    byte_size_load_fn,
+    replica_device_setter,
+)
 from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
 from daskvars.train.graph_files import export_meta_graph, import_meta_graph, write_graph
 from daskvars.train.lamb import LAMBOptimizer
@@ -53,6 +59,7 @@ from daskvars.train.schedules import (
     piecewise_constant_decay,
     polynomial_decay,
 )
+from daskvars.train.server import Server, ServerDef
 from daskvars.train.sgd import GradientDescentOptimizer, MomentumOptimizer
 from daskvars.train.sync_replicas import SyncReplicasOptimizer
 from daskvars.train.training_step import (
@@ -70,9 +77,13 @@ __all__ = [
     "AdamOptimizer",
     "AdamWOptimizer",
     "CheckpointState",
+    "ClusterDef",
+    "ClusterSpec",
     "ExponentialMovingAverage",
     "FtrlOptimizer",
     "GradientDescentOptimizer",
+    "GreedyLoadBalancingStrategy",
+    "JobDef",
     "LAMBOptimizer",
     "MomentumOptimizer",
     "NewCheckpointReader",
@@ -82,9 +93,12 @@ __all__ = [
     "RMSPropOptimizer",
     "Saver",
     "SaverDef",
+    "Server",
+    "ServerDef",
     "SyncReplicasOptimizer",
     "assert_global_step",
     "assign_moving_average",
+    "byte_size_load_fn",
     "checkpoint_exists",
     "cosine_decay",
     "cosine_decay_restarts",
@@ -111,6 +125,7 @@ __all__ = [
     "piecewise_constant_decay",
     "polynomial_decay",
     "remove_checkpoint",
+    "replica_device_setter",
     "update_checkpoint_state",
     "weighted_moving_average",
     "write_graph",
