@@ -94,6 +94,7 @@ from daskvars.ops.decompositions import (
 from daskvars.ops.division import (
     div, div_no_nan, divide, floordiv, floormod, mod, realdiv, truediv, truncatediv, truncatemod,
 )
+from daskvars.ops.functional import foldl, foldr, map_fn, scan
 from daskvars.ops.gather import batch_gather, boolean_mask, gather
 from daskvars.ops.indexing import newaxis
 from daskvars.ops.joining import concat, split, stack, unstack
@@ -224,7 +225,8 @@ __all__ = [
     "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
     "enable_resource_variables", "ensure_shape", "equal", "erf", "erfc", "errors", "exp",
     "expand_dims", "expm1", "eye", "fill", "fixed_size_partitioner", "float16", "float32",
-    "float64", "floor", "floordiv", "floormod", "function", "gather", "gather_nd", "get_collection",
+    "float64", "floor", "floordiv", "floormod", "foldl", "foldr", "function", "gather", "gather_nd",
+    "get_collection",
     "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
     "get_seed", "get_variable", "get_variable_scope", "global_norm", "global_variables",
     "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
@@ -236,7 +238,7 @@ __all__ = [
     "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
     "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "losses", "make_template", "matmul", "matrix_band_part",
+    "logical_or", "logical_xor", "losses", "make_template", "map_fn", "matmul", "matrix_band_part",
     "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
     "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec", "maximum", "meshgrid",
     "metrics", "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
@@ -251,7 +253,8 @@ __all__ = [
     "reduce_sum", "reduce_variance", "register_op", "register_tensor_conversion_function",
     "report_uninitialized_variables", "reset_default_graph", "reshape", "resource",
     "resource_variables_enabled", "reverse", "reverse_sequence", "rint", "roll", "round", "rsqrt",
-    "saturate_cast", "scalar_mul", "scatter_add", "scatter_div", "scatter_max", "scatter_min",
+    "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max",
+    "scatter_min",
     "scatter_mul", "scatter_nd", "scatter_sub", "scatter_update", "segment_max", "segment_mean",
     "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals",
     "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
