@@ -69,7 +69,7 @@ def map_fn(
 
     Raises:
       TypeError: `fn` is no function.
-      ValueError: an element is a scalar.
+      ValueError: an element is a scalar, or results are not structured as `dtype` says.
 
     >>> import daskvars as dv
     >>> dv.map_fn(lambda x: x * x, dv.constant([1, 2, 3])).numpy().tolist()
@@ -82,7 +82,9 @@ def map_fn(
         arrays = [TensorArray(d, size=rows.length, infer_shape=infer_shape) for d in dtypes]
 
         def body(i: Tensor, written: Any) -> Any:
-            results = nest.flatten(fn(rows.row(i)))
+            found = fn(rows.row(i))
+            nest.assert_same_structure(structure, found, "dtype and the results of fn")
+            results = nest.flatten(found)
             return i + 1, [a.write(i, r) for a, r in zip(written, results, strict=True)]
 
         _, written = while_loop(

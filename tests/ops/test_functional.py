@@ -69,3 +69,8 @@ def test_what_is_refused(function):
             function("add", tf.constant([1.0]))
         with pytest.raises(ValueError, match="1\\+ dim"):
             function(affine, tf.constant(1.0))
+
+
+def test_results_are_structured_as_the_dtypes():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="structure"):
+        tf.map_fn(lambda x: (x, -x), tf.constant(ROWS), dtype=tf.float32)
