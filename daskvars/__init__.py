@@ -9,7 +9,8 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours
 - ``gradients``, ``variables``, ``lowering`` (graph and fetches to a plan of few Dask tasks)
 - ``execution``: sessions, eager code and compiled functions on one engine
-- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, recurrent cells
+- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, recurrent
+  cells
 - ``nn``: names of ops and of layers
 - this module and ``v1``: the public names, and ``cli``
 
@@ -94,7 +95,7 @@ from daskvars.ops.decompositions import (
 from daskvars.ops.division import (
     div, div_no_nan, divide, floordiv, floormod, mod, realdiv, truediv, truncatediv, truncatemod,
 )
-from daskvars.ops.functional import foldl, foldr, map_fn, scan
+from daskvars.ops.higher_order import foldl, foldr, map_fn, scan
 from daskvars.ops.gather import batch_gather, boolean_mask, gather
 from daskvars.ops.indexing import newaxis
 from daskvars.ops.joining import concat, split, stack, unstack
@@ -196,6 +197,7 @@ from daskvars.execution.tape import GradientTape
 
 # -- layers and training
 from daskvars import layers, losses, metrics, train
+from daskvars.train.meta_graph import MetaGraphDef
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -22,41 +23,41 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.reshaping import identity
 
 
-class _Rule(NamedTuple):
-    """What the gradient of one call is made with."""
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """The gradient of one call of a function."""
 
     function: Callable[..., tuple[Any, Callable[..., Any]]]
     gradient: Callable[..., Any]
     graph: Any
     variables: Sequence[Any]
 
+    def __call__(self, op: Operation, *dys: Any) -> list[Any]:
+        gradient, variables = self.gradient, self.variables
+        first, last = op.attrs["num_results"], len(op.inputs) - len(variables)
+        arguments = op.inputs[first:last]
+        if op.graph is not self.graph:  # a copy, in a body that is computed again
+            _, gradient = self.function(*arguments)
+        found: Any = gradient(*dys, variables=variables) if variables else (gradient(*dys), [])
+        of_arguments, of_variables = found
+        if not isinstance(of_arguments, list | tuple):
+            of_arguments = [of_arguments]
+        if len(of_arguments) != len(arguments) or len(of_variables) != len(variables):
+            raise ValueError(
+                f"custom_gradient function expected to return {len(arguments)} gradients and "
+                f"{len(variables)} for variables, but returned {len(of_arguments)} and "
+                f"{len(of_variables)} instead ({op.name!r})"
+            )
+        return [None] * first + [*of_arguments] + [*of_variables]
+
 
 def _results(inputs: tuple[Spec, ...], *, num_results: int, **attrs: Any) -> tuple[Spec, ...]:
     return inputs[:num_results]
 
 
-def _gradients(op: Operation, *dys: Any) -> list[Any]:
-    function, gradient, graph, variables = op.attrs["_rule"]
-    first, last = op.attrs["num_results"], len(op.inputs) - len(variables)
-    arguments = op.inputs[first:last]
-    if op.graph is not graph:  # a copy of the operation, in a body that is computed again
-        _, gradient = function(*arguments)
-    found: Any = gradient(*dys, variables=variables) if variables else (gradient(*dys), [])
-    of_arguments, of_variables = found
-    if not isinstance(of_arguments, list | tuple):
-        of_arguments = [of_arguments]
-    if len(of_arguments) != len(arguments) or len(of_variables) != len(variables):
-        raise ValueError(
-            f"custom_gradient function expected to return {len(arguments)} gradients and "
-            f"{len(variables)} for variables, but returned {len(of_arguments)} and "
-            f"{len(of_variables)} instead ({op.name!r})"
-        )
-    return [None] * first + [*of_arguments] + [*of_variables]
-
-
 CUSTOM_GRADIENT = OpDef(
     "CustomGradient", "*inputs:A", infer=_results, pattern=Opaque(), kernel=None,
-    gradient=_gradients,
+    gradient=lambda op, *dys: op.attrs["_rule"](op, *dys),
 )  # fmt: skip
 
 
