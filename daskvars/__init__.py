@@ -9,8 +9,7 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours
 - ``gradients``, ``variables``, ``lowering`` (graph and fetches to a plan of few Dask tasks)
 - ``execution``: sessions, eager code and compiled functions on one engine
-- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, recurrent
-  cells
+- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, and cells
 - ``nn``: names of ops and of layers
 - this module and ``v1``: the public names, and ``cli``
 
@@ -26,7 +25,7 @@ from daskvars.dtypes import (
     uint32, uint64, uint8, variant,
 )
 from daskvars.shapes import Dimension, TensorShape
-from daskvars import config, errors
+from daskvars import config, errors, logging
 
 # -- graph
 from daskvars.graph.collections import GraphKeys
@@ -189,7 +188,14 @@ from daskvars.variables.variable_scope import (
 )
 from daskvars.variables.variable_store import AUTO_REUSE
 
+# -- summaries
+from daskvars import summary
+from daskvars.summary.records import Event, HistogramProto, SessionLog, Summary
+
 # -- execution
+from daskvars.execution.config_proto import (
+    ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions,
+)
 from daskvars.execution.eager import sync
 from daskvars.execution.function import function
 from daskvars.execution.session import InteractiveSession, Session
@@ -200,15 +206,17 @@ from daskvars import layers, losses, metrics, train
 from daskvars.train.meta_graph import MetaGraphDef
 
 __all__ = [
-    "AUTO_REUSE", "AggregationMethod", "Assert", "DType", "DeviceSpec", "Dimension", "GradientTape",
-    "Graph", "GraphDef", "GraphKeys", "IndexedSlices", "InteractiveSession", "MetaGraphDef",
-    "NO_GRADIENT", "NoGradient", "NodeDef", "NotDifferentiable", "OpDef", "Operation",
-    "PartitionedVariable", "Print", "RegisterGradient",
-    "Session",
-    "Spec", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients", "Variable",
-    "VariableAggregation", "VariableScope", "VariableSynchronization", "abs", "accumulate_n",
-    "acos", "acosh", "add", "add_n", "add_to_collection", "add_to_collections", "all_variables",
-    "angle", "apply_regularization", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh",
+    "AUTO_REUSE", "AggregationMethod", "Assert", "ConfigProto", "DType", "DeviceSpec", "Dimension",
+    "Event", "GPUOptions", "GradientTape", "Graph", "GraphDef", "GraphKeys", "GraphOptions",
+    "HistogramProto", "IndexedSlices", "InteractiveSession", "MetaGraphDef", "NO_GRADIENT",
+    "NoGradient",
+    "NodeDef", "NotDifferentiable", "OpDef", "Operation", "OptimizerOptions", "PartitionedVariable",
+    "Print", "RegisterGradient",
+    "RunMetadata", "RunOptions", "Session", "SessionLog", "Spec", "Summary", "Tensor",
+    "TensorArray", "TensorShape", "UnconnectedGradients", "Variable", "VariableAggregation",
+    "VariableScope", "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add",
+    "add_n", "add_to_collection", "add_to_collections", "all_variables", "angle",
+    "apply_regularization", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh",
     "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
     "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
     "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
@@ -239,38 +247,39 @@ __all__ = [
     "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
     "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
     "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
-    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "losses", "make_template", "map_fn", "matmul", "matrix_band_part",
-    "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
-    "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec", "maximum", "meshgrid",
-    "metrics", "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
-    "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
-    "nn", "no_op", "no_regularizer", "norm", "not_equal", "one_hot", "ones", "ones_initializer",
-    "ones_like", "op_scope", "orthogonal_initializer", "pad", "patterns", "placeholder",
-    "placeholder_with_default", "polygamma", "polyval", "pow", "py_func", "qint16", "qint32",
-    "qint8", "qr", "quint16", "quint8", "random_crop", "random_normal", "random_normal_initializer",
-    "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "real",
-    "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm",
-    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
-    "reduce_sum", "reduce_variance", "register_op", "register_tensor_conversion_function",
-    "report_uninitialized_variables", "reset_default_graph", "reshape", "resource",
-    "resource_variables_enabled", "reverse", "reverse_sequence", "rint", "roll", "round", "rsqrt",
-    "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max",
-    "scatter_min",
-    "scatter_mul", "scatter_nd", "scatter_sub", "scatter_update", "segment_max", "segment_mean",
-    "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals",
-    "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh",
-    "size", "slice", "softplus", "softsign", "sort", "space_to_batch", "space_to_batch_nd",
-    "space_to_depth", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
-    "stop_gradient", "strided_slice", "string", "subtract", "sum_regularizer", "svd", "sync", "tan",
-    "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
-    "tile", "to_bfloat16", "to_complex128", "to_complex64", "to_double", "to_float", "to_int32",
-    "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
-    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32",
-    "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
-    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
-    "variable_axis_size_partitioner", "variable_op_scope", "variable_scope",
-    "variables_initializer", "variance_scaling_initializer", "variant", "weighted_moments", "where",
-    "where_v2", "while_loop", "zeros", "zeros_initializer", "zeros_like",
+    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "losses", "make_template", "map_fn", "matmul",
+    "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
+    "matrix_set_diag", "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec",
+    "maximum", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
+    "model_variables", "moments", "moving_average_variables", "multinomial", "multiply",
+    "name_scope", "negative", "newaxis", "nn", "no_op", "no_regularizer", "norm", "not_equal",
+    "one_hot", "ones", "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad",
+    "patterns",
+    "placeholder", "placeholder_with_default", "polygamma", "polyval", "pow", "py_func", "qint16",
+    "qint32", "qint8", "qr", "quint16", "quint8", "random_crop", "random_normal",
+    "random_normal_initializer", "random_shuffle", "random_uniform", "random_uniform_initializer",
+    "range", "rank", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
+    "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "register_op",
+    "register_tensor_conversion_function", "report_uninitialized_variables", "reset_default_graph",
+    "reshape", "resource", "resource_variables_enabled", "reverse", "reverse_sequence", "rint",
+    "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div",
+    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_sub", "scatter_update",
+    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig",
+    "self_adjoint_eigvals", "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid",
+    "sign", "sin", "sinh", "size", "slice", "softplus", "softsign", "sort", "space_to_batch",
+    "space_to_batch_nd", "space_to_depth", "split", "sqrt", "square", "squared_difference",
+    "squeeze", "stack", "stop_gradient", "strided_slice", "string", "subtract", "sum_regularizer",
+    "summary", "svd", "sync", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_sub",
+    "tensor_scatter_update", "tensordot", "tile", "to_bfloat16", "to_complex128", "to_complex64",
+    "to_double", "to_float", "to_int32", "to_int64", "trace", "train", "trainable_variables",
+    "transpose", "truediv", "truncated_normal", "truncated_normal_initializer", "truncatediv",
+    "truncatemod", "tuple", "uint16", "uint32", "uint64", "uint8",
+    "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unsorted_segment_max",
+    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner",
+    "variable_op_scope", "variable_scope", "variables_initializer", "variance_scaling_initializer",
+    "variant", "weighted_moments", "where", "where_v2", "while_loop", "zeros", "zeros_initializer",
+    "zeros_like",
 ]

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, initializers, layers, nn, train
+from daskvars import dtypes, initializers, layers, logging, nn, summary, train
 from daskvars.errors import did_you_mean
 from daskvars.graph.default_graph import (
     InGraph,
@@ -23,6 +23,7 @@ from daskvars.graph.default_graph import (
     in_graph_class,
     in_graph_context,
 )
+from daskvars.messages import Message
 
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
@@ -56,8 +57,10 @@ _NAMESPACES = (
     daskvars.metrics,
     initializers,
     layers,
+    logging,
     nn,
     nn.rnn_cell,
+    summary,
     train,
 )
 
@@ -73,7 +76,7 @@ def _graph_mode(name: str, value: Any) -> Any:
     if name in _CONTEXTS:
         return in_graph_context(value)
     if inspect.isclass(value):
-        return value if issubclass(value, Enum) else in_graph_class(value)
+        return value if issubclass(value, Enum | Message) else in_graph_class(value)
     return in_graph(value) if callable(value) else value
 
 

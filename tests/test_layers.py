@@ -7,14 +7,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
-    "errors", "dtypes", "shape_arithmetic", "chunk_grid", "shapes", "config", "backend",
+    "errors", "messages", "dtypes", "shape_arithmetic", "chunk_grid", "shapes", "config", "backend",
+    "logging",
 ]  # fmt: skip
 LEVELS = {
     "graph": 1, "kernels": 1, "state": 1,
     "ops": 2,
     "gradients": 3, "variables": 3, "lowering": 3,
     "execution": 4,
-    "train": 5, "layers": 5, "losses": 5, "metrics": 5, "initializers": 4, "namespaces": 3,
+    "train": 5, "layers": 5, "losses": 5, "metrics": 5, "summary": 3,
+    "initializers": 4, "namespaces": 3,
     "nn": 6,  # names only: ops, and recurrent cells, which are layers
     "observe": 6,
     "inspect_checkpoint": 6,

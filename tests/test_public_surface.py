@@ -13,7 +13,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.kernels.region import RegionProgram
 
-MODULES = [dv, tf, dv.layers, dv.nn, dv.nn.rnn_cell, dv.train]
+MODULES = [dv, tf, dv.layers, dv.nn, dv.nn.rnn_cell, dv.summary, dv.train]
 
 
 def run(code, *arguments, **options):
@@ -26,7 +26,8 @@ def run(code, *arguments, **options):
 
 
 @pytest.mark.parametrize(
-    "module", [dv, dv.layers, dv.nn, dv.nn.rnn_cell, dv.train], ids=lambda m: m.__name__
+    "module", [dv, dv.layers, dv.nn, dv.nn.rnn_cell, dv.summary, dv.train],
+    ids=lambda m: m.__name__,
 )
 def test_all_is_what_is_visible(module):
     def is_internal(value):  # subpackages become attributes when they are imported
@@ -49,7 +50,7 @@ def test_all_is_sorted_and_resolves(module):
 
 
 def public_objects():
-    for module in (dv, dv.layers, dv.nn, dv.nn.rnn_cell, dv.train):
+    for module in (dv, dv.layers, dv.nn, dv.nn.rnn_cell, dv.summary, dv.train):
         for name in module.__all__:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):

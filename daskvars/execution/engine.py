@@ -42,8 +42,9 @@ class Engine:
       plans: plans by signature, bound to the executor.
     """
 
-    def __init__(self, where: Any = None) -> None:
+    def __init__(self, where: Any = None, num_threads: int | None = None) -> None:
         abandon_closed()
+        self._num_threads = num_threads
         self.values, self.store = open_state(where)
         self.plans = PlanCache()
         self._executor: LocalExecutor | DistributedExecutor | None = None
@@ -60,7 +61,7 @@ class Engine:
             self.plans = PlanCache()
             client = active_client()
             found = self._executor = (
-                LocalExecutor(self.values) if client is None
+                LocalExecutor(self.values, self._num_threads) if client is None
                 else shared_executor(client, self.values, self.store)
             )  # fmt: skip
         return found
@@ -237,6 +238,11 @@ class Program:
         duration = time.perf_counter() - start
         events.publish(events.RunFinished(bound.plan, engine.values.version, duration))
         return results
+
+    @property
+    def last_plan(self) -> Any:
+        """The plan that ran last."""
+        return self._last.plan
 
     def plan(self, values: Sequence[Any]) -> Any:
         """Return the plan for these fed values without running it."""

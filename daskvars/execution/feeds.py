@@ -46,24 +46,22 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
         is_of_graph = tensor.graph is not None and value.graph is tensor.graph
         if is_of_graph or not hasattr(value, "numpy"):
             raise TypeError(
-                f"The value of a feed cannot be a tensor. Feed {tensor.name!r} with an array, a "
-                f"list, a number or a dask array instead of {value!r}."
+                f"The value of a feed cannot be a tf.Tensor object. Feed {tensor.name!r} with an "
+                f"array, a list, a number or a dask array instead of {value!r}."
             )
         value = value.numpy()
     if isinstance(value, dask.array.Array):
         array = value if value.dtype == spec.dtype.np else value.astype(spec.dtype.np)
-    elif type(value) is numpy.ndarray and value.dtype == spec.dtype.np:
+    elif (
+        type(value) is numpy.ndarray and value.dtype == spec.dtype.np
+        and value.dtype.kind != "O"  # text becomes bytes
+    ):  # fmt: skip
         array = value
     else:
         try:
             array = to_numpy(value, spec.dtype)
         except (TypeError, ValueError) as error:
-            if not isinstance(value, numpy.ndarray | numpy.generic):
-                raise
-            try:  # arrays are cast as TensorFlow casts them
-                array = numpy.asarray(value).astype(spec.dtype.np)
-            except (TypeError, ValueError):
-                raise error from None
+            array = _cast(tensor, value, error)
     if type(array) is numpy.ndarray and not array.flags.c_contiguous:
         array = numpy.ascontiguousarray(array)  # sums over strided arrays round differently
     if spec.shape is not None and not _fits(spec.shape, array.shape):
@@ -72,6 +70,21 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
             f"{shapes.TensorShape(spec.shape)}"
         )
     return array
+
+
+def _cast(tensor: Tensor, value: Any, error: Exception) -> numpy.ndarray:
+    """Cast an array as TensorFlow casts those fed. Raises TypeError for what is no array."""
+    wanted = tensor.spec.dtype.base_dtype
+    try:
+        if isinstance(value, numpy.ndarray | numpy.generic):
+            return numpy.asarray(value).astype(wanted.np)
+    except (TypeError, ValueError):
+        pass  # said below
+    kind = ValueError if isinstance(error, ValueError) else TypeError
+    raise kind(
+        f"Type of feed value {value!r} with type {type(value)} is not compatible with Tensor type "
+        f"{wanted.name} of {tensor.name!r}: {error}"
+    ) from None
 
 
 def _fits(wanted: tuple[int | None, ...], found: tuple[int, ...]) -> bool:

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from daskvars.execution.conversions import conversion_of
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
+
+_ELEMENTS = (Tensor, Operation, str, bytes)
 
 
 class IndexedSlicesValue(NamedTuple):
@@ -39,7 +42,7 @@ class Structure:
         self.operations = tuple(self._operations)
 
     def _visit(self, fetch: Any) -> Callable[[Sequence[Any]], Any]:
-        if isinstance(fetch, Tensor | Operation | str) or hasattr(fetch, "_as_graph_element"):
+        if isinstance(fetch, _ELEMENTS) or hasattr(fetch, "_as_graph_element"):
             return self._element(fetch)
         if isinstance(fetch, IndexedSlices):
             parts = [fetch.values, fetch.indices]
@@ -61,6 +64,11 @@ class Structure:
             names = [a.name for a in type(fetch).__attrs_attrs__]
             getters = [self._visit(getattr(fetch, name)) for name in names]
             return lambda values: type(fetch)(*[getter(values) for getter in getters])
+        conversion = conversion_of(fetch)
+        if conversion is not None:
+            parts, contract = conversion.fetch(fetch)
+            getters = [self._visit(part) for part in parts]
+            return lambda values: contract([getter(values) for getter in getters])
         raise TypeError(
             f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. "
             f"(Can not convert a {type(fetch).__name__} into a Tensor or Operation.)"

@@ -35,8 +35,9 @@ Keys = Callable[[Any], tuple[int, int]]
 class LocalExecutor:
     """Runs plans on the variables of one `Values`."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, num_threads: int | None = None) -> None:
         self.values = values
+        self._num_threads = num_threads
         self._pool: ThreadPoolExecutor | None = None
         if config.get().keep_freed_memory:
             backend.keep_freed_memory()
@@ -44,7 +45,7 @@ class LocalExecutor:
     @property
     def num_workers(self) -> int:
         """How many blocks can run at once."""
-        return config.thread_count()
+        return self._num_threads or config.thread_count()
 
     def bind(self, plan: Plan) -> Any:
         """Return ``run(feeds, key_of) -> results`` for `plan`.

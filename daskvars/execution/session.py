@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from types import TracebackType
 from typing import Any
 
+from daskvars.errors import OpError, UnimplementedError
+from daskvars.execution.config_proto import ConfigProto
+from daskvars.execution.conversions import feed_pairs
 from daskvars.execution.engine import Engine
 from daskvars.execution.feeds import feed_tensor, feed_value
 from daskvars.execution.fetches import Structure
+from daskvars.execution.run_records import (
+    DeviceAttributes,
+    devices_of,
+    log_placement,
+    recorded_run,
+)
 from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
 from daskvars.graph.graph_def import GraphDef
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
+from daskvars.state import forget_values
 
 
 class Session:
@@ -22,7 +33,7 @@ class Session:
     Args:
       target: "" for private variables, or a store, as `store`.
       graph: the graph; by default the one entered, or the default graph.
-      config: accepted for TensorFlow code; see `daskvars.config` for the engine's knobs.
+      config: a `ConfigProto`; see `daskvars.config` for the engine's own knobs.
       store: where the variables live. A path or URL (with a "/" in it, or ending in ".zarr")
         is a Zarr store: the variables that are in it have their values at once, and new values
         are written back by `seal` and `close`. Any other name is shared by the sessions of this
@@ -46,8 +57,16 @@ class Session:
             )
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, but got {type(self._graph)}")
+        if not isinstance(target, str | bytes | PathLike):
+            raise TypeError(f"target must be a string, but got {type(target)}")
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self.sess_str = target.decode() if isinstance(target, bytes) else target
-        self._engine = Engine(store or target)
+        self._config = config or ConfigProto()
+        self._engine = Engine(
+            store or ("" if self._config.isolate_session_state else target),
+            self._config.num_threads(),
+        )
         self._programs: dict[Any, tuple[Any, ...]] = {}
         self._closed = False
         self._entered: list[Any] = []
@@ -86,7 +105,8 @@ class Session:
             named tuples and dicts. Operations give None. A variable gives its value at the end.
           feed_dict: values for tensors (any tensor may be fed): arrays, Python values or dask
             arrays. A tuple of tensors may be fed with a tuple of values.
-          options, run_metadata: accepted.
+          options: a `RunOptions`: what to write into `run_metadata`.
+          run_metadata: a `RunMetadata` that the run is recorded in.
 
         Raises:
           RuntimeError: the session is closed, or its graph is empty.
@@ -98,7 +118,22 @@ class Session:
             raise RuntimeError("Attempted to use a closed Session.")
         fed, values = self._feeds(feed_dict) if feed_dict else ((), [])
         program, rebuild = self._program(fetches, fed)
-        return rebuild(program(values))
+        try:
+            if run_metadata is None:
+                return rebuild(program(values))
+            return rebuild(recorded_run(program, values, options, run_metadata))
+        except OpError as error:
+            self._locate(error)
+            raise
+
+    def _locate(self, error: OpError) -> None:
+        """Let an error that knows its operation by name know the operation, and say its line."""
+        if isinstance(error.op, str):
+            op = self._graph._ops_by_name.get(error.op)
+            if op is not None:
+                error.op, error.node_def = op, op.node_def
+                if op.where not in error.message:
+                    error.message += f" (operation {op.name!r} was made at {op.where})"
 
     def _program(self, fetches: Any, fed: tuple[Tensor, ...]) -> tuple[Any, Any]:
         key: Any = None
@@ -129,6 +164,8 @@ class Session:
                 signature, structure.tensors, structure.operations, fed
             )
             self._programs[signature] = (program, None)
+            if self._config.log_device_placement:
+                log_placement(*signature)
         else:
             program = found[0]
         entry = (program, structure.rebuild)
@@ -144,14 +181,9 @@ class Session:
         fed: list[Tensor] = []
         values: list[Any] = []
         for key, value in feed_dict.items():
-            pairs = [(key, value)]
-            if isinstance(key, tuple | list):
-                if len(key) != len(value):
-                    raise ValueError(
-                        f"feed_dict: {len(key)} tensors are fed with {len(value)} values"
-                    )
-                pairs = list(zip(key, value, strict=True))
-            for name, item in pairs:
+            for name, item in (
+                ((key, value),) if type(key) is Tensor else feed_pairs(key, value)
+            ):
                 tensor = name
                 if (
                     type(name) is not Tensor
@@ -169,18 +201,79 @@ class Session:
         """Return a function that runs `fetches`; its arguments are fed to `feed_list`.
 
         Cheaper per run than `run`, which looks at fetches and feeds anew each time.
+
+        Args:
+          fetches: as `run` takes them.
+          feed_list: tensors.
+          accept_options: the function also takes ``options=`` and ``run_metadata=``.
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         fed = tuple(feed_tensor(self._graph, key) for key in feed_list or ())
         program, rebuild = self._program(fetches, fed)
 
-        def call(*values: Any, **options: Any) -> Any:
+        def call(*values: Any) -> Any:
             if len(values) != len(fed):
                 raise TypeError(f"the callable takes {len(fed)} values, got {len(values)}")
-            return rebuild(program([feed_value(t, v) for t, v in zip(fed, values, strict=True)]))
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.")
+            try:
+                return rebuild(
+                    program([feed_value(t, v) for t, v in zip(fed, values, strict=True)])
+                )
+            except OpError as error:
+                self._locate(error)
+                raise
 
-        return call
+        def call_with_options(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            return self.run(fetches, dict(zip(fed, values, strict=True)), options, run_metadata)
+
+        return call_with_options if accept_options else call
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        """Raise UnimplementedError: a run is a transaction, and cannot be done in parts."""
+        raise UnimplementedError(
+            None, None, "partial_run needs a run that goes on where it stopped, but a run here is "
+            "a transaction that commits at its end. Fetch all that is needed in one run, or run "
+            "twice and feed the second run the tensors that the first one gave."
+        )
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        """Raise UnimplementedError; see `partial_run_setup`."""
+        return self.partial_run_setup(fetches, feed_dict)
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """Return the devices that operations can run on.
+
+        >>> import daskvars.v1 as tf
+        >>> with tf.Session(graph=tf.Graph()) as sess:
+        ...     [device.device_type for device in sess.list_devices()]
+        ['CPU']
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        return devices_of(self._engine)
+
+    @staticmethod
+    def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
+        """Forget the variables that the sessions of this process share under a name.
+
+        Sessions that are open keep them; later ones start without values. What is on disk stays.
+
+        Args:
+          target: the name, as a session takes it; "" has none that are shared.
+          containers: only the default container, [""], is known.
+          config: accepted.
+
+        Raises:
+          NotImplementedError: other containers are given.
+        """
+        if any(containers or ()):
+            raise NotImplementedError(
+                f"variables are not kept in containers here, but got {containers}; "
+                "reset the whole target, or run the initializers of some variables"
+            )
+        forget_values(target)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> str:
         """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""
@@ -208,7 +301,11 @@ class Session:
     # -- entering and closing -----------------------------------------------------------------
 
     def as_default(self) -> Any:
-        """Return a context manager in which this is the default session."""
+        """Return a context manager in which this is the default session; it stays open after.
+
+        Raises:
+          AssertionError: (at the end of the block) another session was entered and not left.
+        """
         return scopes.session_entered(self)
 
     def close(self) -> None:
@@ -219,6 +316,8 @@ class Session:
     def __enter__(self) -> Session:
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
+        if self._entered:
+            raise RuntimeError("Session context managers are not re-entrant.")
         for manager in (self._graph.as_default(), scopes.session_entered(self)):
             manager.__enter__()
             self._entered.append(manager)
@@ -245,7 +344,7 @@ class InteractiveSession(Session):
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        for manager in (self._graph.as_default(), scopes.session_entered(self)):
+        for manager in (self._graph.as_default(), scopes.session_entered(self, nested=False)):
             manager.__enter__()
             self._entered.append(manager)
 

@@ -135,7 +135,11 @@ def in_graph_class(original: type) -> type:
     Instances of either pass ``isinstance`` of the other's name.
     """
     methods = {
-        name: in_graph(member)
+        name: (
+            staticmethod(in_graph(member))
+            if isinstance(inspect.getattr_static(original, name), staticmethod)
+            else in_graph(member)
+        )
         for name, member in inspect.getmembers(original, inspect.isfunction)
         if not name.startswith("_") or name == "__call__"
     }

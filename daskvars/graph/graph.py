@@ -276,7 +276,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         wanted = " or ".join(
             ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
         )
-        if isinstance(obj, str):
+        if isinstance(obj, str | bytes):
+            obj = obj if isinstance(obj, str) else obj.decode()
             return self._element_by_name(obj, allow_tensor, allow_operation)
         if hasattr(obj, "_as_graph_element"):
             obj = obj._as_graph_element()
@@ -350,6 +351,10 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     def finalize(self) -> None:
         """Make the graph read-only: building an op in a training loop becomes an error."""
         self._finalized = True
+
+    def unfinalize(self) -> None:
+        """Let the graph grow again: what finalized it for the time of a training is over."""
+        self._finalized = False
 
     def check_not_finalized(self) -> None:
         """Raise RuntimeError when the graph is finalized, naming the user's line."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from daskvars.graph import scopes
 from daskvars.graph.opdef import OpDef, Spec
@@ -37,6 +37,15 @@ def user_line() -> tuple[str, int]:
             break
         frame = outer
     return frame.f_code.co_filename, frame.f_lineno
+
+
+class NodeDef(NamedTuple):
+    """An operation as plain data: its name, type, inputs (control inputs as "^name"), device."""
+
+    name: str
+    op: str
+    input: tuple[str, ...]
+    device: str
 
 
 class Operation:
@@ -89,6 +98,13 @@ class Operation:
     def control_inputs(self) -> list[Operation]:
         """The operations that run before this one without giving it a value."""
         return list(self._control_inputs)
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The operation as plain data."""
+        names = [t.name.removesuffix(":0") for t in self.inputs]
+        names += [f"^{op.name}" for op in self.control_inputs]
+        return NodeDef(self.name, self.type, tuple(names), self.device)
 
     def values(self) -> tuple[Tensor, ...]:
         """Return the outputs."""

@@ -52,13 +52,20 @@ class entered:
 
 
 @contextmanager
-def session_entered(session: Any) -> Iterator[Any]:
-    """Make `session` the default session."""
-    _stacks.sessions.append(session)
+def session_entered(session: Any, nested: bool = True) -> Iterator[Any]:
+    """Make `session` the default session; unless `nested` it may be left in any order."""
+    sessions = _stacks.sessions
+    sessions.append(session)
     try:
         yield session
     finally:
-        _stacks.sessions.remove(session)
+        in_order = sessions[-1:] == [session]
+        if session in sessions:
+            sessions.remove(session)
+        if nested and not in_order:
+            raise AssertionError(
+                "Nesting violated: default sessions were left in another order than entered"
+            )
 
 
 def get_default_session() -> Any:

@@ -147,8 +147,8 @@ def explain(error: Exception, filename: str, lines: dict[int, int], calls: Seque
     if isinstance(error, OpError):
         if "[op " in error.message:
             return error
-        return type(error)(error.node_def, error.op, f"{error.message} [op {name!r}]")
-    return InvalidArgumentError(None, None, f"{type(error).__name__}: {error} [op {name!r}]")
+        return type(error)(error.node_def, error.op or name, f"{error.message} [op {name!r}]")
+    return InvalidArgumentError(None, name, f"{type(error).__name__}: {error} [op {name!r}]")
 
 
 class _Source:

@@ -188,7 +188,7 @@ def uninitialized_error(keys: Iterable[str]) -> FailedPreconditionError:
     have = "have" if len(listed) > 1 else "has"
     return FailedPreconditionError(
         None,
-        None,
+        listed[0],
         f"Attempting to use uninitialized value {', '.join(listed)}: {len(listed)} of the "
         f"variables read {have} no value. Run `session.run(global_variables_initializer())` (for "
         "local ones local_variables_initializer()) after the last variable is made, or restore "

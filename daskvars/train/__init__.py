@@ -5,6 +5,7 @@ ops and assignments; lowering makes it one pass over memory. A `Saver` writes va
 groups and reads them back into any layout, with the graph as JSON beside them.
 """
 
+from daskvars.summary.event_lines import summary_iterator
 from daskvars.train.adaptive import (
     AdadeltaOptimizer,
     AdagradOptimizer,
@@ -12,6 +13,7 @@ from daskvars.train.adaptive import (
     AdamWOptimizer,
     RMSPropOptimizer,
 )
+from daskvars.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from daskvars.train.checkpoint_initializers import init_from_checkpoint
 from daskvars.train.checkpoint_reader import (
     NewCheckpointReader,
@@ -30,6 +32,13 @@ from daskvars.train.checkpoint_state import (
     update_checkpoint_state,
 )
 from daskvars.train.cluster_spec import ClusterDef, ClusterSpec, JobDef
+from daskvars.train.control_hooks import (
+    FeedFnHook,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    StopAtStepHook,
+)
+from daskvars.train.coordinator import Coordinator, LooperThread
 from daskvars.train.device_setter import (
     GreedyLoadBalancingStrategy,
     byte_size_load_fn,
@@ -37,7 +46,24 @@ from daskvars.train.device_setter import (
 )
 from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
 from daskvars.train.graph_files import export_meta_graph, import_meta_graph, write_graph
+from daskvars.train.hook_timers import NeverTriggerTimer, SecondOrStepTimer
 from daskvars.train.lamb import LAMBOptimizer
+from daskvars.train.monitored_session import (
+    ChiefSessionCreator,
+    MonitoredSession,
+    MonitoredTrainingSession,
+    SessionCreator,
+    SingularMonitoredSession,
+    WorkerSessionCreator,
+)
+from daskvars.train.monitoring_hooks import (
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    ProfilerHook,
+    StepCounterHook,
+    SummarySaverHook,
+)
 from daskvars.train.moving_averages import (
     ExponentialMovingAverage,
     assign_moving_average,
@@ -45,8 +71,10 @@ from daskvars.train.moving_averages import (
 )
 from daskvars.train.optimizer import Optimizer
 from daskvars.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
+from daskvars.train.queue_runners import QueueRunner, Supervisor, start_queue_runners
 from daskvars.train.saver import Saver
 from daskvars.train.saver_def import SaverDef
+from daskvars.train.scaffold import Scaffold
 from daskvars.train.schedules import (
     cosine_decay,
     cosine_decay_restarts,
@@ -60,6 +88,13 @@ from daskvars.train.schedules import (
     polynomial_decay,
 )
 from daskvars.train.server import Server, ServerDef
+from daskvars.train.session_manager import SessionManager
+from daskvars.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
 from daskvars.train.sgd import GradientDescentOptimizer, MomentumOptimizer
 from daskvars.train.sync_replicas import SyncReplicasOptimizer
 from daskvars.train.training_step import (
@@ -76,26 +111,56 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
     "CheckpointState",
+    "ChiefSessionCreator",
     "ClusterDef",
     "ClusterSpec",
+    "Coordinator",
     "ExponentialMovingAverage",
+    "FeedFnHook",
+    "FinalOpsHook",
     "FtrlOptimizer",
+    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
     "GreedyLoadBalancingStrategy",
     "JobDef",
     "LAMBOptimizer",
+    "LoggingTensorHook",
+    "LooperThread",
     "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "NeverTriggerTimer",
     "NewCheckpointReader",
     "Optimizer",
+    "ProfilerHook",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
+    "QueueRunner",
     "RMSPropOptimizer",
     "Saver",
     "SaverDef",
+    "Scaffold",
+    "SecondOrStepTimer",
     "Server",
     "ServerDef",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "Supervisor",
     "SyncReplicasOptimizer",
+    "WorkerSessionCreator",
     "assert_global_step",
     "assign_moving_average",
     "byte_size_load_fn",
@@ -126,6 +191,8 @@ __all__ = [
     "polynomial_decay",
     "remove_checkpoint",
     "replica_device_setter",
+    "start_queue_runners",
+    "summary_iterator",
     "update_checkpoint_state",
     "weighted_moving_average",
     "write_graph",

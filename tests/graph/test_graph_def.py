@@ -65,7 +65,7 @@ def test_floats_without_a_json_form_survive(value):
     ids=str,
 )  # fmt: skip
 def test_damaged_attributes_are_refused(data):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"."):
         decode(data, nothing)
 
 

@@ -36,7 +36,7 @@ def graph_run(sample, feeds=None, shapes="static", target=""):
 
 def assert_inferred(tensor, value):
     """The inferred dtype and shape fit the computed value."""
-    value = numpy.asarray(value)
+    value = numpy.asarray(value, object if isinstance(value, bytes) else None)
     assert tensor.dtype.base_dtype.np == value.dtype, (tensor, value.dtype)
     assert tensor.shape.is_compatible_with(value.shape), (tensor.shape, value.shape)
 

@@ -46,7 +46,7 @@ def test_a_record_written_by_hand_is_read(tmp_path):
 )  # fmt: skip
 def test_a_damaged_record_is_an_error_not_a_fresh_start(tmp_path, text):
     (tmp_path / "checkpoint").write_text(text)
-    with pytest.raises(ValueError, match="Invalid checkpoint state loaded from .*Remove it"):
+    with pytest.raises(ValueError, match=r"Invalid checkpoint state loaded from .*Remove it"):
         tf.train.latest_checkpoint(str(tmp_path))
 
 

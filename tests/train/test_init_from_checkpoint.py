@@ -58,7 +58,7 @@ def test_by_scope(saved, stored, mine):
         found = initialized()
     assert (found[f"{prefix}b"], found[f"{prefix}count"]) == ([3], 7)
     parts = [found[f"{prefix}table/part_{i}"] for i in range(4)]
-    assert sum(parts, []) == np.arange(12.0).reshape(6, 2).tolist()
+    assert [x for part in parts for x in part] == np.arange(12.0).reshape(6, 2).tolist()
     assert found.get("newer/b", [5.0]) == [5.0]
 
 
@@ -101,7 +101,7 @@ def test_one_error_lists_all_that_does_not_fit_and_nothing_is_changed(saved):
         other = tf.get_variable("other", [1], tf.int32)
         fine = tf.get_variable("fine", [2])
         first = fine.initializer
-        with pytest.raises(ValueError, match=".") as caught:
+        with pytest.raises(ValueError, match=r".") as caught:
             tf.train.init_from_checkpoint(
                 saved, [("a", wide), ("scope/b", other), ("scope/tabel", other), ("a", fine)]
             )

@@ -154,7 +154,7 @@ def test_some_parts_do_not_make_the_whole(tmp_path):
     table = partitioned(3)
     with session() as sess:
         saver = tf.train.Saver(table._get_variable_list()[:2])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="'table'.*give all of its parts"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"'table'.*give all of its parts"):
             saver.save(sess, str(tmp_path / "m"))
 
 

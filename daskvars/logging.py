@@ -1,0 +1,73 @@
+"""Messages to the user, through Python's logger "daskvars": TensorFlow's `tf.logging`.
+
+Nothing below WARN is shown until `set_verbosity(INFO)` is called or the program sets up Python's
+logging itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+DEBUG, INFO, WARN, ERROR, FATAL = (
+    logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL
+)  # fmt: skip
+
+__all__ = [
+    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "get_verbosity", "info",
+    "log", "set_verbosity", "warn", "warning",
+]  # fmt: skip
+
+_logger = logging.getLogger("daskvars")
+
+
+def log(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log a message, formatted with ``%``, at a level."""
+    _logger.log(level, msg, *args, **kwargs)
+
+
+def debug(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log what helps to find a mistake."""
+    _logger.debug(msg, *args, **kwargs)
+
+
+def info(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log what goes on."""
+    _logger.info(msg, *args, **kwargs)
+
+
+def warning(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log what may be wrong."""
+    _logger.warning(msg, *args, **kwargs)
+
+
+warn = warning
+
+
+def error(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log what is wrong."""
+    _logger.error(msg, *args, **kwargs)
+
+
+def fatal(msg: str, *args: Any, **kwargs: Any) -> None:
+    """Log what cannot go on; it does not end the program."""
+    _logger.critical(msg, *args, **kwargs)
+
+
+def set_verbosity(v: int) -> None:
+    """Show messages of level `v` and above, on standard error where nothing else is set up.
+
+    >>> set_verbosity(WARN)
+    >>> get_verbosity() == WARN
+    True
+    """
+    _logger.setLevel(v)
+    if not _logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(levelname)s:%(name)s:%(message)s"))
+        _logger.addHandler(handler)
+
+
+def get_verbosity() -> int:
+    """Return the level from which messages are shown."""
+    return _logger.getEffectiveLevel()

@@ -1,0 +1,80 @@
+"""The records of summaries and events, with TensorFlow's field names."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from daskvars.messages import Message
+
+
+class HistogramProto(Message):
+    """A histogram: `bucket[i]` counts what is below ``bucket_limit[i]`` and not below the last."""
+
+    fields: ClassVar = {
+        "min": 0.0, "max": 0.0, "num": 0.0, "sum": 0.0, "sum_squares": 0.0,
+        "bucket_limit": [float], "bucket": [float],
+    }  # fmt: skip
+
+
+class SummaryImage(Message):
+    """What is known of an image: its size. The pixels are not kept."""
+
+    fields: ClassVar = {
+        "height": 0, "width": 0, "colorspace": 0, "encoded_image_string": b"",
+    }  # fmt: skip
+
+
+class SummaryValue(Message):
+    """One value under a tag: one of a number, a histogram, an image or a tensor."""
+
+    fields: ClassVar = {
+        "tag": "", "node_name": "", "simple_value": 0.0, "histo": HistogramProto,
+        "image": SummaryImage, "tensor": dict, "metadata": dict,
+    }  # fmt: skip
+    oneofs: ClassVar = {"value": ("simple_value", "histo", "image", "tensor")}
+
+
+class Summary(Message):
+    """Values under tags; what a summary op gives is one, as JSON.
+
+    >>> summary = Summary(value=[Summary.Value(tag="loss", simple_value=0.5)])
+    >>> summary.value.add(tag="rate", simple_value=0.01).tag
+    'rate'
+    >>> Summary.FromString(summary.SerializeToString()).value[0].simple_value
+    0.5
+    """
+
+    Value, Image = SummaryValue, SummaryImage
+    fields: ClassVar = {"value": [SummaryValue]}
+
+
+class SessionLog(Message):
+    """What happened to a session: it started, stopped, or wrote a checkpoint.
+
+    >>> SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path="model/ckpt-1").status
+    3
+    """
+
+    STATUS_UNSPECIFIED, START, STOP, CHECKPOINT = 0, 1, 2, 3
+    fields: ClassVar = {"status": 0, "checkpoint_path": "", "msg": ""}
+
+
+class TaggedRunMetadata(Message):
+    """The metadata of one run (a `RunMetadata`, serialized) under a tag."""
+
+    fields: ClassVar = {"tag": "", "run_metadata": b""}
+
+
+class Event(Message):
+    """One entry of an event file, at a time (seconds since 1970) and a step.
+
+    `graph_def` is a list of nodes: ``{"name", "op", "input", "device"}``.
+
+    >>> Event(step=3, summary=Summary(value=[Summary.Value(tag="a", simple_value=1.0)])).step
+    3
+    """
+
+    fields: ClassVar = {
+        "wall_time": 0.0, "step": 0, "file_version": "", "graph_def": [dict], "summary": Summary,
+        "session_log": SessionLog, "tagged_run_metadata": TaggedRunMetadata,
+    }  # fmt: skip

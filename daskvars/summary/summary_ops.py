@@ -1,0 +1,211 @@
+"""Summary ops: tensors that hold values under a tag as JSON, and their merging."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from daskvars.dtypes import string
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply, builder_for
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Opaque
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels import summaries
+
+_NOT_IN_NAMES = re.compile(r"[^-/\w\.]", re.ASCII)
+
+
+def _text(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
+    return Spec(string, ())
+
+
+def _ranked(rank: int, what: str) -> Any:
+    """Return a rule for an input of known rank."""
+
+    def infer(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
+        shape = inputs[0].shape
+        if shape is not None and len(shape) != rank:
+            raise ValueError(f"summary {attrs['tag']!r}: {what} has rank {rank}, found {shape}")
+        return Spec(string, ())
+
+    return infer
+
+
+def _summary_op(type: str, signature: str, kernel: Any, infer: Any = _text) -> OpDef:
+    return OpDef(
+        type, signature, infer=infer, pattern=Opaque(), kernel=kernel, gradient=NO_GRADIENT
+    )
+
+
+SCALAR = _summary_op("ScalarSummary", "values:R", summaries.scalar, _ranked(0, "a scalar"))
+HISTOGRAM = _summary_op("HistogramSummary", "values:R", summaries.histogram)
+IMAGE = _summary_op(
+    "ImageSummary", "tensor:R", summaries.image, _ranked(4, "[batch, height, width, channels]")
+)
+TENSOR = _summary_op("TensorSummaryV2", "tensor:T", summaries.tensor)
+MERGE = _summary_op("MergeSummary", "*inputs:S", summaries.merge)
+
+
+def scalar(
+    name: str, tensor: Any, collections: Sequence[Any] | None = None, family: str | None = None
+) -> Tensor:
+    """Summarize one number.
+
+    Args:
+      name: name of the operation. With the scopes around it, it is also the tag.
+      tensor: [] real.
+      collections: collections to add the summary to, by default ``GraphKeys.SUMMARIES``.
+      family: comes before the tag and in the name: summaries of a family are shown together.
+
+    Returns:
+      [] string: a `Summary` as JSON.
+
+    Raises:
+      ValueError: the tensor is no scalar.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     sess.run(tf.summary.scalar("loss", 0.5))
+    b'{"value": [{"tag": "loss", "simple_value": 0.5}]}'
+    """
+    return _summarized(SCALAR, name, tensor, collections, family)
+
+
+def histogram(
+    name: str, values: Any, collections: Sequence[Any] | None = None, family: str | None = None
+) -> Tensor:
+    """Summarize how the elements of a tensor are distributed, in buckets 10 % wide.
+
+    Args:
+      name, collections, family: see `scalar`.
+      values: [...] real.
+
+    Raises:
+      InvalidArgumentError: (when run) there is a NaN or an infinity.
+    """
+    return _summarized(HISTOGRAM, name, values, collections, family)
+
+
+def image(
+    name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[Any] | None = None,
+    family: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Summarize images: height, width and channels of each; pixels are not kept.
+
+    Args:
+      name, collections, family: see `scalar`. The tags are ``<tag>/image/0`` and so on, or
+        ``<tag>/image`` where `max_outputs` is 1.
+      tensor: [batch, height, width, channels] real.
+      max_outputs: how many images of a batch.
+
+    Raises:
+      ValueError: the tensor has another rank.
+    """
+    return _summarized(IMAGE, name, tensor, collections, family, max_outputs=max_outputs)
+
+
+def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Tensor:
+    """Keep text.
+
+    Args:
+      name, collections: see `scalar`.
+      tensor: [...] string.
+
+    Raises:
+      ValueError: the tensor is no string.
+    """
+    tensor = convert_to_tensor(tensor)
+    if tensor.dtype.base_dtype is not string:
+        raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
+    return tensor_summary(name, tensor, collections=collections, summary_metadata="text")
+
+
+def tensor_summary(
+    name: str, tensor: Any, summary_description: str | None = None,
+    collections: Sequence[Any] | None = None, summary_metadata: Any = None,
+    family: str | None = None, display_name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Keep a whole tensor: dtype, shape and elements. For small ones.
+
+    Args:
+      name, collections, family: see `scalar`.
+      tensor: [...] of any dtype.
+      summary_metadata: name of what shows it, a text.
+      summary_description, display_name: accepted.
+    """
+    tensor = convert_to_tensor(tensor)
+    return _summarized(
+        TENSOR, name, tensor, collections, family, dtype=tensor.dtype.base_dtype.name,
+        plugin=summary_metadata or "",
+    )  # fmt: skip
+
+
+def merge(
+    inputs: Sequence[Any], collections: Sequence[Any] | None = None, name: str | None = None
+) -> Tensor:
+    """Put summaries into one.
+
+    Args:
+      inputs: summaries.
+      collections: collections to add the result to, none by default.
+
+    Returns:
+      [] string: a `Summary` as JSON.
+
+    Raises:
+      InvalidArgumentError: (when run) two of them have one tag.
+    """
+    merged = apply(MERGE, *inputs, name=clean_name(name))
+    return _collected(merged, collections or ())
+
+
+def merge_all(
+    key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
+) -> Tensor | None:
+    """Put all summaries of the graph into one.
+
+    Args:
+      key: the collection that they are in.
+      scope: regular expression that the start of a summary's name must match.
+
+    Returns:
+      [] string, or None where there are none.
+    """
+    found = builder_for(()).get_collection(key, scope)
+    return merge(found, name=name) if found else None
+
+
+def clean_name(name: str | None) -> str | None:
+    """Return a name with "_" for what names of operations must not hold."""
+    return name and _NOT_IN_NAMES.sub("_", name).lstrip("/")
+
+
+@contextmanager
+def _tag(name: str, family: str | None, values: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the tag and the scope, whose name the operation gets."""
+    name, family = clean_name(name) or "", clean_name(family)
+    with name_scope(f"{family}/{name}" if family else name, values=values) as scope:
+        tag = scope.rstrip("/")
+        yield (f"{family}/{tag}" if family else tag), scope
+
+
+def _summarized(
+    definition: OpDef, name: str, value: Any, collections: Sequence[Any] | None,
+    family: str | None, **attrs: Any,
+) -> Tensor:  # fmt: skip
+    value = convert_to_tensor(value)
+    with _tag(name, family, [value]) as (tag, scope):
+        result = apply(definition, value, name=scope or name, tag=tag or name, **attrs)
+    return _collected(result, [GraphKeys.SUMMARIES] if collections is None else collections)
+
+
+def _collected(summary: Tensor, collections: Sequence[Any]) -> Tensor:
+    builder = builder_for((summary,))
+    if not builder.is_eager:
+        builder.add_to_collections(list(collections), summary)
+    return summary

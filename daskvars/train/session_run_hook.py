@@ -1,0 +1,82 @@
+"""Hooks: what a monitored session calls around its runs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class SessionRunArgs(NamedTuple):
+    """What a hook, or the caller of `run`, wants of a run: `fetches`, `feed_dict`, `options`."""
+
+    fetches: Any
+    feed_dict: Any = None
+    options: Any = None
+
+
+class SessionRunValues(NamedTuple):
+    """What a hook gets of a run: `results` of its fetches, the `options` and `run_metadata`."""
+
+    results: Any
+    options: Any
+    run_metadata: Any
+
+
+class SessionRunContext:
+    """The run that a hook is called for.
+
+    >>> context = SessionRunContext(SessionRunArgs(None), None)
+    >>> context.request_stop()
+    >>> context.stop_requested
+    True
+    """
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args = original_args
+        self._session = session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        """What the caller of `run` asked for."""
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        """The session that runs; its own `run` calls no hooks."""
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether this run is to be the last."""
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Make this run the last: the monitored session's `should_stop` becomes true."""
+        self._stop_requested = True
+
+
+class SessionRunHook:
+    """Something to be done around the runs of a monitored session; all methods may be overridden.
+
+    >>> class Print(SessionRunHook):
+    ...     def begin(self):
+    ...         print("begin")
+    >>> Print().begin()
+    begin
+    """
+
+    def begin(self) -> None:
+        """Called once before the session is made; the graph may still be added to."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Called after a session was made, also after a failure; the graph is finalized."""
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Called before a run. Returns what to fetch and feed besides, or None."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Called after a run that did not fail, with what `before_run` asked for."""
+
+    def end(self, session: Any) -> None:
+        """Called when the monitored session is closed without an error."""

@@ -1,0 +1,117 @@
+"""Summary ops: names and tags, values, collections, merging."""
+
+import json
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def values_of(summary, feeds=None):
+    with tf.Session() as session:
+        return tf.Summary.FromString(session.run(summary, feeds)).value
+
+
+def test_a_scalar_is_json_under_its_name():
+    with tf.name_scope("outer"):
+        summary = tf.summary.scalar("inner", tf.constant(3))
+    with tf.Session() as session:
+        text = session.run(summary)
+    assert json.loads(text) == {"value": [{"tag": "outer/inner", "simple_value": 3.0}]}
+
+
+# Names and tags are TensorFlow 1.5's (summary/summary_test.py).
+@pytest.mark.parametrize(
+    "name, family, op, tag",
+    [("a", None, "s/a", "s/a"), ("a", "f", "s/f/a", "f/s/f/a"),
+     ("with spaces", None, "s/with_spaces", "s/with_spaces"),
+     ("/a/b^", None, "s/a/b_", "s/a/b_")],
+)  # fmt: skip
+def test_names_and_tags(name, family, op, tag):
+    with tf.name_scope("s"):
+        first = tf.summary.scalar(name, 1.0, family=family)
+        second = tf.summary.scalar(name, 1.0, family=family)
+    assert (first.op.name, second.op.name) == (op, f"{op}_1")
+    assert values_of(first)[0].tag == tag
+
+
+def test_a_histogram_has_tensorflow_s_buckets():
+    # kernel_tests/summary_ops_test.py of TensorFlow 1.5
+    (value,) = values_of(tf.summary.histogram("h", tf.constant(10.0)))
+    histo = value.histo
+    assert (histo.min, histo.max, histo.num, histo.sum, histo.sum_squares) == (10, 10, 1, 10, 100)
+    np.testing.assert_allclose(
+        histo.bucket_limit, [9.93809490288, 10.9319043932, 1.7976931348623157e308], rtol=1e-11
+    )
+    assert histo.bucket == [0.0, 1.0, 0.0]
+
+
+def test_a_histogram_counts_every_element_once():
+    numbers = np.random.default_rng(0).normal(size=(40, 25)).astype("f4") * 100
+    x = tf.placeholder(tf.float32, [None, 25])
+    (value,) = values_of(tf.summary.histogram("h", x), {x: numbers})
+    limits, counts = np.array(value.histo.bucket_limit), np.array(value.histo.bucket)
+    wanted, _ = np.histogram(numbers.astype(float), np.concatenate([[-np.inf], limits]))
+    assert counts.sum() == 1000
+    assert counts.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("bad, text", [(np.nan, "Nan in summary histogram for: h"),
+                                       (np.inf, "Infinity in summary histogram")])  # fmt: skip
+def test_a_histogram_of_nan_is_an_error(bad, text):
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        session.run(tf.summary.histogram("h", [1.0, bad]))
+
+
+def test_a_nan_loss_is_recorded_as_such():
+    (value,) = values_of(tf.summary.scalar("loss", np.nan))
+    assert np.isnan(value.simple_value)
+
+
+def test_images_text_and_tensors():
+    images = values_of(tf.summary.image("i", tf.ones([5, 4, 3, 1]), max_outputs=2))
+    assert [v.tag for v in images] == ["i/image/0", "i/image/1"]
+    assert (images[0].image.height, images[0].image.width, images[0].image.colorspace) == (4, 3, 1)
+    (text,) = values_of(tf.summary.text("t", tf.constant(["one", "two"])))
+    assert text.tensor == {"dtype": "string", "shape": [2], "values": ["one", "two"]}
+    assert text.metadata == {"plugin_name": "text"}
+    (tensor,) = values_of(tf.summary.tensor_summary("x", tf.constant([[1, 2]])))
+    assert tensor.tensor == {"dtype": "int32", "shape": [1, 2], "values": [1, 2]}
+
+
+def test_what_does_not_fit_is_an_error_when_built():
+    with pytest.raises(ValueError, match="dtype string"):
+        tf.summary.text("t", tf.constant(1))
+    with pytest.raises(ValueError, match="a scalar has rank 0"):
+        tf.summary.scalar("s", [1.0, 2.0])
+    with pytest.raises(ValueError, match="rank 4"):
+        tf.summary.image("i", [1.0, 2.0])
+
+
+def test_merging():
+    a = tf.summary.scalar("a", 1.0)
+    b = tf.summary.scalar("b", 2.0, collections=["mine"])
+    c = tf.summary.histogram("c", [1.0])
+    merged = tf.summary.merge_all()
+    assert (merged.op.type, list(merged.op.inputs)) == ("MergeSummary", [a, c])
+    assert list(tf.summary.merge_all("mine").op.inputs) == [b]
+    assert tf.summary.merge_all("nothing") is None
+    assert [v.tag for v in values_of(merged)] == ["a", "c"]
+    twice = tf.summary.merge([a, a])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Duplicate"):
+        session.run(twice)
+
+
+def test_variables_are_summarized():
+    v = tf.Variable(42.0)
+    summary = tf.summary.scalar("v", v)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert tf.Summary.FromString(session.run(summary)).value[0].simple_value == 42.0
