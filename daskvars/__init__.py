@@ -30,16 +30,17 @@ from daskvars import config, errors, logging
 # -- graph
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.context import (
-    add_to_collection, add_to_collections, device, get_collection, get_collection_ref,
+    add_to_collection, add_to_collections, container, device, get_collection, get_collection_ref,
 )
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.default_graph import get_default_graph, reset_default_graph
 from daskvars.graph.device import DeviceSpec
+from daskvars.graph.gradient_registry import NoGradient, NotDifferentiable, RegisterGradient
 from daskvars.graph.graph import Graph
 from daskvars.graph.graph_def import GraphDef, NodeDef
 from daskvars.graph.importer import import_graph_def
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.name_scope import name_scope, op_scope
 from daskvars.graph.operation import Operation
 from daskvars.graph.scopes import get_default_session
 from daskvars.graph.tensor import Tensor
@@ -85,6 +86,7 @@ from daskvars.ops.control import (
 )
 from daskvars.ops.control import tuple_ as tuple
 from daskvars.ops.counting import bincount, confusion_matrix, count_nonzero, histogram_fixed_width
+from daskvars.ops.custom_gradient import custom_gradient
 from daskvars.ops.decompositions import (
     cholesky, cholesky_solve, matrix_determinant, matrix_inverse, matrix_solve,
     matrix_triangular_solve, qr, self_adjoint_eig, self_adjoint_eigvals, svd,
@@ -92,6 +94,7 @@ from daskvars.ops.decompositions import (
 from daskvars.ops.division import (
     div, div_no_nan, divide, floordiv, floormod, mod, realdiv, truediv, truncatediv, truncatemod,
 )
+from daskvars.ops.higher_order import foldl, foldr, map_fn, scan
 from daskvars.ops.gather import batch_gather, boolean_mask, gather
 from daskvars.ops.indexing import newaxis
 from daskvars.ops.joining import concat, split, stack, unstack
@@ -152,7 +155,7 @@ from daskvars.namespaces import debugging_names as debugging
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
 from daskvars import initializers
-from daskvars.variables.colocation import colocate_with
+from daskvars.variables.colocation import colocate_with, init_scope
 from daskvars.variables.initializers import (
     constant_initializer, glorot_normal_initializer, glorot_uniform_initializer,
     identity_initializer, ones_initializer, orthogonal_initializer, random_normal_initializer,
@@ -206,7 +209,9 @@ __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "ConfigProto", "DType", "DeviceSpec", "Dimension",
     "Event", "GPUOptions", "GradientTape", "Graph", "GraphDef", "GraphKeys", "GraphOptions",
     "HistogramProto", "IndexedSlices", "InteractiveSession", "MetaGraphDef", "NO_GRADIENT",
-    "NodeDef", "OpDef", "Operation", "OptimizerOptions", "PartitionedVariable", "Print",
+    "NoGradient",
+    "NodeDef", "NotDifferentiable", "OpDef", "Operation", "OptimizerOptions", "PartitionedVariable",
+    "Print", "RegisterGradient",
     "RunMetadata", "RunOptions", "Session", "SessionLog", "Spec", "Summary", "Tensor",
     "TensorArray", "TensorShape", "UnconnectedGradients", "Variable", "VariableAggregation",
     "VariableScope", "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add",
@@ -222,32 +227,35 @@ __all__ = [
     "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "complex",
     "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
-    "constant_initializer", "control_dependencies", "convert_to_tensor",
+    "constant_initializer", "container", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to",
-    "create_partitioned_variables", "cross", "cumprod", "cumsum", "debugging", "depth_to_space",
+    "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient", "debugging",
+    "depth_to_space",
     "device", "diag", "diag_part", "digamma", "disable_resource_variables", "div", "div_no_nan",
     "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
     "enable_resource_variables", "ensure_shape", "equal", "erf", "erfc", "errors", "exp",
     "expand_dims", "expm1", "eye", "fill", "fixed_size_partitioner", "float16", "float32",
-    "float64", "floor", "floordiv", "floormod", "function", "gather", "gather_nd", "get_collection",
+    "float64", "floor", "floordiv", "floormod", "foldl", "foldr", "function", "gather", "gather_nd",
+    "get_collection",
     "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
     "get_seed", "get_variable", "get_variable_scope", "global_norm", "global_variables",
     "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
     "gradients", "greater", "greater_equal", "group", "half", "hessians", "histogram_fixed_width",
-    "identity", "identity_initializer", "identity_n", "imag", "import_graph_def",
+    "identity", "identity_initializer", "identity_n", "imag", "import_graph_def", "init_scope",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
     "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
     "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
     "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "losses", "make_template", "matmul",
+    "logical_not", "logical_or", "logical_xor", "losses", "make_template", "map_fn", "matmul",
     "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
     "matrix_set_diag", "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec",
     "maximum", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
     "model_variables", "moments", "moving_average_variables", "multinomial", "multiply",
     "name_scope", "negative", "newaxis", "nn", "no_op", "no_regularizer", "norm", "not_equal",
-    "one_hot", "ones", "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "patterns",
+    "one_hot", "ones", "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad",
+    "patterns",
     "placeholder", "placeholder_with_default", "polygamma", "polyval", "pow", "py_func", "qint16",
     "qint32", "qint8", "qr", "quint16", "quint8", "random_crop", "random_normal",
     "random_normal_initializer", "random_shuffle", "random_uniform", "random_uniform_initializer",
@@ -256,7 +264,7 @@ __all__ = [
     "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "register_op",
     "register_tensor_conversion_function", "report_uninitialized_variables", "reset_default_graph",
     "reshape", "resource", "resource_variables_enabled", "reverse", "reverse_sequence", "rint",
-    "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scatter_add", "scatter_div",
+    "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div",
     "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_sub", "scatter_update",
     "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig",
     "self_adjoint_eigvals", "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid",

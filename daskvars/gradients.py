@@ -25,6 +25,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import variant
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.gradient_registry import gradient_of
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
@@ -193,7 +194,7 @@ class _Walk:
         """Carry the gradients of `targets` back to the sources."""
         order = self._producers_first(targets)
         for op in order:
-            if op.opdef.gradient is not NO_GRADIENT and any(map(self._is_path, op.inputs)):
+            if gradient_of(op) is not NO_GRADIENT and any(map(self._is_path, op.inputs)):
                 self.live.add(op)
         for i, (y, dy) in enumerate(zip(targets, grad_ys, strict=True)):
             if self._is_path(y):
@@ -205,18 +206,18 @@ class _Walk:
     def result(self, source: Tensor) -> Gradient | None:
         """Return the gradient of a source, None where there is no path to it."""
         if source not in self.results:
-            self.results[source] = _total(self.received.pop(source, ()))
+            self.results[source] = self._total(source)
         return self.results[source]
 
     def _visit_op(self, op: Operation) -> None:
         dys = [None if t in self.stops else self._taken(t) for t in op.outputs]
         if all(dy is None for dy in dys):
             return
-        if op.opdef.gradient is PASS_GRADIENT:
+        if gradient_of(op) is PASS_GRADIENT:
             self._receive(op.inputs[0], dys[0])
             return
-        device = self.builder.device(op.device) if self.colocate else nullcontext()
-        with self.builder.name_scope(f"{op.name}_grad"), device:
+        place = self.builder.colocate_with(op, True) if self.colocate else nullcontext()
+        with self.builder.name_scope(f"{op.name}_grad"), place:
             for t, dx in zip(op.inputs, _input_gradients(op, dys), strict=True):
                 if dx is not None and self._is_path(t):
                     _check_fits(op, t, dx)
@@ -226,10 +227,18 @@ class _Walk:
         self.received.setdefault(self._followed(tensor), []).append(gradient)
 
     def _taken(self, output: Tensor) -> Gradient | None:
-        total = _total(self.received.pop(output, ()))
+        total = self._total(output)
         if output in self.sources:
             self.results[output] = total
         return total if is_differentiable(output) else None
+
+    def _total(self, tensor: Tensor) -> Gradient | None:
+        parts = self.received.pop(tensor, ())
+        if not self.colocate or len(parts) < 2:
+            return _total(parts)
+        is_together = len({part.device for part in parts}) == 1
+        with self.builder.colocate_with(parts[0].op if is_together else tensor.op, True):
+            return _total(parts)
 
     def _is_path(self, tensor: Tensor) -> bool:
         """Whether a gradient of `tensor` is of use to some source."""
@@ -284,8 +293,7 @@ def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Grad
             dys[i] = densify(dys[i])
         elif is_differentiable(output) and output.spec.dtype is not variant:
             dys[i] = zeros_like(output)
-    rule: Any = op.opdef.gradient
-    found = rule(op, *dys)
+    found = gradient_of(op)(op, *dys)
     found = tuple(found) if isinstance(found, tuple | list) else (found,)
     operands = len(op.attrs.get("operands", ()))
     if len(found) != len(op.inputs) - operands:

@@ -235,6 +235,13 @@ class TensorShape:
         """What is known from both together; ValueError when they differ."""
         return TensorShape(merge(self._tuple, as_tuple(other)))
 
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """What both shapes are cases of: None where they differ."""
+        mine, theirs = self._tuple, as_tuple(other)
+        if mine is None or theirs is None or len(mine) != len(theirs):
+            return TensorShape(None)
+        return TensorShape([a if a == b else None for a, b in zip(mine, theirs, strict=True)])
+
     def concatenate(self, other: Any) -> TensorShape:
         """This shape followed by another; unknown when either rank is."""
         other = as_tuple(other)

@@ -27,14 +27,16 @@ from daskvars.messages import Message
 
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
-    "colocate_with", "control_dependencies", "device", "name_scope", "variable_op_scope",
-    "variable_scope",
+    "colocate_with", "container", "control_dependencies", "device", "init_scope", "name_scope",
+    "op_scope", "variable_op_scope", "variable_scope",
 }  # fmt: skip
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
-    "DType", "DeviceSpec", "Dimension", "Graph", "GraphDef", "GraphKeys", "IndexedSlices",
-    "InputSpec", "LSTMStateTuple", "MetaGraphDef", "NodeDef", "OpDef", "Operation", "Spec",
-    "Tensor", "TensorShape", "VariableScope", "as_dtype", "get_default_graph",
+    "ClusterDef", "ClusterSpec", "DType", "DeviceSpec", "Dimension", "Graph", "GraphDef",
+    "GraphKeys", "IndexedSlices", "InputSpec", "JobDef", "LSTMStateTuple", "MetaGraphDef",
+    "NoGradient", "NodeDef", "NotDifferentiable", "OpDef", "Operation", "RegisterGradient",
+    "Server", "ServerDef", "Spec", "Tensor", "TensorShape", "VariableScope", "as_dtype",
+    "get_default_graph",
     "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}

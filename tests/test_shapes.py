@@ -273,3 +273,15 @@ def test_split_evenly(n, parts):
 def test_split_evenly_needs_parts():
     with pytest.raises(ValueError, match="parts >= 1"):
         shapes.split_evenly(3, 0)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ([1, 2], [1, 2], [1, 2]), ([1, 2], [1, 3], [1, None]), ([None, 2], [1, 2], [None, 2]),
+        ([1], [1, 2], None), (None, [1], None),
+    ],
+)  # fmt: skip
+def test_most_specific_compatible_shape(a, b, expected):
+    found = shapes.TensorShape(a).most_specific_compatible_shape(b)
+    assert (None if found.dims is None else found.as_list()) == expected

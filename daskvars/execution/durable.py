@@ -8,6 +8,7 @@ from typing import Any
 
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution import events
+from daskvars.execution.targets import served_by
 from daskvars.state import Values, ZarrStore, named_values
 
 
@@ -17,14 +18,16 @@ def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
     Args:
       where: None or "" for private variables; a path or URL (something with a "/" in it, or that
         ends in ".zarr") for variables that are read from there and written back; any other text
-        is a name that sessions of this process share.
+        is a name that sessions of this process share. The target of a server that runs in this
+        process stands for the store that it serves.
 
     Raises:
       StoreError: what is there is no store, or is damaged.
+      UnavailableError: `where` is the target of a server that does not run in this process.
     """
     if not where:
         return Values(), None
-    name = os.fspath(where) if not isinstance(where, bytes) else where.decode()
+    name = served_by(os.fspath(where) if not isinstance(where, bytes) else where.decode())
     if not is_place(name):
         return named_values(name), None
     place = name if "://" in name else os.path.abspath(name)

@@ -16,6 +16,15 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
     return builder_for(()).device(device_name_or_function)
 
 
+def container(container_name: str) -> AbstractContextManager[str]:
+    """Make variables of the block in the resource container of that name.
+
+    The name is kept with the variables (``v.op.get_attr("container")``); their values live with
+    the store of the session, whatever their container.
+    """
+    return builder_for(()).container(container_name)
+
+
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     """Return a copy of a collection of the graph being built.
 

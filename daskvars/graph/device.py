@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+def _device_type(value: Any) -> str:
+    """Return a type of device; those in every machine are also known in lower case."""
+    return value.upper() if value in ("cpu", "gpu") else str(value)
+
+
+_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "job": str, "replica": int, "task": int, "device_type": _device_type, "device_index": int,
+}  # fmt: skip
+
+
 class DeviceSpec:
     """A possibly partial description of where an op runs.
 
@@ -17,38 +25,53 @@ class DeviceSpec:
       replica: the replica's number.
       task: the task's number within the job.
       device_type: "CPU" or "GPU".
-      device_index: the number of the device within the task.
+      device_index: the number of the device within the task; None is any.
+
+    All five are attributes that may be set. Source: TensorFlow 1.15, ``tf.DeviceSpec``.
 
     >>> DeviceSpec.from_string("/job:ps/gpu:1").to_string()
     '/job:ps/device:GPU:1'
     """
 
-    job: str | None = None
-    replica: int | None = None
-    task: int | None = None
-    device_type: str | None = None
-    device_index: int | None = None
+    __slots__ = tuple(_FIELDS)
+    job: str | None
+    replica: int | None
+    task: int | None
+    device_type: str | None
+    device_index: int | None
 
-    @staticmethod
-    @lru_cache(maxsize=4096)
-    def from_string(text: str) -> DeviceSpec:
-        """Parse `text`. Raises ValueError on an unknown part."""
-        found: dict[str, Any] = {}
-        for part in filter(None, (text or "").split("/")):
-            key, _, value = part.partition(":")
-            lowered = key.lower()
-            if key == "job" and value:
-                found["job"] = value
-            elif key in ("replica", "task") and value.isdigit():
-                found[key] = int(value)
-            elif lowered in ("cpu", "gpu") and (value.isdigit() or value == "*"):
-                found.update(_device(key, value))
-            elif key == "device" and value:
-                kind, _, number = value.partition(":")
-                found.update(_device(kind, number or "*"))
-            else:
-                raise ValueError(f"Unknown attribute {part!r} is encountered in device {text!r}")
-        return DeviceSpec(**found)
+    def __init__(
+        self,
+        job: Any = None,
+        replica: Any = None,
+        task: Any = None,
+        device_type: Any = None,
+        device_index: Any = None,
+    ) -> None:
+        self.job = job
+        self.replica = replica
+        self.task = task
+        self.device_type = device_type
+        self.device_index = device_index
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = _FIELDS.get(name, str)  # of any other name, Python itself says that it is none
+        object.__setattr__(self, name, None if value is None else known(value))
+
+    @classmethod
+    def from_string(cls, spec: str | None) -> DeviceSpec:
+        """Return what the text says, "/job:<name>/replica:<n>/task:<n>/device:<type>:<n>".
+
+        Raises:
+          ValueError: a part is unknown or has no number, or there are two devices.
+        """
+        return cls(*_parsed(spec or ""))
+
+    def parse_from_string(self, spec: str | None) -> DeviceSpec:
+        """Set all fields to what the text says, and return this spec. See `from_string`."""
+        for name, value in zip(_FIELDS, _parsed(spec or ""), strict=True):
+            setattr(self, name, value)
+        return self
 
     def to_string(self) -> str:
         """Return the canonical string."""
@@ -64,21 +87,70 @@ class DeviceSpec:
             parts.append(f"/device:{self.device_type}:{index}")
         return "".join(parts)
 
-    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """Return a spec with the fields of `dev`, and this one's where `dev` has none."""
-        return replace(
-            self, **{k: v for k in self.__slots__ if (v := getattr(dev, k)) is not None}
-        )
+    def merge_from(self, dev: DeviceSpec) -> None:
+        """Set the fields that `dev` has to its values."""
+        for name in _FIELDS:
+            value = getattr(dev, name)
+            if value is not None:
+                setattr(self, name, value)
 
-    merge_from = make_merged_spec
+    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+        """Return a new spec with the fields of `dev`, and this one's where `dev` has none.
+
+        >>> DeviceSpec(job="ps", device_type="CPU").make_merged_spec(DeviceSpec(task=1)).to_string()
+        '/job:ps/task:1/device:CPU:*'
+        """
+        merged = self.replace()
+        merged.merge_from(dev)
+        return merged
+
+    def replace(self, **fields: Any) -> DeviceSpec:
+        """Return a new spec with other values for the fields named; None clears one."""
+        return type(self)(**{name: getattr(self, name) for name in _FIELDS} | fields)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceSpec) and self.to_string() == other.to_string()
+
+    def __hash__(self) -> int:
+        return hash(self.to_string())
 
     def __str__(self) -> str:
         return self.to_string()
 
+    def __repr__(self) -> str:
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        return f"DeviceSpec({', '.join(f'{k}={v!r}' for k, v in fields.items() if v is not None)})"
 
-def _device(kind: str, number: str) -> dict[str, Any]:
-    index = None if number == "*" else int(number)
-    return {"device_type": kind.upper(), "device_index": index}
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[Any, ...]:
+    """Return the five fields of a device string."""
+    found: dict[str, Any] = {}
+    for part in filter(None, text.split("/")):
+        key, *values = part.split(":")
+        if key in ("job", "replica", "task") and len(values) == 1:
+            found[key] = values[0] if key == "job" else int(values[0])
+            continue
+        if key.upper() in ("CPU", "GPU") and len(values) <= 1:
+            kind, number = key.upper(), values[0] if values else "*"
+        elif key == "device" and len(values) == 2:
+            kind, number = values
+        else:
+            raise ValueError(
+                f"Unknown attribute: {key!r} in {text!r}. A device is written "
+                "'/job:<name>/replica:<n>/task:<n>/device:<type>:<n>', each part optional."
+            )
+        if "device_type" in found:
+            raise ValueError(f"Cannot specify multiple device types: {text}")
+        found["device_type"] = kind
+        found["device_index"] = None if number == "*" else int(number)
+    return tuple(map(found.get, _FIELDS))
+
+
+@lru_cache(maxsize=16384)
+def canonical(text: str) -> str:
+    """Return a device string in its canonical form. Raises ValueError for what is none."""
+    return DeviceSpec.from_string(text).to_string()
 
 
 @lru_cache(maxsize=16384)
@@ -90,7 +162,11 @@ def merged(outer: str, inner: str) -> str:
 
 
 def merge_device(spec: Any) -> Callable[[Any], Any]:
-    """Return a device function that fills in `spec` where an op's own device is silent."""
+    """Return a device function that fills in `spec` where an op's own device is silent.
+
+    Args:
+      spec: a device string or `DeviceSpec`.
+    """
     text = spec if isinstance(spec, str) else spec.to_string()
-    DeviceSpec.from_string(text)
+    canonical(text)
     return lambda node: merged(text, getattr(node, "device", node) or "")

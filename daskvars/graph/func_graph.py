@@ -40,6 +40,19 @@ class FuncGraph(Graph):
             self.notes = outer.notes
             self._collections = outer._collections
 
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """Return the element that `obj` stands for; a tensor from around the body is captured.
+
+        See `Graph.as_graph_element`. An operation from around it stands for its first output.
+        """
+        if isinstance(obj, Operation) and obj.graph is not self and obj.outputs:
+            obj = obj.outputs[0]
+        if isinstance(obj, Tensor) and obj.graph is not self and allow_tensor:
+            return self.capture(obj)
+        return super().as_graph_element(obj, allow_tensor, allow_operation)
+
     def capture(self, tensor: Tensor) -> Tensor:
         """Return the input that stands for the outer `tensor`, made on first use."""
         if tensor.spec.dtype.is_ref:

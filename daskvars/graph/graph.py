@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -13,12 +13,13 @@ from daskvars import config
 from daskvars.graph import scopes
 from daskvars.graph.building_blocks import Controller, NameScope
 from daskvars.graph.collections import Collections
-from daskvars.graph.device import merge_device
+from daskvars.graph.gradient_registry import Overrides
 from daskvars.graph.graph_def import WithGraphDef
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.interpreter import apply_op
+from daskvars.graph.opdef import OpDef, Spec, opdef
 from daskvars.graph.operation import Operation, user_line
-from daskvars.graph.patterns import Effect
+from daskvars.graph.placement import Placement
 from daskvars.graph.tensor import Tensor
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -31,7 +32,7 @@ class _InThread(threading.local):
     name_scope = ""
 
 
-class Graph(WithGraphDef, Collections):
+class Graph(WithGraphDef, Collections, Placement, Overrides):
     """A dataflow graph: what a program computes, without any values.
 
     >>> import daskvars as dv
@@ -49,7 +50,6 @@ class Graph(WithGraphDef, Collections):
         self._ops_by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
         self._thread = _InThread()
-        self._devices: list[tuple[Callable[[Any], Any], Any]] = []
         self._controllers: list[Controller] = []
         super().__init__()
         self._finalized = False
@@ -94,6 +94,26 @@ class Graph(WithGraphDef, Collections):
             self._warn_of_growth(op)
         return op
 
+    def create_op(
+        self, op_type: str, inputs: Iterable[Any], dtypes: Any = None, input_types: Any = None,
+        name: str | None = None, attrs: dict[str, Any] | None = None, op_def: Any = None,
+        compute_shapes: bool = True, compute_device: bool = True,
+    ) -> Operation:  # fmt: skip
+        """Add an operation of a registered op and return it.
+
+        Args:
+          op_type: the op's type, "MatMul".
+          inputs: its input tensors.
+          name: the name wanted, by default the type; one ending in "/" is taken as it is.
+          attrs: its attributes as plain values.
+          dtypes, input_types, op_def, compute_shapes, compute_device: accepted; the op says them.
+
+        Raises:
+          KeyError: there is no such op.
+        """
+        with scopes.entered(self):
+            return apply_op(opdef(op_type), *inputs, name=name, **(attrs or {}))
+
     def capture(self, tensor: Tensor) -> Tensor:
         """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""
         raise ValueError(
@@ -101,13 +121,6 @@ class Graph(WithGraphDef, Collections):
             f"({describe(tensor.graph)} is not {describe(self)}). Build both in one graph; to use "
             "an eager value in a graph, pass its numpy() as a constant or feed it."
         )
-
-    def _place(self, op: Operation) -> None:
-        if isinstance(op.opdef.pattern, Effect):
-            op.device = op.inputs[0].op.device  # an op on a variable runs where the variable lives
-            return
-        for function, _ in reversed(self._devices):
-            op.device = scopes.device_string(function(op))
 
     def _control_inputs_for(self, inputs: tuple[Tensor, ...]) -> tuple[Operation, ...]:
         found: dict[Operation, None] = {}
@@ -193,24 +206,6 @@ class Graph(WithGraphDef, Collections):
         return self._thread.name_scope
 
     # -- stacks -----------------------------------------------------------------------------
-
-    @contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Place ops made in the block: a string, a DeviceSpec, a function of the op, or None.
-
-        Inner specifications override outer ones field by field; None forgets the outer ones.
-        """
-        saved = self._devices
-        if device_name_or_function is None:
-            self._devices = []
-        else:
-            spec = device_name_or_function
-            function = spec if callable(spec) else merge_device(spec)
-            self._devices = [*saved, (function, spec)]
-        try:
-            yield
-        finally:
-            self._devices = saved
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:

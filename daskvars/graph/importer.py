@@ -20,7 +20,7 @@ from daskvars.graph.graph import OP_NAME, Graph
 from daskvars.graph.graph_def import OUTER, GraphDef, NodeDef, body_place, decoded, nodes_of
 from daskvars.graph.interpreter import builder_for, check_types
 from daskvars.graph.opdef import REGISTRY, OpDef, Spec
-from daskvars.graph.operation import Operation
+from daskvars.graph.operation import ANNOTATIONS, Operation
 from daskvars.graph.scopes import device_string
 from daskvars.graph.tensor import Tensor
 
@@ -147,7 +147,7 @@ class Importer:
             self.taken.update(f"^{name}" for name in waits if f"^{name}" in self.given)
             ops = [self.given[f"^{n}"].op if f"^{n}" in self.given else here[n] for n in waits]
             op = here[node.name]
-            op.control_inputs = (*op.control_inputs, *ops)
+            op._control_inputs = (*op._control_inputs, *ops)
             graph.late_control_inputs |= any(other.id > op.id for other in ops)
 
     def _node(self, graph: Graph, node: NodeDef, place: str) -> Operation:
@@ -179,7 +179,8 @@ class Importer:
             _fail(node, f"{len(inputs)} inputs; {node.op} takes {definition.signature!r}")
         try:
             check_types(definition, inputs)
-            specs = definition.infer(tuple([t.spec for t in inputs]), **attrs)
+            known = {k: v for k, v in attrs.items() if k not in ANNOTATIONS}
+            specs = definition.infer(tuple([t.spec for t in inputs]), **known)
         except Exception as error:
             kind = type(error) if isinstance(error, TypeError | ValueError) else ValueError
             raise kind(f"node {node.name!r} ({node.op}): {error}") from error

@@ -54,5 +54,8 @@ class IndexedSlices:
         """The static shape of the dense tensor: its first dimension is not known here."""
         return TensorShape([None]).concatenate(self.values.shape[1:])
 
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
+
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices!r}, values={self.values!r})"

@@ -81,3 +81,10 @@ class name_scope:
         prefix, graph = self._open.pop()
         prefix.__exit__(*exc_info)
         graph.__exit__(*exc_info)
+
+
+def op_scope(
+    values: Iterable[Any], name: str | None, default_name: str | None = None
+) -> name_scope:
+    """Return ``name_scope(name, default_name, values)``, TensorFlow's older order of arguments."""
+    return name_scope(name, default_name, values)

@@ -102,7 +102,7 @@ class OpDef:
       pattern: its access pattern (`daskvars.graph.patterns`).
       kernel: the name of a function of the array namespace that takes the inputs and the attrs
         ("exp"), or a pure function ``kernel(xp, *arrays, **attrs)`` of `daskvars.kernels`; None
-        where the result is the first input itself (of an `Effect`: the first after the handle).
+        where the results are the first inputs themselves (of an `Effect`: after the handle).
       gradient: ``gradient(op, *dys)`` -> one tensor, IndexedSlices or None per input (or a single
         one for an op of one input), or `NO_GRADIENT`.
       operands: attributes that may also come as tensors; these follow the declared inputs, their

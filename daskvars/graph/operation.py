@@ -11,6 +11,9 @@ from daskvars.graph import scopes
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.tensor import Tensor
 
+# Attributes that a program gives to operations of any type: colocation groups, and the name of a
+# gradient. The rules of an op do not see them.
+ANNOTATIONS = frozenset({"_class", "_gradient_op_type"})
 _PACKAGE = str(Path(__file__).resolve().parent.parent)
 
 
@@ -52,7 +55,7 @@ class Operation:
     """
 
     __slots__ = (
-        "__weakref__", "attrs", "control_inputs", "created_at", "device", "graph", "id", "inputs",
+        "__weakref__", "_control_inputs", "attrs", "created_at", "device", "graph", "id", "inputs",
         "multiple", "name", "opdef", "outputs",
     )  # fmt: skip
 
@@ -77,7 +80,7 @@ class Operation:
         self.inputs = inputs
         self.attrs = attrs
         self.id = id
-        self.control_inputs = control_inputs
+        self._control_inputs = control_inputs
         self.device = device
         self.created_at = created_at
         self.multiple = not isinstance(specs, Spec)
@@ -92,6 +95,11 @@ class Operation:
         return self.opdef.type
 
     @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that run before this one without giving it a value."""
+        return list(self._control_inputs)
+
+    @property
     def node_def(self) -> NodeDef:
         """The operation as plain data."""
         names = [t.name.removesuffix(":0") for t in self.inputs]
@@ -103,22 +111,28 @@ class Operation:
         return self.outputs
 
     def get_attr(self, name: str) -> Any:
-        """Return the attribute `name`. Raises ValueError when there is none of that name."""
+        """Return the attribute `name`, a string as bytes.
+
+        Raises:
+          ValueError: there is none of that name.
+        """
         if name not in self.attrs:
             raise ValueError(
                 f"operation {self.name!r} ({self.type}) has no attribute {name!r}; "
                 f"it has {sorted(self.attrs)}"
             )
-        return self.attrs[name]
+        value = self.attrs[name]
+        return value.encode() if isinstance(value, str) else value
 
     def colocation_groups(self) -> list[bytes]:
-        """Return the names of the colocation groups, ``loc:@<operation>``.
+        """Return the names of the colocation groups, ``loc:@<operation>``; by default its own.
 
-        What reads or changes a variable belongs to the group of the variable.
+        What reads or changes a variable belongs to the groups of the variable.
         """
-        first = self.inputs[0] if self.inputs else None
-        owner = first.op if first is not None and first.spec.dtype.is_ref else self
-        return list(self.attrs.get("_class", [b"loc:@" + owner.name.encode()]))
+        if self.inputs and self.inputs[0].spec.dtype.is_ref:
+            return self.inputs[0].op.colocation_groups()
+        groups = self.attrs.get("_class", ("loc:@" + self.name,))
+        return [group.encode() for group in groups]
 
     @property
     def where(self) -> str:
@@ -135,7 +149,7 @@ class Operation:
 
     def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
         self.graph.check_not_finalized()
-        self.control_inputs = (*self.control_inputs, *ops)
+        self._control_inputs = (*self._control_inputs, *ops)
         self.graph.late_control_inputs = True
 
     def _add_control_input(self, op: Operation) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.graph.device import DeviceSpec
+from daskvars.graph.device import canonical
 
 
 class _Stacks(threading.local):
@@ -100,5 +100,5 @@ def device_string(device: Any) -> str:
     if not device:
         return ""
     if isinstance(device, str):
-        return DeviceSpec.from_string(device).to_string()
+        return canonical(device)
     return device.to_string()

@@ -83,6 +83,8 @@ def _constant(tensor: Tensor, seen: dict[Tensor, Any]) -> Any:
         specs = [t.spec for t in op.inputs]
         known = op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
         value = full_value(known, tensor.spec)
+    elif op.inputs and op.opdef.kernel is None and is_pure(op.opdef):
+        value = _constant(op.inputs[tensor.index], seen)
     elif op.inputs and is_pure(op.opdef) and _small(tensor.spec):
         inputs = []
         for t in op.inputs:

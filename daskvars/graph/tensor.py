@@ -68,8 +68,8 @@ class Tensor(WithOperators):
         return self.index
 
     def consumers(self) -> list[Operation]:
-        """Return the operations of the graph that take this tensor."""
-        return [op for op in self.graph.get_operations() if any(t is self for t in op.inputs)]
+        """Return the operations of the graph that take this tensor, once for each time."""
+        return [op for op in self.graph.get_operations() for t in op.inputs if t is self]
 
     def eval(self, feed_dict: dict | None = None, session: Any = None) -> Any:
         """Compute the value in `session`, by default the default session.

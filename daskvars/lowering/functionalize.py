@@ -17,12 +17,13 @@ from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.opdef import Spec
-from daskvars.graph.operation import Operation
+from daskvars.graph.operation import ANNOTATIONS, Operation
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.program import CONSTANT, FEED, KEY, PARAMETER, STATE, Node, Program, Ref
 from daskvars.lowering.prune import prune
 
+_NOT_FOR_RULES = ANNOTATIONS | {"operands"}
 UNKNOWN = Spec(None, None)  # of a random key, or of a variable that a branch only passes on
 
 
@@ -88,7 +89,7 @@ class _Walk:
 
     def _seen_before(self, op: Operation) -> dict[str, int]:
         before = [d for t in op.inputs if (d := self.seen.get(t.op))]
-        before += [d for c in op.control_inputs if (d := self.seen.get(c))]
+        before += [d for c in op._control_inputs if (d := self.seen.get(c))]
         if not before or all(d is before[0] for d in before):
             return before[0] if before else {}
         merged = dict(before[0])
@@ -162,7 +163,7 @@ class _Walk:
         if opdef.seeded:
             drawn = self.identify(op.attrs.get("_key_of", op))
             inputs = [self.program.leaf(KEY, drawn, UNKNOWN), *inputs]
-        attrs = {k: v for k, v in op.attrs.items() if k != "operands"}
+        attrs = {k: v for k, v in op.attrs.items() if k not in _NOT_FOR_RULES}
         specs = tuple([t.spec for t in op.outputs])
         node = Node(
             op.name, opdef, opdef.kernel, inputs, attrs, specs, op.multiple,

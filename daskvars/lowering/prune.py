@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from daskvars.errors import InvalidArgumentError
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 
@@ -26,14 +27,18 @@ def prune(
             continue
         needed.add(op)
         late = late or (op.graph is not None and op.graph.late_control_inputs)
-        stack.extend(op.control_inputs)
+        stack.extend(op._control_inputs)
         stack.extend(t.op for t in op.inputs if t not in feeds)
     ordered = sorted(needed, key=lambda op: op.id)
     return _topological(ordered, feeds) if late else ordered
 
 
 def _topological(ops: list[Operation], feeds: Collection[Tensor]) -> list[Operation]:
-    """Order by dependency, by creation where that leaves a choice. Raises ValueError on a cycle."""
+    """Order by dependency, by creation where that leaves a choice.
+
+    Raises:
+      InvalidArgumentError: there is a cycle.
+    """
     done: dict[Operation, bool] = {}
     ordered: list[Operation] = []
     for root in ops:
@@ -46,8 +51,11 @@ def _topological(ops: list[Operation], feeds: Collection[Tensor]) -> list[Operat
             elif op not in done:
                 done[op] = False
                 stack.append((op, True))
-                before = [*op.control_inputs, *(t.op for t in op.inputs if t not in feeds)]
+                before = [*op._control_inputs, *(t.op for t in op.inputs if t not in feeds)]
                 stack.extend((d, False) for d in sorted(before, key=lambda d: -d.id))
             elif done[op] is False and any(entry == (op, True) for entry in stack):
-                raise ValueError(f"operation {op.name!r} depends on itself through control inputs")
+                raise InvalidArgumentError(
+                    None, op, f"Graph is invalid, contains a cycle: operation {op.name!r} depends "
+                    "on itself through control inputs"
+                )  # fmt: skip
     return ordered

@@ -33,8 +33,8 @@ def specialize(program: Program) -> Program:
         _bind_operands(node, known)
         _infer(node)
         if _gives_its_input(node):
-            if node.specs:
-                replaced[Ref(node)] = node.inputs[0]
+            for i in range(len(node.specs)):
+                replaced[Ref(node, i)] = node.inputs[i]
             continue
         values = _fold(node, known)
         if values is None:
@@ -51,7 +51,7 @@ def specialize(program: Program) -> Program:
 
 
 def _gives_its_input(node: Node) -> bool:
-    """Return whether the result is the first input itself, so that nothing needs to run."""
+    """Return whether the results are the first inputs themselves, so that nothing needs to run."""
     if node.kernel is None:
         return not node.bodies
     if not node.opdef.same_if_same_shape or node.operands:

@@ -11,7 +11,7 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
-from daskvars.graph.interpreter import apply
+from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
 from daskvars.graph.tensor import Tensor
@@ -19,7 +19,7 @@ from daskvars.kernels import effect_kernels, segment
 from daskvars.shapes import Shape
 
 
-def _handle(inputs, *, dtype, shape, key, chunks):
+def _handle(inputs, *, dtype, shape, **attrs):
     return Spec(dtype._as_ref, shape)
 
 
@@ -42,7 +42,7 @@ def variable_handle(
       name: name of the operation; a trailing "/" takes it as it is.
     """
     return apply(VARIABLE, name=name, key=key, dtype=as_dtype(dtype).base_dtype, shape=shape,
-                 chunks=chunks)  # fmt: skip
+                 chunks=chunks, container=builder_for(()).container_name)  # fmt: skip
 
 
 def _of_handle(inputs, **attrs):

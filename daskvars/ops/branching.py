@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import variant
+from daskvars.dtypes import int32, variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
@@ -23,7 +23,13 @@ from daskvars.graph.patterns import Effect, Opaque, Source
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import control_kernels
 from daskvars.kernels.effect_kernels import unreachable
+from daskvars.ops.casting import cast
+from daskvars.ops.comparison import less_equal
 from daskvars.ops.constant import zeros_like
+from daskvars.ops.control import Assert, control_dependencies
+from daskvars.ops.joining import stack
+from daskvars.ops.reduce import reduce_sum
+from daskvars.ops.reshaping import identity
 from daskvars.ops.tensor_array import TensorArray
 from daskvars.ops.tensor_list_ops import zero_list
 
@@ -292,7 +298,7 @@ def case(
     Args:
       pred_fn_pairs: pairs (scalar bool tensor, function), a list or a dict.
       default: the function taken where no predicate is true; without it the last pair's.
-      exclusive: accepted; the first true predicate counts.
+      exclusive: fail the run where more than one predicate is true; otherwise the first counts.
       strict: see `cond`.
       name: name of the operation.
     """
@@ -304,10 +310,21 @@ def case(
         if not pairs:
             raise ValueError("case needs at least one pair")
         default = pairs[-1][1]
+    if exclusive and len(pairs) > 1:
+        pairs = _exclusive(pairs)
     result = default
     for pred, function in reversed(pairs):
         result = _chosen(pred, function, result, strict, name)
     return result()
+
+
+def _exclusive(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the pairs with predicates that are there only if at most one of them is true."""
+    preds = stack([convert_to_tensor(pred) for pred, _ in pairs])
+    is_one = less_equal(reduce_sum(cast(preds, int32)), 1)
+    message = "Input error: exclusive=True: more than 1 conditions evaluated as True:"
+    with control_dependencies([Assert(is_one, [message, preds], summarize=len(pairs))]):
+        return [(identity(pred), function) for pred, function in pairs]
 
 
 def _chosen(pred: Any, function: Any, otherwise: Any, strict: bool, name: str) -> Callable[[], Any]:

@@ -26,6 +26,7 @@ from daskvars.ops.branching import (
     trace,
     zeros_for,
 )
+from daskvars.ops.reshaping import stop_gradient
 from daskvars.ops.tensor_array import TensorArray
 
 
@@ -112,7 +113,7 @@ def while_loop(
       loop_vars: the first values, a (nested) list or tuple.
       shape_invariants: shapes in the same structure; None dimensions may change in the loop.
       parallel_iterations, swap_memory: accepted; iterations run one after another.
-      back_prop: accepted; gradients cost nothing unless asked for.
+      back_prop: False takes the results as constants in gradients.
       name: name of the operation.
       maximum_iterations: bound on the number of iterations.
       return_same_structure: return a list or tuple of one variable as such.
@@ -133,6 +134,10 @@ def while_loop(
         return _eager_loop(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with outer.as_default():
         results = _while(cond, body, loop_vars, shape_invariants, name, maximum_iterations, outer)
+    if not back_prop:
+        results = nest.map_structure(
+            lambda t: stop_gradient(t) if isinstance(t, Tensor) else t, results
+        )
     return results if return_same_structure or len(loop_vars) != 1 else results[0]
 
 

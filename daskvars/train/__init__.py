@@ -31,6 +31,7 @@ from daskvars.train.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
+from daskvars.train.cluster_spec import ClusterDef, ClusterSpec, JobDef
 from daskvars.train.control_hooks import (
     FeedFnHook,
     FinalOpsHook,
@@ -38,6 +39,11 @@ from daskvars.train.control_hooks import (
     StopAtStepHook,
 )
 from daskvars.train.coordinator import Coordinator, LooperThread
+from daskvars.train.device_setter import (
+    GreedyLoadBalancingStrategy,
+    byte_size_load_fn,
+    replica_device_setter,
+)
 from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
 from daskvars.train.graph_files import export_meta_graph, import_meta_graph, write_graph
 from daskvars.train.hook_timers import NeverTriggerTimer, SecondOrStepTimer
@@ -81,6 +87,7 @@ from daskvars.train.schedules import (
     piecewise_constant_decay,
     polynomial_decay,
 )
+from daskvars.train.server import Server, ServerDef
 from daskvars.train.session_manager import SessionManager
 from daskvars.train.session_run_hook import (
     SessionRunArgs,
@@ -108,6 +115,8 @@ __all__ = [
     "CheckpointSaverListener",
     "CheckpointState",
     "ChiefSessionCreator",
+    "ClusterDef",
+    "ClusterSpec",
     "Coordinator",
     "ExponentialMovingAverage",
     "FeedFnHook",
@@ -115,6 +124,8 @@ __all__ = [
     "FtrlOptimizer",
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
+    "GreedyLoadBalancingStrategy",
+    "JobDef",
     "LAMBOptimizer",
     "LoggingTensorHook",
     "LooperThread",
@@ -135,6 +146,8 @@ __all__ = [
     "SaverDef",
     "Scaffold",
     "SecondOrStepTimer",
+    "Server",
+    "ServerDef",
     "SessionCreator",
     "SessionManager",
     "SessionRunArgs",
@@ -150,6 +163,7 @@ __all__ = [
     "WorkerSessionCreator",
     "assert_global_step",
     "assign_moving_average",
+    "byte_size_load_fn",
     "checkpoint_exists",
     "cosine_decay",
     "cosine_decay_restarts",
@@ -176,6 +190,7 @@ __all__ = [
     "piecewise_constant_decay",
     "polynomial_decay",
     "remove_checkpoint",
+    "replica_device_setter",
     "start_queue_runners",
     "summary_iterator",
     "update_checkpoint_state",

@@ -47,13 +47,17 @@ def _built_in(builder: Any, inner: Any) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
-    """Place ops made in the block on the device of `op`, whatever device was asked for outside.
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """Place ops made in the block where `op` is, whatever device was asked for outside.
 
     Args:
-      op: an Operation, Tensor or Variable; None leaves devices as they are.
-      ignore_existing: forget enclosing devices even where `op` is None or has no device.
+      op: an Operation, Tensor or Variable.
+      ignore_existing: forget enclosing colocations; then `op` may be None, which ends them.
+
+    Raises:
+      ValueError: `op` is None and `ignore_existing` is not set.
+
+    Source: TensorFlow 1.15, ``tf.colocate_with``.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default():
@@ -64,13 +68,19 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
     >>> b.device
     '/device:GPU:1'
     """
-    builder = builder_for(() if op is None else (op,))
-    with ExitStack() as stack:
-        if op is not None or ignore_existing:
-            stack.enter_context(builder.device(None))
-        if op is not None and op.device:
-            stack.enter_context(builder.device(op.device))
-        yield
+    element = op._as_graph_element() if hasattr(op, "_as_graph_element") else op
+    return builder_for(() if op is None else (op,)).colocate_with(element, ignore_existing)
+
+
+def init_scope() -> AbstractContextManager[None]:
+    """Build in the outermost program: outside of functions, branches and loops being traced.
+
+    Control dependencies are left too, the name scope is kept: what initializes a variable must
+    not depend on where it is asked for.
+
+    Source: TensorFlow 1.15, ``tf.init_scope``.
+    """
+    return building_in(owner())
 
 
 def place(op: Any, device: str) -> None:

@@ -49,10 +49,10 @@ def test_control_inputs_are_added_once_and_only_where_needed(graph):
             c = tf.constant(2, name="c")
         with tf.control_dependencies(None):
             d = tf.constant(3, name="d")
-    assert a.op.control_inputs == (first,)
-    assert b.op.control_inputs == (second, first) or b.op.control_inputs == (second,)
+    assert a.op.control_inputs == [first]
+    assert b.op.control_inputs == [second, first] or b.op.control_inputs == [second]
     assert set(c.op.control_inputs) == {first, second}
-    assert d.op.control_inputs == ()
+    assert d.op.control_inputs == []
 
 
 def test_devices_merge_and_functions_see_the_op(graph):
@@ -109,3 +109,59 @@ def test_text_and_drawing_name_every_operation(graph):
     assert "scope/total = Sum(scope/x:0) ^scope/gate : float32 ()" in text
     assert dot.count("->") == 2
     assert 'label="scope"' in dot
+
+
+def test_an_operation_is_made_by_the_name_of_its_op(graph):
+    x = tf.constant([[1.0, 2.0]])
+    op = graph.create_op("Add", [x, x], [tf.float32], name="sum")
+    assert (op.name, op.type, op.outputs[0].shape.as_list()) == ("sum", "Add", [1, 2])
+    with pytest.raises(KeyError):
+        graph.create_op("NoSuchOp", [])
+
+
+def test_consumers_are_counted_by_input(graph):
+    x = tf.constant(1.0)
+    y = tf.add(x, x)
+    assert x.consumers() == [y.op, y.op]
+
+
+def test_a_cycle_of_control_inputs_is_an_error_of_the_run(graph):
+    first, second = tf.constant(1).op, tf.constant(2).op
+    first._add_control_input(second)
+    second._add_control_input(first)
+    error = pytest.raises(tf.errors.InvalidArgumentError, match="contains a cycle")
+    with tf.Session() as sess, error:
+        sess.run(first.outputs[0])
+
+
+def test_a_body_may_wait_for_what_is_around_it(graph):
+    held = tf.placeholder(tf.float32, [])
+    x = tf.constant(3)
+
+    def waiting(value):
+        with tf.control_dependencies([held, x.op]):
+            return value + 1
+
+    results = [
+        tf.cond(tf.constant(True), lambda: waiting(x), lambda: x),
+        tf.while_loop(lambda i: i < 5, waiting, [tf.constant(0)]),
+    ]
+    with tf.Session() as sess:
+        assert sess.run(results, {held: 1.0}) == [4, 5]
+
+
+def test_a_loop_may_be_a_constant_to_gradients(graph):
+    v = tf.constant(2.0)
+    loop = tf.while_loop(lambda x: x < 100.0, tf.square, [v], back_prop=False)
+    with tf.Session() as sess:
+        assert sess.run(tf.gradients(loop + v, v)) == [1.0]
+
+
+def test_an_exclusive_case_has_one_true_predicate(graph):
+    x = tf.placeholder(tf.int32, [])
+    pairs = [(x > 1, lambda: tf.constant(1)), (x > 2, lambda: tf.constant(2))]
+    result = tf.case(pairs, default=lambda: tf.constant(0), exclusive=True)
+    with tf.Session() as sess:
+        assert [sess.run(result, {x: n}) for n in (1, 2)] == [0, 1]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Input error: exclusive=True"):
+            sess.run(result, {x: 3})

@@ -84,7 +84,7 @@ def test_the_graph_of_every_op_survives(sample):
     read.ParseFromString(text)
     with dv.Graph().as_default() as again:
         dv.import_graph_def(read, name="")
-    if not sample.type.startswith("PyFunc"):  # its function is not in the file
+    if sample.type not in ("PyFunc", "PyFuncStateless", "CustomGradient"):  # files hold no code
         assert again.as_graph_def().SerializeToString() == text
     for a, b in zip(graph.get_operations(), again.get_operations(), strict=True):
         assert [t.spec for t in a.outputs] == [t.spec for t in b.outputs]
@@ -154,7 +154,7 @@ def test_inputs_can_be_replaced_and_elements_returned(small):
         y, op = dv.import_graph_def(small, {"x": mine, "zero:0": mine}, ["y:0", "before"], "in")
         (z,) = dv.import_graph_def(small, return_elements=["y:0"], name="in")
     assert (y.name, op.name, z.name) == ("in/y:0", "in/before", "in_1/y:0")
-    assert y.op.control_inputs == (op,)
+    assert y.op.control_inputs == [op]
     with dv.Session(graph=graph) as sess:
         assert sess.run(y).tolist() == [6.0, 8.0]
 

@@ -42,7 +42,13 @@ def power(x):
     )[1]
 
 
+@dv.custom_gradient
+def cubed(x):
+    return (x * x * x, x + 1.0), lambda dy, dz: 3.0 * x * x * dy + dz
+
+
 SAMPLES = [
+    Sample("CustomGradient", lambda x: list(cubed(x)), (X,), (0,)),
     Sample("NoOp", after_nothing, (X,)),
     Sample("Assert", asserted, (X,)),
     Sample("AssertBroadcastable", weighed, (X,)),

@@ -207,7 +207,7 @@ def test_a_read_under_control_dependencies_is_fresh(graph):
         fresh = v.value()
         assert convert_to_tensor(v) is not fresh
         w = Variable(2.0)
-    assert fresh is not v.value() and fresh.op.control_inputs == (added.op,)
+    assert fresh is not v.value() and fresh.op.control_inputs == [added.op]
     assert not w.initializer.control_inputs and not w.value().op.control_inputs
 
 
@@ -283,8 +283,8 @@ def test_colocate_with(graph):
     with graph.device("/job:worker"):
         with colocate_with(v):
             assert no_op().device == "/device:GPU:1"
-        with colocate_with(v.op), colocate_with(None):
-            assert no_op().device == "/device:GPU:1"
+        with colocate_with(v.op), pytest.raises(ValueError, match="ignore_existing"):
+            colocate_with(None).__enter__()
         with colocate_with(None, ignore_existing=True):
             assert no_op().device == ""
 

@@ -1,0 +1,109 @@
+"""Where operations are to run: the part of a graph that keeps its stacks of devices.
+
+One list serves both stacks. Its functions are asked in turn, innermost first, for the device of a
+new operation; `colocate_with` puts one at its bottom, which so has the last word, as TensorFlow's
+colocation has. An operation made outside of all blocks costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from daskvars.graph import scopes
+from daskvars.graph.device import merge_device
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Effect
+
+
+class Placement:
+    """The part of a graph that keeps devices, colocations and the container."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._devices: list[tuple[Callable[[Any], Any], Any]] = []
+        self._colocated: tuple[Operation, ...] = ()
+        self.container_name = ""
+
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Place ops made in the block: a string, a DeviceSpec, a function of the op, or None.
+
+        Inner specifications override outer ones field by field; None forgets the outer ones.
+        """
+        saved = self._devices
+        if device_name_or_function is None:
+            self._devices = saved[: bool(self._colocated)]
+        else:
+            spec = device_name_or_function
+            function = spec if callable(spec) else merge_device(spec)
+            self._devices = [*saved, (function, spec)]
+        try:
+            yield
+        finally:
+            self._devices = saved
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Place ops made in the block where `op` is, and in its colocation group.
+
+        Devices asked for outside are forgotten; of those asked for inside, what `op` says wins.
+
+        Args:
+          op: an Operation, Tensor or Variable, or None to end colocations.
+          ignore_existing: forget enclosing colocations too.
+
+        Raises:
+          ValueError: `op` is None and `ignore_existing` is not set.
+        """
+        if op is None and not ignore_existing:
+            raise ValueError(
+                "Trying to reset colocation (op is None) but ignore_existing is not True"
+            )
+        saved = self._devices, self._colocated
+        outer = () if ignore_existing else self._colocated
+        self._colocated = outer if op is None else (*outer, getattr(op, "op", op))
+        self._devices = [(_at(self._colocated), None)] if self._colocated else []
+        try:
+            yield
+        finally:
+            self._devices, self._colocated = saved
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Make variables of the block in the resource container of that name.
+
+        The name is kept as an attribute of the variables; values live with the session's store.
+        """
+        saved = self.container_name
+        self.container_name = container_name
+        try:
+            yield container_name
+        finally:
+            self.container_name = saved
+
+    def _place(self, op: Operation) -> None:
+        if isinstance(op.opdef.pattern, Effect):
+            op.device = op.inputs[0].op.device  # an op on a variable runs where the variable lives
+            return
+        for function, _ in reversed(self._devices):
+            device = function(op)
+            if device is None:
+                raise TypeError(
+                    f"the device function {function!r} returned None for operation {op.name!r}; "
+                    "return a device string or DeviceSpec, op.device to leave it as it is"
+                )
+            op.device = scopes.device_string(device)
+
+
+def _at(ops: tuple[Operation, ...]) -> Callable[[Operation], str]:
+    """Return a device function that puts an operation where `ops` are, the last one first."""
+    groups = [group.decode() for op in ops for group in op.colocation_groups()]
+    device = next((op.device for op in reversed(ops) if op.device), "")
+
+    def place(op: Operation) -> str:
+        op.attrs["_class"] = tuple(dict.fromkeys(groups))
+        return device or op.device
+
+    return place
