@@ -121,9 +121,9 @@ def test_inspect_lists_the_store(trained):
 
 def test_inspect_says_what_is_missing(trained, capsys):
     store, _, _ = trained
-    assert cli.main(["inspect", str(store), "--values", "features/conv1/weight"]) == 1
+    assert cli.main(["inspect", str(store), "--values", "features/conv1/weight"]) == 2
     assert "did you mean 'features/conv1/weights'" in capsys.readouterr().err
-    assert cli.main(["inspect", str(store / "nothing")]) == 1
+    assert cli.main(["inspect", str(store / "nothing")]) == 2
     assert "nothing" in capsys.readouterr().err
 
 

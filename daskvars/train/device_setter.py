@@ -47,8 +47,9 @@ def replica_device_setter(
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(ps_tasks=2)):
     ...     v, w = tf.get_variable("v", [3]), tf.get_variable("w", [3])
-    >>> v.device, w.device, tf.add(v, w).device
-    ('/job:ps/task:0', '/job:ps/task:1', '')
+    ...     total = tf.add(v, w)
+    >>> v.device, w.device, total.device
+    ('/job:ps/task:0', '/job:ps/task:1', '/job:worker')
     """
     if cluster is not None:
         spec = cluster if isinstance(cluster, ClusterSpec) else ClusterSpec(cluster)
