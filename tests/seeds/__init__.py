@@ -14,13 +14,13 @@ After ``tensorflow`` has become `daskvars.v1`, the fences of a page mean:
 - ``text``: what the code before it prints, with ``...`` for what varies.
 - ``error``: the error that the code before it ends in.
 
-There are 85 code blocks:
+There are 86 code blocks:
 
 ``variables_and_saving.md``      10  of "Variables", up to "Trainable/Non-trainable parameters"
 ``scoping_and_sharing.md``       13  of "Variables", from "Scoping" to "Assignment"
 ``sharing_step_by_step.md``      10  of "What it the sharing variable?", up to reuse at the root
 ``scopes_step_by_step.md``        5  of "What it the sharing variable?", the additional properties
-``variables_guide.md``           21  of "Variables" (the guide)
+``variables_guide.md``           22  of "Variables" (the guide)
 ``sharing_in_short.md``          11  of "TensorFlow variables, variable sharing and scoping."
 ``programmers_guide.md``          8  of "TensorFlow Programmer's Guide Part 1", the first half
 ``programmers_guide_sharing.md``  7  of "TensorFlow Programmer's Guide Part 1", the second half

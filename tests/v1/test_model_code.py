@@ -183,3 +183,33 @@ def test_an_unrolled_network_learns_a_text(initialized):
     for _ in range(60):
         session.run(train, feeds)
     assert session.run(loss, feeds) < 0.5 < first[0] and first[1] > 0
+
+
+# -- averages of what was trained ----------------------------------------------------------------
+
+
+def test_a_model_is_evaluated_with_its_moving_averages(tmp_path, initialized):
+    x = np.random.default_rng(0).normal(size=(16, 4))
+    y = x.sum(1, keepdims=True)
+    step = tf.train.get_or_create_global_step()
+    loss = tf.reduce_mean(tf.square(linear(tf.constant(x, tf.float32), 1, "model") - y))
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+    averages = tf.train.ExponentialMovingAverage(0.5, step)
+    with tf.control_dependencies([train]):
+        train = averages.apply(tf.trainable_variables())
+    session = initialized()
+    for _ in range(20):
+        session.run(train)
+    v = tf.trainable_variables()[0]
+    average, plain = session.run([averages.average(v), v])
+    path = tf.train.Saver().save(session, str(tmp_path / "model.ckpt"), global_step=step)
+    assert path.endswith("-20") and (average != plain).any()
+    with tf.Graph().as_default(), tf.Session() as session:
+        linear(tf.constant(x, tf.float32), 1, "model")
+        averages = tf.train.ExponentialMovingAverage(0.5)
+        names = averages.variables_to_restore()
+        assert sorted(names) == [
+            f"model/{name}/ExponentialMovingAverage" for name in ("Matrix", "bias")
+        ]
+        tf.train.Saver(names).restore(session, tf.train.latest_checkpoint(str(tmp_path)))
+        assert (session.run(tf.trainable_variables()[0]) == average).all()
