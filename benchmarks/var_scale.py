@@ -42,7 +42,9 @@ def phases(count: int, directory: Path) -> dict[str, float]:
         with tf.Session() as sess:
             timed("initialize", lambda: sess.run(initializer))
             wanted = sess.run(variables)
-            path = timed("save", lambda: saver.save(sess, str(directory / "model")))
+            path = str(directory / "model")
+            timed("save", lambda: saver.save(sess, path, write_meta_graph=False))
+            timed("write the graph", lambda: saver.export_meta_graph(f"{path}.meta"))
         with tf.Session() as sess:
             timed("restore", lambda: saver.restore(sess, path))
             found = sess.run(variables)

@@ -21,6 +21,7 @@ from daskvars.errors import FailedPreconditionError
 from daskvars.graph.opdef import Spec
 
 MOST_ELEMENTS = 1 << 40  # of an array: more is damage
+_AS_THEY_ARE = frozenset({type(None), bool, int, str})  # JSON has words for them
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 Special = Callable[[Any], Any]
@@ -57,12 +58,14 @@ def encode(value: Any, special: Special) -> Any:
     >>> encode((1, None, dtypes.float32), lambda value: None)
     [1, None, {'dtype': 'float32'}]
     """
-    if value is None or isinstance(value, bool | str) or type(value) is int:
+    if type(value) in _AS_THEY_ARE:
         return value
+    if type(value) is DType:
+        return {"dtype": value.name}
     if isinstance(value, Spec):
         return {"spec": [value.dtype.name, shape_json(value.shape)]}
     if isinstance(value, tuple):
-        return [encode(item, special) for item in value]
+        return [v if type(v) in _AS_THEY_ARE else encode(v, special) for v in value]
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value)
@@ -208,7 +211,7 @@ def _complex_json(value: complex) -> Any:
 
 
 _WRITERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
-    (DType, lambda value: {"dtype": value.name}),
+    (str, str),
     (bytes, lambda value: {"bytes": _text(value)}),
     (numpy.ndarray, _array_json),
     (numpy.bool, lambda value: bool(value)),

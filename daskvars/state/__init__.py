@@ -39,7 +39,7 @@ beside checkpoints), ``values``.
 from __future__ import annotations
 
 from daskvars.state.assembly import stored_chunk
-from daskvars.state.checkpoint import list_variables, load_variable, restore, save
+from daskvars.state.checkpoint import is_announced, list_variables, load_variable, restore, save
 from daskvars.state.chunks import (
     ChunkRef,
     chunk_ref,
@@ -88,6 +88,7 @@ __all__ = [
     "delete_snapshot",
     "encode_keys",
     "forget_values",
+    "is_announced",
     "list_snapshots",
     "list_variables",
     "load_variable",

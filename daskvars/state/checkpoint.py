@@ -23,6 +23,7 @@ from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
 from daskvars.state.assembly import Load, Run, assemble_region, assemble_values
 from daskvars.state.chunks import read_chunk
+from daskvars.state.documents import get_document
 from daskvars.state.failures import not_found
 from daskvars.state.foreign import foreign_loader, records_from_group
 from daskvars.state.grids import Blocks, Index, Region
@@ -203,6 +204,14 @@ def check_wanted(
             dtypes.append((names[key], dtype, record.dtype))
     if missing or shapes or dtypes or (unexpected and not allow_unexpected):
         raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.place)
+
+
+def is_announced(where: Any) -> bool:
+    """Return whether a checkpoint, complete or not, or a Zarr group is at a path."""
+    try:
+        return get_document(*open_zarr_store(where, "r")) is not None
+    except OpError:
+        return False
 
 
 def list_variables(where: Any) -> list[tuple[str, tuple[int, ...]]]:

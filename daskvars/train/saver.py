@@ -15,10 +15,10 @@ from daskvars.graph import scopes
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
 from daskvars.shapes import is_known
+from daskvars.state import is_announced
 from daskvars.train import saver_ops
 from daskvars.train.checkpoint_state import (
     get_checkpoint_mtimes,
-    is_checkpoint,
     meta_graph_filename,
     update_checkpoint_state,
 )
@@ -340,7 +340,7 @@ class Saver:
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
         path = os.fspath(save_path)
-        if not is_checkpoint(path):
+        if not is_announced(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
             self._run(sess, "restore_op_name", path)
