@@ -19,6 +19,13 @@ from daskvars.ops.nn_activation import (
 )
 from daskvars.ops.nn_batch_norm import fused_batch_norm
 from daskvars.ops.nn_bias import bias_add, xw_plus_b
+from daskvars.ops.nn_candidates import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
 from daskvars.ops.nn_convolution import (
     conv2d,
     conv2d_backprop_filter,
@@ -53,15 +60,18 @@ from daskvars.ops.nn_normalization import (
 )
 from daskvars.ops.nn_pooling import avg_pool, max_pool, max_pool_with_argmax, pool
 from daskvars.ops.nn_ranking import in_top_k, top_k
+from daskvars.ops.nn_sampled_loss import nce_loss, sampled_softmax_loss
 from daskvars.ops.nn_softmax import log_softmax, softmax
 from daskvars.ops.transcendental import log_sigmoid, sigmoid, softplus, softsign, tanh
 
 __all__ = [
+    "all_candidate_sampler",
     "atrous_conv2d",
     "avg_pool",
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
+    "compute_accidental_hits",
     "conv1d",
     "conv2d",
     "conv2d_backprop_filter",
@@ -75,6 +85,7 @@ __all__ = [
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
+    "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "gelu",
     "global_norm",
@@ -87,15 +98,18 @@ __all__ = [
     "log_poisson_loss",
     "log_sigmoid",
     "log_softmax",
+    "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "pool",
     "raw_rnn",
     "relu",
     "relu6",
     "rnn_cell",
+    "sampled_softmax_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -112,6 +126,7 @@ __all__ = [
     "swish",
     "tanh",
     "top_k",
+    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "xw_plus_b",
