@@ -5,7 +5,13 @@ from daskvars.layers.bidirectional import bidirectional_dynamic_rnn, static_bidi
 from daskvars.layers.raw_recurrent import raw_rnn
 from daskvars.layers.recurrent import dynamic_rnn, static_rnn
 from daskvars.ops.clip import global_norm
-from daskvars.ops.moments import moments, weighted_moments
+from daskvars.ops.counting import zero_fraction
+from daskvars.ops.moments import (
+    moments,
+    normalize_moments,
+    sufficient_statistics,
+    weighted_moments,
+)
 from daskvars.ops.nn_activation import (
     crelu,
     elu,
@@ -18,13 +24,28 @@ from daskvars.ops.nn_activation import (
     swish,
 )
 from daskvars.ops.nn_batch_norm import fused_batch_norm
-from daskvars.ops.nn_bias import bias_add, xw_plus_b
+from daskvars.ops.nn_bias import bias_add, relu_layer, xw_plus_b
+from daskvars.ops.nn_candidates import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
 from daskvars.ops.nn_convolution import (
     conv2d,
     conv2d_backprop_filter,
     conv2d_backprop_input,
     conv2d_transpose,
     depthwise_conv2d_native,
+)
+from daskvars.ops.nn_convolution_adjoints import (
+    atrous_conv2d_transpose,
+    conv1d_transpose,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
+    depthwise_conv2d_native_backprop_filter,
+    depthwise_conv2d_native_backprop_input,
 )
 from daskvars.ops.nn_convolution_forms import (
     atrous_conv2d,
@@ -46,35 +67,60 @@ from daskvars.ops.nn_loss import (
     weighted_cross_entropy_with_logits,
 )
 from daskvars.ops.nn_normalization import (
+    batch_norm_with_global_normalization,
     batch_normalization,
     l2_normalize,
     local_response_normalization,
     lrn,
 )
 from daskvars.ops.nn_pooling import avg_pool, max_pool, max_pool_with_argmax, pool
+from daskvars.ops.nn_pooling_forms import (
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
 from daskvars.ops.nn_ranking import in_top_k, top_k
+from daskvars.ops.nn_sampled_loss import nce_loss, sampled_softmax_loss
 from daskvars.ops.nn_softmax import log_softmax, softmax
+from daskvars.ops.rearranging import depth_to_space, space_to_batch, space_to_depth
 from daskvars.ops.transcendental import log_sigmoid, sigmoid, softplus, softsign, tanh
 
 __all__ = [
+    "all_candidate_sampler",
     "atrous_conv2d",
+    "atrous_conv2d_transpose",
     "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
+    "compute_accidental_hits",
     "conv1d",
+    "conv1d_transpose",
     "conv2d",
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
     "conv2d_transpose",
     "convolution",
     "crelu",
+    "depth_to_space",
     "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
     "depthwise_conv2d_native",
+    "depthwise_conv2d_native_backprop_filter",
+    "depthwise_conv2d_native_backprop_input",
     "dropout",
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
+    "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "gelu",
     "global_norm",
@@ -87,15 +133,23 @@ __all__ = [
     "log_poisson_loss",
     "log_sigmoid",
     "log_softmax",
+    "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
+    "normalize_moments",
     "pool",
     "raw_rnn",
     "relu",
     "relu6",
+    "relu_layer",
     "rnn_cell",
+    "sampled_softmax_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -106,13 +160,18 @@ __all__ = [
     "softmax_cross_entropy_with_logits_v2",
     "softplus",
     "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn",
     "static_rnn",
+    "sufficient_statistics",
     "swish",
     "tanh",
     "top_k",
+    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "xw_plus_b",
+    "zero_fraction",
 ]

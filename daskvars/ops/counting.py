@@ -18,9 +18,9 @@ from daskvars.ops import constant, joining
 from daskvars.ops.arithmetic import add, floor, maximum, minimum, multiply, number, subtract
 from daskvars.ops.axes import either
 from daskvars.ops.casting import cast
-from daskvars.ops.comparison import not_equal
+from daskvars.ops.comparison import equal, not_equal
 from daskvars.ops.division import truediv
-from daskvars.ops.reduce import reduce_max, reduce_sum
+from daskvars.ops.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.weighting import remove_squeezable_dimensions
 
 
@@ -234,3 +234,22 @@ def confusion_matrix(
             return apply(CONFUSION_MATRIX, labels, predictions, **options)
         weights = cast(convert_to_tensor(weights, name="weights"), dtype)
         return apply(WEIGHTED_CONFUSION_MATRIX, labels, predictions, weights, **options)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """Return the fraction of elements that are zero, NaN where there are no elements.
+
+    Args:
+      value: [...] number.
+      name: name scope of the operations, by default "zero_fraction".
+
+    Returns:
+      [] float32.
+
+    >>> import daskvars as dv
+    >>> float(zero_fraction([[0, 1], [2, 0]]))
+    0.5
+    """
+    with name_scope(name, "zero_fraction", [value]):
+        value = convert_to_tensor(value, name="value")
+        return reduce_mean(cast(equal(value, number(0, value)), dtypes.float32))

@@ -13,7 +13,8 @@ from daskvars.ops import constant, reshaping
 from daskvars.ops.arithmetic import abs, add, multiply, number, square, squared_difference, subtract
 from daskvars.ops.axes import either
 from daskvars.ops.casting import cast, conj, real
-from daskvars.ops.reduce import reduce_max, reduce_mean, reduce_sum
+from daskvars.ops.gather import gather
+from daskvars.ops.reduce import reduce_max, reduce_mean, reduce_prod, reduce_sum
 from daskvars.ops.transcendental import pow, reciprocal, sqrt
 
 
@@ -129,6 +130,76 @@ def weighted_moments(
         variance = multiply(reduce_sum(distances, axes, keepdims=True), total)
         if not keepdims:
             mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
+        return mean, variance
+
+
+def sufficient_statistics(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Return what mean and variance over axes can be computed from.
+
+    Args:
+      x: [...] floating.
+      axes: list of ints, the axes to fold.
+      shift: a tensor that broadcasts to `x`, subtracted from it; numbers near the mean lose least.
+      keep_dims: the old name of `keepdims`.
+      name: name scope of the operations, by default "sufficient_statistics".
+      keepdims: keep folded axes, with size 1.
+
+    Returns:
+      (number of elements per sum [], sums, sums of squares, `shift` as a tensor or None), of the
+      dtype of `x`.
+
+    >>> import daskvars as dv
+    >>> [float(t) for t in sufficient_statistics([1.0, 2.0, 6.0], [0])[:3]]
+    [3.0, 9.0, 41.0]
+    """
+    keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
+    with name_scope(name, "sufficient_statistics", [x, shift]):
+        x = convert_to_tensor(x, name="x")
+        shape, axes = x.spec.shape, sorted(set(axes))
+        if shape is not None and all(shape[a] is not None for a in axes):
+            counts = constant.constant(math.prod(shape[a] for a in axes), x.dtype)
+        else:
+            sizes = gather(constant.shape(x), [*axes])
+            counts = cast(reduce_prod(sizes), x.dtype, name="count")
+        if shift is not None:
+            shift = convert_to_tensor(shift, x.dtype.base_dtype, name="shift")
+        distances = x if shift is None else subtract(x, shift)
+        sums = reduce_sum(distances, axes, keepdims=keepdims, name="mean_ss")
+        squares = reduce_sum(square(distances), axes, keepdims=keepdims, name="var_ss")
+        return counts, sums, squares, shift
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return mean and variance from `sufficient_statistics`.
+
+    Args:
+      counts: [] floating, number of elements per sum.
+      mean_ss: [...] sums.
+      variance_ss: [...] sums of squares.
+      shift: what was subtracted from the elements, or None.
+      name: name scope of the operations, by default "normalize".
+
+    Returns:
+      Two tensors [...].
+
+    >>> import daskvars as dv
+    >>> [float(t) for t in normalize_moments(4.0, 12.0, 50.0, None)]
+    [3.0, 3.5]
+    """
+    with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
+        divisor = reciprocal(counts, name="divisor")
+        shifted = multiply(mean_ss, divisor, name="mean" if shift is None else "shifted_mean")
+        mean = shifted if shift is None else add(shifted, shift, name="mean")
+        variance = subtract(multiply(variance_ss, divisor), square(shifted), name="variance")
         return mean, variance
 
 

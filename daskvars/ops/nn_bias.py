@@ -13,6 +13,7 @@ from daskvars.graph.patterns import Contraction, Elementwise
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import nn_kernels as kernels
 from daskvars.ops.linalg import matmul
+from daskvars.ops.nn_activation import relu
 from daskvars.ops.nn_windows import full_shape
 from daskvars.ops.repeating import broadcast_to
 from daskvars.ops.reshaping import reshape
@@ -146,3 +147,21 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         weights = convert_to_tensor(weights, name="weights")
         biases = convert_to_tensor(biases, name="biases")
         return bias_add(matmul(x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """Return relu(matmul(x, weights) + biases).
+
+    Args:
+      x: see `xw_plus_b`, also for weights and biases.
+      name: name of the operation, by default "relu_layer".
+
+    Returns:
+      [batch, outputs] of the dtype of `x`.
+
+    >>> import daskvars as dv
+    >>> relu_layer([[2.0]], [[3.0, -4.0]], [1.0, 1.0]).numpy().tolist()
+    [[7.0, 0.0]]
+    """
+    with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
+        return relu(xw_plus_b(x, weights, biases), name=scope)

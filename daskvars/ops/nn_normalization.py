@@ -63,6 +63,48 @@ def batch_normalization(
         return add(scaled, cast(shift, dtype), name="add")
 
 
+def batch_norm_with_global_normalization(
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: float = 0.001,
+    scale_after_normalization: bool = False,
+    name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Tensor:
+    """Normalize by given moments: the old form of `batch_normalization`.
+
+    Args:
+      t: [batch, height, width, channels] floating.
+      m: [channels], the mean.
+      v: [channels], the variance.
+      beta: [channels], added at the end.
+      gamma: [channels], the scale.
+      variance_epsilon: small number that keeps the root away from 0.
+      scale_after_normalization: whether `gamma` counts.
+      name: name scope of the operations, by default "batchnorm".
+      input: the new name of `t`.
+      mean: the new name of `m`.
+      variance: the new name of `v`.
+
+    Returns:
+      [batch, height, width, channels] of the dtype of `t`.
+
+    >>> import daskvars as dv
+    >>> batch_norm_with_global_normalization([[[[3.0]]]], [1.0], [4.0], [10.0], [2.0], 0.0,
+    ...                                      True).numpy().ravel().tolist()
+    [12.0]
+    """
+    t, m = either(input, t, "input", "t"), either(mean, m, "mean", "m")
+    v = either(variance, v, "variance", "v")
+    scale = gamma if scale_after_normalization else None
+    return batch_normalization(t, m, v, beta, scale, variance_epsilon, name)
+
+
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:

@@ -90,7 +90,7 @@ def _place_in(builder: Any) -> int:
     return builder.version + 1_000_003 * _place_in(outer)
 
 
-def _drawn_with(op_seed: int | None) -> tuple[int | None, int | None]:
+def drawn_with(op_seed: int | None) -> tuple[int | None, int | None]:
     """Return the seeds as a note; in eager code a pair that is used again draws other numbers."""
     builder = builder_for(())
     seeds = get_seed(op_seed)
@@ -139,7 +139,7 @@ def _draw(
     plain = kind is dtype
     drawn = apply(
         definition, name=name if plain else None, shape=axes.as_sizes(shape), dtype=kind.name,
-        _seed=_drawn_with(seed), **bounds,
+        _seed=drawn_with(seed), **bounds,
     )  # fmt: skip
     return drawn if plain else cast(drawn, dtype, name=name)
 
@@ -191,7 +191,7 @@ def random_uniform(
             return apply(
                 RANDOM_UNIFORM_INT, name=scope, shape=axes.as_sizes(shape), dtype=dtype.name,
                 minval=axes.as_operand(minval), maxval=axes.as_operand(maxval),
-                _seed=_drawn_with(seed),
+                _seed=drawn_with(seed),
             )  # fmt: skip
         if _are_numbers(minval, maxval):
             bounds = {"minval": float(minval), "maxval": float(maxval)}
@@ -274,7 +274,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     Returns:
       [n, ...] of the dtype of `value`. It has no gradient.
     """
-    return apply(RANDOM_SHUFFLE, value, name=name, _seed=_drawn_with(seed))
+    return apply(RANDOM_SHUFFLE, value, name=name, _seed=drawn_with(seed))
 
 
 def _classes(inputs, *, num_samples, dtype, **attrs):
@@ -324,7 +324,7 @@ def multinomial(
         logits = convert_to_tensor(logits, name="logits")
         return apply(
             MULTINOMIAL, logits, name=scope, num_samples=axes.as_operand(num_samples),
-            dtype=dtype.name, _seed=_drawn_with(seed),
+            dtype=dtype.name, _seed=drawn_with(seed),
         )  # fmt: skip
 
 
