@@ -129,7 +129,8 @@ from daskvars.ops.reshaping import (
 )
 from daskvars.ops.scans import cumprod, cumsum
 from daskvars.ops.scattering import (
-    gather_nd, scatter_nd, tensor_scatter_add, tensor_scatter_sub, tensor_scatter_update,
+    batch_scatter_update, gather_nd, scatter_nd, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
+    tensor_scatter_add, tensor_scatter_sub, tensor_scatter_update,
 )
 from daskvars.ops.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max,
@@ -222,7 +223,8 @@ __all__ = [
     "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
     "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
     "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add",
-    "assign_sub", "atan", "atan2", "atanh", "batch_gather", "batch_to_space", "batch_to_space_nd",
+    "assign_sub", "atan", "atan2", "atanh", "batch_gather", "batch_scatter_update",
+    "batch_to_space", "batch_to_space_nd",
     "bfloat16", "bincount", "bool", "boolean_mask", "broadcast_to", "case", "cast", "categorical",
     "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "complex",
@@ -265,7 +267,8 @@ __all__ = [
     "register_tensor_conversion_function", "report_uninitialized_variables", "reset_default_graph",
     "reshape", "resource", "resource_variables_enabled", "reverse", "reverse_sequence", "rint",
     "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_sub", "scatter_update",
+    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add", "scatter_nd_sub",
+    "scatter_nd_update", "scatter_sub", "scatter_update",
     "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig",
     "self_adjoint_eigvals", "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid",
     "sign", "sin", "sinh", "size", "slice", "softplus", "softsign", "sort", "space_to_batch",

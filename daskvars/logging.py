@@ -7,6 +7,7 @@ logging itself.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import Any
 
 DEBUG, INFO, WARN, ERROR, FATAL = (
@@ -14,11 +15,13 @@ DEBUG, INFO, WARN, ERROR, FATAL = (
 )  # fmt: skip
 
 __all__ = [
-    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "get_verbosity", "info",
-    "log", "set_verbosity", "warn", "warning",
+    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "flush", "get_logger",
+    "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog",
+    "warn", "warning",
 ]  # fmt: skip
 
 _logger = logging.getLogger("daskvars")
+_counts: Counter[tuple[int, str]] = Counter()  # how often each message was to be logged
 
 
 def log(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
@@ -52,6 +55,41 @@ def error(msg: str, *args: Any, **kwargs: Any) -> None:
 def fatal(msg: str, *args: Any, **kwargs: Any) -> None:
     """Log what cannot go on; it does not end the program."""
     _logger.critical(msg, *args, **kwargs)
+
+
+vlog = log
+
+
+def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
+    """Log a message if `condition` is true."""
+    if condition:
+        log(level, msg, *args)
+
+
+def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Log a message the first time it is given, and every `n`-th time after that."""
+    log_if(level, msg, _count(level, msg) % n == 0, *args)
+
+
+def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
+    """Log a message the first `n` times it is given."""
+    log_if(level, msg, _count(level, msg) < n, *args)
+
+
+def _count(level: int, msg: str) -> int:
+    _counts[level, msg] += 1
+    return _counts[level, msg] - 1
+
+
+def flush() -> None:
+    """Hand all messages to the operating system."""
+    for handler in _logger.handlers:
+        handler.flush()
+
+
+def get_logger() -> logging.Logger:
+    """Return Python's logger of the messages."""
+    return _logger
 
 
 def set_verbosity(v: int) -> None:

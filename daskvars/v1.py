@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable
 from enum import Enum
@@ -24,6 +25,10 @@ from daskvars.graph.default_graph import (
     in_graph_context,
 )
 from daskvars.messages import Message
+from daskvars.scripting import app, flags, gfile, switches, text
+
+# The version of TensorFlow whose names and rules these are: what programs compare it with is old.
+__version__ = VERSION = "1.15.0"
 
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
@@ -42,14 +47,17 @@ _AS_IS = {
 _EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
-    "app": "call your main function yourself and read options with argparse",
+    "FIFOQueue": "feed NumPy or dask arrays",
+    "SparseTensor": "keep indices, values and shape as three tensors; see also IndexedSlices",
     "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
     "data": "feed NumPy or dask arrays",
     "estimator": "write the training loop with a session",
-    "flags": "read options with argparse",
-    "gfile": "use pathlib, or fsspec for remote files",
     "keras": "use layers, losses, train and metrics",
     "python_io": "read records in Python and feed arrays",
+    "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
+    "sparse_placeholder": "feed indices, values and shape through three placeholders",
+    "test": "use unittest or pytest, with numpy.testing",
+    "variable_creator_scope": "give variable_scope a custom_getter",
 }
 _NAMESPACES = (
     daskvars.debugging,
@@ -122,5 +130,28 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}")
 
 
-__all__ = sorted(set(daskvars.__all__) - _EAGER_ONLY)
-globals().update({name: _graph_mode(name, getattr(daskvars, name)) for name in __all__})
+def _tables_initializer(name: str = "init_all_tables") -> Any:
+    """Return an operation that does nothing: there are no tables to initialize."""
+    return in_graph(daskvars.no_op)(name=name)
+
+
+def _compat() -> types.ModuleType:
+    """Return `tf.compat`: this module as ``v1``, and functions for text."""
+    result = types.ModuleType(f"{__name__}.compat", text.__doc__)
+    vars(result).update({name: getattr(text, name) for name in text.__all__})
+    result.v1 = sys.modules[__name__]  # type: ignore[attr-defined]
+    return result
+
+
+# What programs use besides graphs; eager programs have Python's own.
+_V1_ONLY = {
+    "VERSION": VERSION, "app": app, "compat": _compat(), "flags": flags, "gfile": gfile,
+    "get_logger": logging.get_logger,
+    "initialize_all_tables": _tables_initializer, "tables_initializer": _tables_initializer,
+    **{name: getattr(switches, name) for name in switches.__all__},
+}  # fmt: skip
+__all__ = sorted({*daskvars.__all__, *_V1_ONLY} - _EAGER_ONLY)
+globals().update({
+    name: _V1_ONLY[name] if name in _V1_ONLY else _graph_mode(name, getattr(daskvars, name))
+    for name in __all__
+})  # fmt: skip

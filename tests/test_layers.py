@@ -11,7 +11,7 @@ FOUNDATION = [
     "logging",
 ]  # fmt: skip
 LEVELS = {
-    "graph": 1, "kernels": 1, "state": 1,
+    "graph": 1, "kernels": 1, "state": 1, "scripting": 1,
     "ops": 2,
     "gradients": 3, "variables": 3, "lowering": 3,
     "execution": 4,

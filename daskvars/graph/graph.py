@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from typing import Any
 
 from daskvars import config
@@ -48,7 +49,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     def __init__(self) -> None:
         self._ops: list[Operation] = []
         self._ops_by_name: dict[str, Operation] = {}
-        self._names: dict[str, int] = {}
+        self._names: dict[str, Any] = {}  # name in lower case -> its next suffix, if it has any
+        self._ids = count()
         self._thread = _InThread()
         self._controllers: list[Controller] = []
         super().__init__()
@@ -80,7 +82,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
             self.check_not_finalized()
         ops = self._ops
         op = Operation(
-            self, opdef, name, inputs, attrs, specs, id=len(ops),
+            self, opdef, name, inputs, attrs, specs, id=next(self._ids),
             control_inputs=self._control_inputs_for(inputs) if self._controllers else (),
             tensor_class=self.tensor_class, created_at=user_line(),
         )  # fmt: skip
@@ -158,19 +160,19 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         """Return the full `name` made unique. Names differ regardless of case, as TensorFlow's."""
         names = self._names
         key = name.lower()
-        count = names.get(key, 0)
-        if mark_as_used:
-            names[key] = count + 1
-        if not count:
+        # No thread comes between what setdefault looks for and what it puts there. An object, not
+        # a number: the garbage collector has nothing to look through.
+        mine = object()
+        claim = names.setdefault if mark_as_used else names.get
+        found = claim(key, mine)
+        if found is mine:
             return name
-        unique = key
-        while unique in names:
-            unique = f"{key}_{count}"
-            count += 1
+        number = found if type(found) is int else 1
+        while claim(f"{key}_{number}", mine) is not mine:
+            number += 1
         if mark_as_used:
-            names[unique] = 1
-            names[key] = count
-        return f"{name}_{count - 1}"
+            names[key] = number + 1
+        return f"{name}_{number}"
 
     def op_name(self, name: str | None, default: str) -> str:
         """Return the full unique name for an op asked to be called `name`.

@@ -65,18 +65,18 @@ def gather_axis_grad(
 
 def gather_nd(xp: Any, params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     """Give the slices of `params` that the rows of `indices` name."""
-    return segment.gather_nd(xp, params, _with_batch(xp, indices, batch_dims))
+    return segment.gather_nd(xp, params, with_batch(xp, indices, batch_dims))
 
 
 def scatter_nd(
     xp: Any, indices: Any, updates: Any, *, shape: Sequence[int], batch_dims: int = 0
 ) -> Any:
     """Give zeros of `shape` with `updates` added where the rows of `indices` say."""
-    coordinates = _with_batch(xp, indices, batch_dims)
+    coordinates = with_batch(xp, indices, batch_dims)
     return segment.scatter_nd(xp, coordinates, updates, shape=tuple(shape))
 
 
-def _with_batch(xp: Any, indices: Any, batch_dims: int) -> Any:
+def with_batch(xp: Any, indices: Any, batch_dims: int) -> Any:
     """Return `indices` with the number of the batch before them, for each batch dimension."""
     if not batch_dims:
         return indices

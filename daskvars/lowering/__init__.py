@@ -47,7 +47,7 @@ def lower(
     global num_lowerings
     num_lowerings += 1
     operations = prune(fetches, targets, feeds)
-    program = functionalize(operations, fetches, feeds, state_of, sequential, identify)
+    program = functionalize(operations, fetches, feeds, state_of, sequential, identify, targets)
     program = specialize(program)
     program = propagate(program)
     program = place(program)

@@ -54,6 +54,8 @@ class _Emission:
     def plan(self) -> Plan:
         regions = tuple(self._region(i, group) for i, group in enumerate(self.groups))
         outputs = tuple(self.value(ref) for ref in self.program.outputs)
+        for ref in self.program.asked:
+            self.value(ref)  # a variable that is only read must have a value all the same
         updates = {key: self.value(ref) for key, ref in self.program.updates.items()}
         return Plan(
             regions, tuple(self.infos), outputs, updates, dict(self.program.required),

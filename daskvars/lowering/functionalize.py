@@ -34,6 +34,7 @@ def functionalize(
     state_of: Callable[[Tensor], tuple[Spec, Chunks | None, bool]],
     sequential: bool = False,
     identify: Callable[[Operation], Any] = lambda op: op,
+    targets: Sequence[Operation] = (),
 ) -> Program:
     """Return the program of `ops` with `fetches` as outputs.
 
@@ -44,6 +45,7 @@ def functionalize(
       state_of: for a variable's handle: spec, chunks, and whether it has a value.
       sequential: reads see every assignment before them, as in eager code.
       identify: gives what stands for an operation that draws random numbers.
+      targets: those of `ops` that were asked to run; their results are computed, used or not.
     """
     program = Program()
     walk = _Walk(program, state_of, sequential, identify)
@@ -52,7 +54,25 @@ def functionalize(
     walk.run(ops)
     program.outputs = [walk.final(t) for t in fetches]
     program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
+    program.asked = [
+        walk.values[t] for op in _grouped(targets)
+        if not getattr(op.opdef.pattern, "writes", False)
+        for t in op.outputs if t in walk.values
+    ]  # fmt: skip
     return program
+
+
+def _grouped(targets: Sequence[Operation]) -> list[Operation]:
+    """Return the operations that `targets` are: of one that only groups others, those."""
+    found: dict[Operation, None] = {}
+    stack = list(targets)
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found[op] = None
+            if not op.outputs and not op.inputs:
+                stack.extend(op._control_inputs)
+    return list(found)
 
 
 class _Walk:

@@ -111,6 +111,7 @@ class Program:
     Attributes:
       nodes: topologically ordered.
       outputs: the values fetched.
+      asked: values of operations that were asked to run without effect: computed and let go.
       updates: the new value of each variable written, by key.
       leaves: every leaf, by kind and identity.
       required: keys of variables that must have a value, with the name of the first reader.
@@ -120,6 +121,7 @@ class Program:
 
     nodes: list[Node] = field(default_factory=list)
     outputs: list[Ref] = field(default_factory=list)
+    asked: list[Ref] = field(default_factory=list)
     updates: dict[str, Ref] = field(default_factory=dict)
     leaves: dict[tuple[str, Any], Leaf] = field(default_factory=dict)
     required: dict[str, str] = field(default_factory=dict)
@@ -137,6 +139,7 @@ class Program:
     def results(self) -> Iterator[Ref]:
         """Yield everything that the program is run for."""
         yield from self.outputs
+        yield from self.asked
         yield from self.updates.values()
 
     def map_refs(self, change: Callable[[Ref], Ref]) -> None:
@@ -144,6 +147,7 @@ class Program:
         for node in self.nodes:
             node.inputs = [change(ref) for ref in node.inputs]
         self.outputs = [change(ref) for ref in self.outputs]
+        self.asked = [change(ref) for ref in self.asked]
         self.updates = {key: change(ref) for key, ref in self.updates.items()}
 
     def drop_dead(self) -> None:

@@ -53,6 +53,7 @@ class _Propagation:
         self.program.nodes = self.nodes
         program = self.program
         program.outputs = [self.merged.get(ref, ref) for ref in program.outputs]
+        program.asked = [self.merged.get(ref, ref) for ref in program.asked]
         program.updates = {k: self.merged.get(ref, ref) for k, ref in program.updates.items()}
         for key, layout in self.program.stored.items():
             if key in self.program.updates:

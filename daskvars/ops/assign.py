@@ -93,7 +93,8 @@ ASSIGN_SUB = OpDef(
 )  # fmt: skip
 
 
-def _handle_of(ref: Any) -> Any:
+def handle_of(ref: Any) -> Any:
+    """Return the handle of a variable. Raises AttributeError for anything else."""
     handle = getattr(ref, "handle", ref)
     if not isinstance(handle, Tensor) or not handle.spec.dtype.is_ref:
         raise AttributeError(
@@ -103,9 +104,14 @@ def _handle_of(ref: Any) -> Any:
     return handle
 
 
+def _has_parts(ref: Any) -> bool:
+    """Return whether `ref` is several variables that stand for one array."""
+    return not isinstance(ref, Tensor) and hasattr(ref, "_get_variable_list")
+
+
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     """Return a scalar bool tensor: whether the variable has a value."""
-    return apply(IS_INITIALIZED, _handle_of(ref), name=name)
+    return apply(IS_INITIALIZED, handle_of(ref), name=name)
 
 
 def assign(
@@ -115,7 +121,7 @@ def assign(
     """Set a variable.
 
     Args:
-      ref: the Variable.
+      ref: the Variable; one in parts gives a list of their new values.
       value: its new value, of the same dtype and shape.
       validate_shape: False lets the value have another shape.
       use_locking: accepted; every run is a transaction, there are no races to lock out.
@@ -129,19 +135,25 @@ def assign(
       TypeError: the dtypes differ.
       AttributeError: `ref` is no variable, but a value computed from one, say.
     """
+    if _has_parts(ref):
+        return ref.assign(value, name=name)
     return apply(
-        ASSIGN, _handle_of(ref), value, name=name, validate_shape=validate_shape is not False
+        ASSIGN, handle_of(ref), value, name=name, validate_shape=validate_shape is not False
     )
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
     """Add `value` to a variable and return the new value. See `assign`."""
-    return apply(ASSIGN_ADD, _handle_of(ref), value, name=name)
+    if _has_parts(ref):
+        return ref.assign_add(value, name=name)
+    return apply(ASSIGN_ADD, handle_of(ref), value, name=name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
     """Subtract `value` from a variable and return the new value. See `assign`."""
-    return apply(ASSIGN_SUB, _handle_of(ref), value, name=name)
+    if _has_parts(ref):
+        return ref.assign_sub(value, name=name)
+    return apply(ASSIGN_SUB, handle_of(ref), value, name=name)
 
 
 def _scattered(inputs, **attrs):
@@ -169,7 +181,7 @@ def _scatter(type: str, mode: str, default: str):
     )  # fmt: skip
 
     def scatter(ref, indices, updates, use_locking=None, name=None):
-        return apply(definition, _handle_of(ref), indices, updates, name=name, mode=mode)
+        return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
 
     scatter.__name__ = scatter.__qualname__ = default
     return scatter
@@ -222,4 +234,4 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     Raises:
       OutOfRangeError: (when run) the variable has reached `limit`.
     """
-    return apply(COUNT_UP_TO, _handle_of(ref), name=name, limit=limit)[1]
+    return apply(COUNT_UP_TO, handle_of(ref), name=name, limit=limit)[1]

@@ -30,6 +30,7 @@ def slice_helper(tensor: Any, key: Any) -> Tensor:
 
     Returns:
       The part of the tensor, of its dtype. Dimensions taken whole (``:``) keep their chunks.
+      That of a Variable can be assigned to: ``v[1:3].assign(value)``.
 
     Raises:
       TypeError: the key holds something else.
@@ -57,7 +58,8 @@ def slice_helper(tensor: Any, key: Any) -> Tensor:
             masks[mask] |= 1 << i
     with name_scope(None, "strided_slice", [tensor]) as scope:
         begin, end, strides = _of_one_dtype(begin, end, strides)
-        return strided_slice(tensor, begin, end, strides, name=scope, **masks)
+        var = tensor if hasattr(tensor, "_assign_slice") else None
+        return strided_slice(tensor, begin, end, strides, name=scope, var=var, **masks)
 
 
 def _is_mask(key: Any) -> bool:

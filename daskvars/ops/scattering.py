@@ -6,17 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import shapes
+from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access, Dim, Movement, Opaque
+from daskvars.graph.patterns import Access, Dim, Effect, Movement, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import gather_kernels as kernels
-from daskvars.kernels import segment
+from daskvars.kernels import part_writes, segment
 from daskvars.ops import axes, constant
 from daskvars.ops.arithmetic import negative
-from daskvars.ops.reshaping import squeeze
+from daskvars.ops.assign import handle_of
+from daskvars.ops.reshaping import expand_dims, squeeze
 from daskvars.shapes import Shape
 
 
@@ -204,3 +206,116 @@ tensor_scatter_sub = _tensor_scatter(
     "TensorScatterSub", "sub", lambda op, dy: (dy, None, negative(gather_nd(dy, op.inputs[1]))),
     "Return a tensor with `updates` subtracted at some coordinates.",
 )  # fmt: skip
+
+
+# -- the same in variables ---------------------------------------------------------------------
+
+
+def _scattered_into(inputs, *, mode, batch_dims=0):
+    handle, indices, updates = inputs
+    depth = None if indices.shape is None else indices.shape[-1:]
+    if depth == () or depth == (0,):
+        raise ValueError("indices need rows of one coordinate or more")
+    _check_updates(handle.shape, indices.shape, updates.shape, batch_dims)
+    return Spec(handle.dtype.base_dtype, handle.shape)
+
+
+def _rows_access(inputs, outputs, attrs):
+    ref = (Dim(0), *(None,) * (len(outputs[0]) - 1))
+    return Access((ref, *((None,) * len(shape) for shape in inputs[1:])), (ref,))
+
+
+SCATTER_ND_INTO = """{summary}
+
+Args:
+  ref: the Variable, or its tensor of reference type.
+  indices: [..., k] int32 or int64, coordinates.
+  updates: [*indices.shape[:-1], *ref.shape[k:]], of the dtype of the variable.
+  use_locking: accepted; every run is a transaction.
+  name: name of the operation, by default "{type}".
+
+Returns:
+  The new value of the variable.
+
+Raises:
+  ValueError: the shapes do not fit.
+  InvalidArgumentError: (when run) a coordinate is out of range.
+
+>>> import daskvars as dv
+>>> v = dv.Variable([1, 2, 3, 4])
+>>> dv.{name}(v, [[0], [2]], [10, 20]).numpy().tolist()
+{result}
+"""
+
+
+def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callable[..., Tensor]:
+    definition = OpDef(
+        type, "ref:T, indices:I, updates:T", infer=_scattered_into, gradient=NO_GRADIENT,
+        pattern=Effect(Movement(_rows_access, view=False), reads=True, writes=True),
+        kernel=part_writes.scatter_nd, in_place=part_writes.scatter_nd_into,
+        check=part_writes.check_coordinates,
+        block=lambda attrs, block: {
+            **attrs, "offset": block.out_offsets[0][0], "size": block.full_out_shapes[0][0]
+        },
+    )  # fmt: skip
+
+    def function(
+        ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
+
+    function.__name__ = function.__qualname__ = f"scatter_nd_{mode}"
+    function.__doc__ = SCATTER_ND_INTO.format(
+        summary=summary, type=type, name=function.__name__, result=result
+    )
+    return function
+
+
+scatter_nd_update = _scatter_nd(
+    "ScatterNdUpdate", "update", [10, 2, 20, 4],
+    "Set slices of a variable at some coordinates; of two for one place the last counts.",
+)  # fmt: skip
+scatter_nd_add = _scatter_nd(
+    "ScatterNdAdd", "add", [11, 2, 23, 4],
+    "Add to slices of a variable at some coordinates; those of equal coordinates add up.",
+)  # fmt: skip
+scatter_nd_sub = _scatter_nd(
+    "ScatterNdSub", "sub", [-9, 2, -17, 4],
+    "Subtract from slices of a variable at some coordinates.",
+)  # fmt: skip
+
+
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """Set slices of a variable in each of a batch: ``ref[b, indices[b, i]] = updates[b, i]``.
+
+    Args:
+      ref: the Variable, [*batch, n, ...].
+      indices: [*batch, m] int32 or int64.
+      updates: [*batch, m, ...], of the dtype of the variable.
+      use_locking: accepted; every run is a transaction.
+      name: name of the operation.
+
+    Returns:
+      The new value of the variable.
+
+    Raises:
+      ValueError: the rank of `indices` is not known, or the shapes do not fit.
+      InvalidArgumentError: (when run) an index is out of range.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable([[1, 2], [3, 4]])
+    >>> dv.batch_scatter_update(v, [[0], [1]], [[10], [40]]).numpy().tolist()
+    [[10, 2], [3, 40]]
+    """
+    rows = convert_to_tensor(indices, name="indices")
+    if not rows.spec.shape:
+        raise ValueError(f"batch_scatter_update needs indices of known rank 1 or more, got {rows}")
+    return apply(
+        SCATTER_ND_UPDATE, handle_of(ref), expand_dims(rows, -1), updates, name=name,
+        mode="update", batch_dims=len(rows.spec.shape) - 1,
+    )  # fmt: skip
+
+
+SCATTER_ND_UPDATE = opdef("ScatterNdUpdate")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from daskvars import shapes
@@ -265,6 +266,7 @@ def strided_slice(
     ellipsis_mask: int = 0,
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
+    var: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """Return a part of a tensor, as ``t[begin:end:strides]``.
@@ -279,10 +281,12 @@ def strided_slice(
       ellipsis_mask: bit i: item i is an Ellipsis.
       new_axis_mask: bit i: item i is a new dimension.
       shrink_axis_mask: bit i: item i is an index, and its dimension is dropped.
+      var: the Variable that `input_` is the value of, if it is one.
       name: name of the operation, by default "StridedSlice".
 
     Returns:
-      [...], of the dtype of `input_`.
+      [...], of the dtype of `input_`. Where `var` is given it has a method ``assign(value, name)``
+      that sets the part in the variable and returns the variable's new value.
 
     Raises:
       ValueError: an index is out of bounds of the static shape, or a stride is 0.
@@ -296,11 +300,48 @@ def strided_slice(
     if strides is None:
         listed = isinstance(begin, list | tuple)
         strides = (1,) * len(begin) if listed else constant.ones_like(begin)
-    return apply(
-        STRIDED_SLICE, input_, name=name, begin=begin, end=end, strides=axes.as_operand(strides),
-        begin_mask=begin_mask, end_mask=end_mask, ellipsis_mask=ellipsis_mask,
-        new_axis_mask=new_axis_mask, shrink_axis_mask=shrink_axis_mask,
-    )  # fmt: skip
+    bounds = {
+        "begin": begin, "end": end, "strides": axes.as_operand(strides), "begin_mask": begin_mask,
+        "end_mask": end_mask, "ellipsis_mask": ellipsis_mask, "new_axis_mask": new_axis_mask,
+        "shrink_axis_mask": shrink_axis_mask,
+    }  # fmt: skip
+    sliced = apply(STRIDED_SLICE, input_, name=name, **bounds)
+    return sliced if var is None else _slice_of(var, sliced, bounds)
+
+
+class VariableSlice:
+    """What the slice of a variable has besides what tensors have."""
+
+    __slots__ = ()
+    op: Operation
+    variable: Any
+    bounds: dict[str, Any]
+
+    def assign(self, value: Any, name: str | None = None) -> Tensor:
+        """Set this part of the variable, and return the new value of the whole variable.
+
+        Args:
+          value: of the variable's dtype, of the shape of the slice or one that broadcasts to it.
+          name: name of the operation, by default that of the slice and "/_assign".
+        """
+        return self.variable._assign_slice(value, name, self.op.name, self.bounds)
+
+
+@lru_cache
+def _slice_class(tensor_class: type[Tensor]) -> type:
+    slots = {"__slots__": ("bounds", "variable"), "__doc__": tensor_class.__doc__}
+    return type(tensor_class.__name__, (VariableSlice, tensor_class), slots)
+
+
+def _slice_of(variable: Any, sliced: Any, bounds: dict[str, Any]) -> Any:
+    """Return the output of a new operation as one that knows the variable it is a slice of."""
+    tensor_class = type(sliced)
+    part = _slice_class(tensor_class)(sliced.op, sliced.index, sliced.spec)
+    for slot in set(tensor_class.__slots__) - {"__weakref__"}:
+        setattr(part, slot, getattr(sliced, slot))
+    part.variable, part.bounds = variable, bounds
+    sliced.op.outputs = (part,)
+    return part
 
 
 def _strided_grad_access(inputs, outputs, attrs):

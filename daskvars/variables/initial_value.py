@@ -47,11 +47,21 @@ def made_of_value(builder: Any, name: str, value: Any, dtype: Any) -> Tensor:
     return convert_to_tensor(value, dtype, builder.claim(f"{name}/initial_value") + "/")
 
 
-def place_initial_value(builder: Any, first: int, device: str) -> None:
-    """Put ops from number `first` on, made for an initial value, on the variable's device."""
-    for op in builder.get_operations()[first:]:
-        if not op.device:
-            op._set_device(device)
+def place_initial_value(builder: Any, first: int, name: str, device: str) -> None:
+    """Put ops made by an initial value's function where the variable is: its group, its device.
+
+    Args:
+      builder: the graph.
+      first: how many operations the graph had before.
+      name: name of the variable.
+      device: its device.
+    """
+    prefix, group = f"{name}/Initializer", (f"loc:@{name}",)
+    for op in builder._ops[first:]:
+        if op.name.startswith(prefix):  # else another thread has made it
+            op.attrs.setdefault("_class", group)
+            if device and not op.device:
+                op._set_device(device)
 
 
 def guarded(builder: Any, name: str, value: Tensor, variables: dict[Tensor, Any]) -> Tensor:

@@ -128,8 +128,8 @@ class Variable(VariableUpdates, WithOperators):
         self._handle = handle
         self._name = handle.name
         device = handle.op.device
-        if from_function and device and not builder.is_eager:
-            initial_values.place_initial_value(builder, first, device)
+        if from_function and not builder.is_eager:
+            initial_values.place_initial_value(builder, first, name, device)
         self._initial_value = self._initializer_op = self._snapshot = None
         known = builder.notes.setdefault("variables_by_handle", {})
         if not builder.is_eager:

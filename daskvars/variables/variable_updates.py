@@ -6,8 +6,12 @@ from typing import Any
 
 from daskvars.graph import scopes
 from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Tensor
 from daskvars.ops import assign as assign_ops
+from daskvars.ops import scattering
+from daskvars.ops.gather import gather
+from daskvars.ops.slice_assign import strided_slice_assign
 
 
 class VariableUpdates:
@@ -90,6 +94,12 @@ class VariableUpdates:
             tensor.op._set_device(device)
         return tensor if read_value else tensor.op
 
+    def _assign_slice(
+        self, value: Any, name: str | None, of: str, bounds: dict[str, Any]
+    ) -> Tensor:
+        name = name or builder_for((self.handle,)).claim(f"{of}/_assign") + "/"
+        return self._updated(strided_slice_assign(self.handle, value, name, **bounds), True)
+
     def _scattered(self, scatter: Any, sparse_delta: Any, name: str | None) -> Tensor:
         if not isinstance(sparse_delta, IndexedSlices):
             raise TypeError(
@@ -126,3 +136,32 @@ class VariableUpdates:
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Take the maximum of rows and `sparse_delta` (IndexedSlices)."""
         return self._scattered(assign_ops.scatter_max, sparse_delta, name)
+
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking=False, name=None
+    ) -> Tensor:
+        """Set slices in each of a batch; see `batch_scatter_update` of the package."""
+        return self._scattered(scattering.batch_scatter_update, sparse_delta, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Set the slices whose coordinates are the rows of `indices` to `updates`."""
+        new = scattering.scatter_nd_update(self.handle, indices, updates, name=name)
+        return self._updated(new, True)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Add `updates` to the slices at some coordinates; those of equal coordinates add up."""
+        new = scattering.scatter_nd_add(self.handle, indices, updates, name=name)
+        return self._updated(new, True)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtract `updates` from the slices at some coordinates."""
+        new = scattering.scatter_nd_sub(self.handle, indices, updates, name=name)
+        return self._updated(new, True)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Return the rows that `indices` name, as `gather` does."""
+        return gather(self, indices, name=name)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Return the slices whose coordinates are the rows of `indices`."""
+        return scattering.gather_nd(self, indices, name=name)

@@ -4,11 +4,14 @@ import numpy
 
 import daskvars as dv
 from daskvars.ops import assign
+from daskvars.ops.slice_assign import strided_slice_assign
 from tests.ops.sample import Sample
 
 X = numpy.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
 ROWS = numpy.array([[10.0, 20.0], [30.0, 40.0]])
 IDS = numpy.array([2, 0])
+COORDINATES = numpy.array([[2, 1], [0, 0]])
+NO_MASKS = dict.fromkeys(("begin_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
 
 
 def then(change, name="v"):
@@ -35,5 +38,23 @@ SAMPLES = [
             f"Scatter{kind.capitalize()}", then(getattr(assign, f"scatter_{kind}")), (X, IDS, ROWS)
         )
         for kind in ("update", "add", "sub", "mul", "div", "min", "max")
+    ),
+    *(
+        Sample(
+            f"ScatterNd{kind.capitalize()}", then(getattr(dv, f"scatter_nd_{kind}")),
+            (X, COORDINATES, numpy.array([10.0, 20.0])),
+        )
+        for kind in ("update", "add", "sub")
+    ),
+    Sample(
+        "ScatterNdUpdate", then(dv.batch_scatter_update),
+        (X, numpy.array([[1], [0], [1]]), numpy.array([[10.0], [20.0], [30.0]])), id="batch",
+    ),
+    Sample(
+        "StridedSliceAssign",
+        then(lambda v, value: strided_slice_assign(
+            v, value, begin=(2, 0), end=(0, 1), strides=(-2, 1), end_mask=1, **NO_MASKS
+        )),
+        (X, numpy.array([[10.0], [20.0]])),
     ),
 ]

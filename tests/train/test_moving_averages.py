@@ -164,3 +164,11 @@ def test_eager_averages():
     assert averages.average_name(v) == averages.average(v).op.name
     with pytest.raises(TypeError, match="assign it to a Variable"):
         averages.apply([dv.constant([1.0])])
+
+
+def test_a_shadow_is_colocated_with_its_variable():
+    v = tf.Variable(1.0, name="v1")
+    averages = tf.train.ExponentialMovingAverage(0.9)
+    averages.apply([v])
+    shadow = averages.average(v)
+    assert shadow.op.colocation_groups() == shadow.initializer.colocation_groups() == [b"loc:@v1"]

@@ -137,7 +137,9 @@ def test_an_error_says_what_and_what_to_do(mistake, error, words):
     assert not missing, f"{missing} not in: {raised.value}"
 
 
-@pytest.mark.parametrize("part", ["contrib", "data", "keras", "estimator", "app", "gfile"])
+@pytest.mark.parametrize(
+    "part", ["contrib", "data", "keras", "estimator", "sparse_placeholder", "test"]
+)
 def test_absent_parts_say_where_to_look(part):
     with pytest.raises(AttributeError, match=f"no '{part}': [a-z]+ "):
         getattr(tf, part)

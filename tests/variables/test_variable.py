@@ -351,3 +351,14 @@ def test_proto_round_trip(graph):
     assert sliced.spec == "10 4 0,5:0,4"
     with pytest.raises(ValueError, match="mutually exclusive"):
         Variable(1.0, variable_def=proto)
+
+
+def test_the_initializer_s_operations_are_colocated_with_the_variable(graph):
+    with graph.device("/gpu:0"):
+        Variable(lambda: zeros([2]) + 1.0, name="v")
+    made = [op for op in graph.get_operations() if op.name.startswith("v/Initializer/")]
+    assert len(made) == 3
+    for op in made:
+        assert (op.colocation_groups(), op.device) == ([b"loc:@v"], "/device:GPU:0")
+    Variable(zeros([2], name="given"), name="w")
+    assert graph.get_operation_by_name("given").colocation_groups() == [b"loc:@given"]

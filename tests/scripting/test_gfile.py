@@ -1,0 +1,101 @@
+"""Files: what TensorFlow's functions give, and the errors in place of OSError."""
+
+import os
+
+import pytest
+
+import daskvars.v1 as tf
+from daskvars import errors
+from daskvars.scripting import gfile
+
+
+def test_reading_and_writing(tmp_path):
+    path = str(tmp_path / "words.txt")
+    with gfile.GFile(path, "w") as file:
+        file.write("é\n")
+        file.write(b"two\n")
+        assert file.tell() == 7
+        assert file.size() == 7
+    with gfile.FastGFile(path) as file:
+        assert (file.name, file.mode) == (path, "r")
+        assert file.readline() == "é\n"
+        assert file.tell() == 3
+        assert file.read(2) == "tw"
+        file.seek(0)
+        assert file.readlines() == ["é\n", "two\n"]
+        file.seek(position=3)
+        assert list(file) == ["two\n"]
+        assert file.read() == ""
+    with gfile.Open(path, "a") as file:
+        file.write("three")
+        file.flush()
+    with gfile.GFile(path, "rb") as file:
+        assert file.read() == "é\ntwo\nthree".encode()
+    with pytest.raises(errors.InvalidArgumentError, match="mode 'x'"):
+        gfile.GFile(path, "x")
+
+
+def test_folders(tmp_path):
+    top = str(tmp_path / "top")
+    assert not gfile.Exists(top)
+    gfile.MkDir(top)
+    gfile.MakeDirs(os.path.join(top, "b", "c"))
+    gfile.MakeDirs(os.path.join(top, "b", "c"))
+    for name in ("y.txt", "x.txt", "b/z.txt"):
+        gfile.GFile(os.path.join(top, name), "w").close()
+    assert gfile.IsDirectory(top)
+    assert not gfile.IsDirectory(os.path.join(top, "x.txt"))
+    assert gfile.ListDirectory(top) == ["b", "x.txt", "y.txt"]
+    assert gfile.Glob(f"{top}/[x-z].txt") == [f"{top}/x.txt", f"{top}/y.txt"]
+    assert gfile.Glob([f"{top}/y*", f"{top}/x*"]) == [f"{top}/x.txt", f"{top}/y.txt"]
+    walked = [(top, ["b"], ["x.txt", "y.txt"]), (f"{top}/b", ["c"], ["z.txt"]), (f"{top}/b/c",
+              [], [])]  # fmt: skip
+    assert list(gfile.Walk(top)) == walked
+    assert list(gfile.Walk(top, in_order=False)) == walked[::-1]
+    gfile.DeleteRecursively(top)
+    assert not gfile.Exists(top)
+    assert list(gfile.Walk(top)) == []
+
+
+def test_copying_and_renaming(tmp_path):
+    first, second = str(tmp_path / "first"), tmp_path / "second"
+    with gfile.GFile(first, "w") as file:
+        file.write("text")
+    gfile.Copy(first, second)
+    with pytest.raises(errors.AlreadyExistsError, match="overwrite=True"):
+        gfile.Copy(first, second)
+    gfile.Copy(first, second, overwrite=True)
+    with pytest.raises(errors.AlreadyExistsError):
+        gfile.Rename(first, second)
+    gfile.Rename(first, second, overwrite=True)
+    assert not gfile.Exists(first)
+    found = gfile.Stat(second)
+    assert (found.length, found.is_directory) == (4, False)
+    assert found.mtime_nsec == os.stat(second).st_mtime_ns
+    gfile.Remove(second)
+    assert gfile.Stat(tmp_path).is_directory
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda path: gfile.GFile(path), lambda path: gfile.Remove(path),
+        lambda path: gfile.Stat(path), lambda path: gfile.ListDirectory(path),
+        lambda path: gfile.DeleteRecursively(path), lambda path: gfile.Copy(path, f"{path}2"),
+        lambda path: gfile.Rename(path, f"{path}2"), lambda path: gfile.MkDir(f"{path}/inner"),
+        lambda path: gfile.GFile(f"{path}/inner", "w"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there(tmp_path, call):
+    with pytest.raises(errors.NotFoundError, match="missing"):
+        call(str(tmp_path / "missing"))
+
+
+def test_other_errors(tmp_path):
+    with pytest.raises(errors.AlreadyExistsError):
+        gfile.MkDir(tmp_path)
+    with pytest.raises(errors.FailedPreconditionError):
+        gfile.GFile(tmp_path)
+    with pytest.raises(errors.UnimplementedError, match=r"gs://bucket/file .*fsspec"):
+        tf.gfile.Exists("gs://bucket/file")
+    assert tf.gfile.Exists(f"file://{tmp_path}")
