@@ -158,6 +158,7 @@ def conv1d_transpose(
 
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):
         images = expand_dims(convert_to_tensor(input, name="input"), height)
+        sizes: Any
         if is_symbolic(output_shape):
             sizes = concat([output_shape[:height], [1], output_shape[height:]], 0)
         else:

@@ -335,7 +335,7 @@ def _slice_class(tensor_class: type[Tensor]) -> type:
 
 def _slice_of(variable: Any, sliced: Any, bounds: dict[str, Any]) -> Any:
     """Return the output of a new operation as one that knows the variable it is a slice of."""
-    tensor_class = type(sliced)
+    tensor_class: Any = type(sliced)
     part = _slice_class(tensor_class)(sliced.op, sliced.index, sliced.spec)
     for slot in set(tensor_class.__slots__) - {"__weakref__"}:
         setattr(part, slot, getattr(sliced, slot))

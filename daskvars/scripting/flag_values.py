@@ -126,7 +126,8 @@ class FlagValues:
         """
         if isinstance(argv, str | bytes) or not argv:
             raise TypeError("argv is a list: the program's name, then its arguments")
-        rest, unknown = [argv[0]], []
+        rest = [argv[0]]
+        unknown: list[str] = []
         arguments = iter(argv[1:])
         for argument in arguments:
             if argument == "--":
