@@ -137,6 +137,7 @@ def known_arrays(values: Sequence[Any], specs: Sequence[Spec]) -> list[Any] | No
 
 def as_value(array: Any) -> Any:
     """Return an object array as a number or nested tuples, which cannot tell an empty shape."""
+    array = numpy.asarray(array, dtype=object)  # arithmetic on arrays of rank 0 gives a number
     if not array.size and array.ndim > 1:
         return None
 

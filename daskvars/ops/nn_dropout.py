@@ -10,7 +10,7 @@ from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef
+from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import nn_kernels as kernels
@@ -23,9 +23,15 @@ from daskvars.ops.random import random_uniform
 from daskvars.ops.reshaping import reshape
 from daskvars.ops.rules import broadcasted
 
+
+def _like_x(inputs, **attrs):
+    x = inputs[0]
+    return Spec(x.dtype, shapes.merge(x.shape, broadcasted(inputs[:2]).shape))
+
+
 # Its gradient is the same op on the same mask.
 DROPOUT: OpDef = OpDef(
-    "Dropout", "x:F, kept:B", infer=lambda inputs, **attrs: broadcasted(inputs[:2]),
+    "Dropout", "x:F, kept:B", infer=_like_x,
     pattern=Elementwise(), kernel=kernels.scale_kept, operands=("rate",),
     gradient=lambda op, dy: (apply(DROPOUT, dy, op.inputs[1], rate=operand_of(op, "rate")), None),
 )  # fmt: skip
@@ -76,7 +82,7 @@ def dropout(
             if rate == 0:
                 return x
         else:
-            rate = _scalar(rate)
+            rate = _scalar(rate, x)
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=float32)
         threshold = cast(rate, float32) if isinstance(rate, Tensor) else rate
         return apply(DROPOUT, x, greater_equal(uniform, threshold), name=scope, rate=rate)
@@ -100,8 +106,13 @@ def _rate(keep_prob: Any, rate: Any) -> Any:
     return 1.0 - keep_prob if rate is None else rate
 
 
-def _scalar(rate: Any) -> Tensor:
+def _scalar(rate: Any, x: Tensor) -> Tensor:
     rate = convert_to_tensor(rate, name="rate")
+    if rate.dtype.base_dtype is not x.dtype.base_dtype:
+        raise ValueError(
+            f"the rate of dropout must have the dtype of x, {x.dtype.name}, but is "
+            f"{rate.dtype.name}: cast it"
+        )
     if rate.spec.shape is None:
         return reshape(rate, ())
     if rate.spec.shape != ():

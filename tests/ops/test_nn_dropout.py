@@ -87,3 +87,14 @@ def test_arguments():
             ops.dropout(tf.placeholder(dv.int32, [3]), 0.5)
         with pytest.raises(ValueError, match="noise_shape"):
             ops.dropout(x, 0.5, [None])
+
+
+def test_the_shape_is_that_of_x_and_the_rate_of_its_dtype():
+    with dv.Graph().as_default():
+        x = tf.placeholder(dv.float32, [4, 3])
+        noise = tf.placeholder(dv.int32)
+        assert ops.dropout(x, 0.5, noise_shape=noise).shape.as_list() == [4, 3]
+        with pytest.raises(ValueError, match="must have the dtype of x, float32"):
+            ops.dropout(x, tf.placeholder(dv.float64))
+        with pytest.raises(ValueError, match="5"):
+            ops.dropout(x, 0.5, noise_shape=[4, 3, 5])

@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.ops import axes
 from daskvars.ops import nn_embedding as ops
 
 rng = numpy.random.default_rng(0)
@@ -87,3 +88,8 @@ def test_errors():
         ops.embedding_lookup([TABLE, TABLE], [1], "hash")
     with pytest.raises(dv.errors.InvalidArgumentError):
         ops.embedding_lookup(TABLE, [13]).numpy()
+
+
+@pytest.mark.parametrize("value", [3.0, numpy.array(3.0, object)])
+def test_static_values_of_rank_zero_are_numbers(value):
+    assert axes.as_value(value) == 3.0
