@@ -34,7 +34,7 @@ def size(shape: Shape) -> int | None:
 
 def compatible(a: Shape, b: Shape) -> bool:
     """Whether two shapes may be the same one."""
-    if a is None or b is None:
+    if a == b or a is None or b is None:
         return True
     return len(a) == len(b) and all(
         x is None or y is None or x == y for x, y in zip(a, b, strict=True)

@@ -26,6 +26,11 @@ class Placement:
         self._colocated: tuple[Operation, ...] = ()
         self.container_name = ""
 
+    @property
+    def places_ops(self) -> bool:
+        """Whether ops made now are put on a device."""
+        return bool(self._devices)
+
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Place ops made in the block: a string, a DeviceSpec, a function of the op, or None.

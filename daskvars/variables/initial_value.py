@@ -24,7 +24,7 @@ def made_by_function(builder: Any, name: str, function: Callable[[], Any], dtype
     In a graph they are placed later, with the variable: see `place_initial_value`.
     """
     with builder.name_scope(builder.claim(f"{name}/Initializer") + "/"):
-        if builder.is_eager:
+        if builder.is_eager or not builder.places_ops:
             return convert_to_tensor(function(), dtype, "initial_value")
         with builder.device(None):
             return convert_to_tensor(function(), dtype, "initial_value")
