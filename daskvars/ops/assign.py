@@ -121,7 +121,7 @@ def assign(
     """Set a variable.
 
     Args:
-      ref: the Variable; one in parts gives a list of their new values.
+      ref: the Variable, or a slice of one; one in parts gives a list of their new values.
       value: its new value, of the same dtype and shape.
       validate_shape: False lets the value have another shape.
       use_locking: accepted; every run is a transaction, there are no races to lock out.
@@ -135,7 +135,7 @@ def assign(
       TypeError: the dtypes differ.
       AttributeError: `ref` is no variable, but a value computed from one, say.
     """
-    if _has_parts(ref):
+    if _has_parts(ref) or hasattr(ref, "bounds"):
         return ref.assign(value, name=name)
     return apply(
         ASSIGN, handle_of(ref), value, name=name, validate_shape=validate_shape is not False

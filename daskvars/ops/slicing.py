@@ -328,7 +328,7 @@ class VariableSlice:
 
 
 @lru_cache
-def _slice_class(tensor_class: type[Tensor]) -> type:
+def _slice_class(tensor_class: Any) -> type:
     slots = {"__slots__": ("bounds", "variable"), "__doc__": tensor_class.__doc__}
     return type(tensor_class.__name__, (VariableSlice, tensor_class), slots)
 

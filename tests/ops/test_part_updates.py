@@ -50,6 +50,7 @@ def test_what_assigning_to_a_slice_gives():
     np.testing.assert_array_equal(run(part + 1.0), np.arange(12.0).reshape(4, 3)[1:3] + 1.0)
     sliced = tf.strided_slice(v, [0, 0], [1, 2], var=v)
     assert run(sliced.assign([[-1.0, -2.0]]))[0].tolist() == [-1.0, -2.0, 2.0]
+    assert run(tf.assign(v[0, 0], 9.0))[0].tolist() == [9.0, 1.0, 2.0]
     assert not hasattr(tf.constant([1.0])[0:1], "assign")
     assert not hasattr(tf.strided_slice(v, [0], [1]), "assign")
 
