@@ -74,7 +74,7 @@ def test_an_interrupted_version_is_never_read_and_goes_with_the_next(tmp_path) -
     assert again.snapshots() == (1,)
     assert again.head().version == 1
     put(again, 3, w=np.ones(2))
-    assert sorted(os.listdir(tmp_path)) == ["v1", "v3", "zarr.json"]
+    assert sorted(os.listdir(tmp_path)) == ["lock", "v1", "v3", "zarr.json"]
 
 
 def test_two_clients_cannot_commit_over_one_another(tmp_path) -> None:
