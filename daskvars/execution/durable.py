@@ -17,8 +17,8 @@ So two processes may meet in two ways.
 - With ``config.seal_every_s = 0`` each run is a transaction on the store: it synchronises, runs,
   and seals before it returns. One that loses runs again on the new head, with the same random
   numbers, holding the store so that nobody comes between; where a store cannot be held, up to
-  `MOST_ATTEMPTS` times. A run that fails, or whose version cannot be written, leaves the head's
-  values.
+  `MOST_ATTEMPTS` times (a local directory can, see `state.locks`). A run that fails, or whose
+  version cannot be written, leaves the head's values.
 """
 
 from __future__ import annotations
@@ -213,23 +213,23 @@ def write_version(values: Values, store: ZarrStore) -> bool:
     Raises:
       ConflictError: the head is not the version that the values come from.
     """
-    start = time.perf_counter()
     dirty = values.dirty
     if not dirty:
         return False
+    start = time.perf_counter()
     version, state = values.capture()
-    writer = store.begin([record for record, _ in state.values()], version, values.base)
-    try:
-        changed = {
-            k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)
-        }
-        writer.write_values(changed)
-        values.base = writer.commit().version
-    except BaseException as error:
-        writer.abort()
-        if isinstance(error, StoreError):  # as of objects that another commit cleared away
-            store.check_base(values.base, store.head())
-        raise
+    # Held while writing: whoever committed meanwhile would have made this work useless.
+    with store.exclusive():
+        writer = store.begin([record for record, _ in state.values()], version, values.base)
+        try:
+            changed = {
+                k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)
+            }
+            writer.write_values(changed)
+            values.base = writer.commit().version
+        except BaseException:
+            writer.abort()
+            raise
     values.mark_saved(version)
     nbytes = sum(state[key][0].nbytes for key in changed)
     duration = time.perf_counter() - start

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -259,6 +259,7 @@ def in_parallel(
     """
     waiting = list(enumerate(items))
     results: list[Any] = [None] * len(waiting)
+    finished = threading.Event()
     waiting.reverse()
 
     def work() -> None:
@@ -276,7 +277,8 @@ def in_parallel(
     def help_if_slow() -> None:
         num_waiting = len(waiting)
         while num_waiting:
-            time.sleep(PATIENCE_S)
+            if finished.wait(PATIENCE_S):
+                return
             if num_waiting - len(waiting) < QUICK_ITEMS:
                 work()
             num_waiting = len(waiting)
@@ -288,7 +290,10 @@ def in_parallel(
         return results
     with ThreadPoolExecutor(num_helpers) as pool:
         calls = [pool.submit(help_if_slow if is_local else work) for _ in range(num_helpers)]
-        work()
+        try:
+            work()
+        finally:
+            finished.set()
     for call in calls:
         call.result()
     return results

@@ -38,6 +38,7 @@ from daskvars.state.documents import (
     chunk_object,
     get_document,
     group_document,
+    parse_document,
     put_document,
 )
 from daskvars.state.failures import (
@@ -57,6 +58,7 @@ from daskvars.state.objects import (
     delete_tree,
     exists,
     flush,
+    get,
     in_parallel,
     join,
     open_zarr_store,
@@ -66,6 +68,7 @@ from daskvars.state.snapshot import (
     find_manifest,
     location,
     named_objects,
+    parse_manifest,
     put_documents,
     put_manifest,
 )
@@ -142,12 +145,11 @@ class ZarrStore(Store):
         self.root_numbers()  # before a lock is left in a place that is not ours
         with self.exclusive():
             head = self.head()
-            found = NO_VERSION if head is None else head.version
-            base = found if base is None else base
+            if base is None:
+                base = NO_VERSION if head is None else head.version
             self.check_base(base, head)
             last = max([self.root_numbers()[1], *self.version_numbers()])
             writer = VersionWriter(self, max(version, last + 1), base)
-            self.put_root(found, writer.version)
             writer.declare(records)
         return writer
 
@@ -186,7 +188,12 @@ class ZarrStore(Store):
     def find(self, version: int) -> Manifest | None:
         """Give a version's manifest, None where it was not committed."""
         if version not in self.manifests:
-            manifest = find_manifest(self.storage, self.place(version))
+            place = self.place(version)
+            data = get(self.storage, join(place, DOCUMENT))
+            if data is None or not len(data):  # empty: what a power cut leaves of an announcement
+                return None
+            where = location(self.storage, place)
+            manifest = parse_manifest(parse_document(data, where), where)
             if manifest is None or not manifest.complete:
                 return None
             self.manifests[version] = manifest
@@ -225,9 +232,10 @@ class ZarrStore(Store):
     def publish(self, manifest: Manifest) -> None:
         """Take note of a committed version and drop interrupted ones and those not kept."""
         self.manifests[manifest.version] = manifest
-        self.put_root(manifest.version, max(self.root_numbers()[1], manifest.version))
-        complete = self.snapshots()
-        for version in self.version_numbers().difference(complete):
+        numbers, complete = self.version_numbers(), self.snapshots()
+        # Before they go: a writer that is still at one of them must have it for itself.
+        self.put_root(manifest.version, max([self.root_numbers()[1], *numbers]))
+        for version in numbers.difference(complete):
             delete_tree(self.storage, self.place(version))
         for version in complete[: -self.keep]:
             self.remove(version)
@@ -303,7 +311,10 @@ class VersionWriter(SnapshotWriter):
         """Remove what was written; nothing of a committed version; see `Writer.abort`."""
         with self.owner.exclusive():
             found = find_manifest(self.store, self.path)
-            if found is None or not found.complete:  # nobody else ever has this number
+            if found is None or not found.complete:
+                head, last = self.owner.root_numbers()
+                # Its number is used up: a worker may still be writing to it.
+                self.owner.put_root(head, max(last, self.version))
                 delete_tree(self.store, self.path)
 
 
