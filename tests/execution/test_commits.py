@@ -262,3 +262,37 @@ def test_a_store_that_vanished_from_this_process_is_read_again(tmp_path, each_ru
     forget_values(str(tmp_path))
     with tf.Session(store=tmp_path) as session:
         assert session.run(count) == 7
+
+
+def test_a_restored_checkpoint_is_a_transaction_too(tmp_path, each_run):
+    path = tmp_path / "store"
+    initialize(path)
+    count, _, step = counters()
+    saver = tf.train.Saver()
+    with tf.Session(store=path) as session:
+        session.run(step)
+        saver.save(session, str(tmp_path / "model"))
+        foreign_commit(path)
+        assert session.run(count) == 100
+        saver.restore(session, str(tmp_path / "model"))
+        assert stored(path) == 1
+        foreign_commit(path)
+        session.run(step)
+    assert stored(path) == 101
+
+
+def test_what_was_not_sealed_before_is_sealed_by_the_first_transaction(tmp_path):
+    initialize(tmp_path)
+    step = counters()[2]
+    with tf.Session(store=tmp_path) as session:
+        session.run(step)
+        assert stored(tmp_path) == 0
+        with config.set(seal_every_s=0):
+            session.run(step)
+            assert stored(tmp_path) == 2
+        session.run(step)
+        foreign_commit(tmp_path)
+        with config.set(seal_every_s=0), pytest.raises(AbortedError, match="Nothing of this"):
+            session.run(step)
+        session.recover()
+    assert stored(tmp_path) == 100
