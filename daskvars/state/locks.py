@@ -99,8 +99,10 @@ def exclusive(store: Store, path: str) -> Iterator[None]:
         path: the place in it.
 
     Raises:
-        StoreError: its file system has no locks, or refuses.
+        StoreError: it is open for reading only, or its file system has no locks, or refuses.
     """
+    if store.read_only:
+        raise store_failure(f"cannot lock {store}: it is open for reading only")
     place = (str(store), path)
     if place not in _locks:
         name = f"{join(path, NODE)}/{DOCUMENT}"

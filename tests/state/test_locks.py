@@ -12,6 +12,7 @@ from zarr.storage import LocalStore
 from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import StoreError
+from daskvars.state import ZarrStore
 from daskvars.state.locks import exclusive
 
 processes = multiprocessing.get_context("forkserver")
@@ -77,6 +78,12 @@ def test_its_file_is_a_zarr_group_and_is_left_alone(tmp_path, recwarn) -> None:
     zarr.create_group(store)
     assert list(zarr.open_group(store, mode="r").group_keys()) == ["lock"]
     assert not recwarn.list
+
+
+def test_what_is_open_for_reading_only_is_not_touched(tmp_path) -> None:
+    with pytest.raises(StoreError, match="reading only"):
+        ZarrStore(tmp_path, "r").begin([])
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_place_that_cannot_be_locked_is_named(tmp_path) -> None:
