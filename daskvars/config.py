@@ -53,8 +53,14 @@ class Config:
     plan_cache_size: int = 256
     # Traces of one function before a warning: more means that Python values vary as arguments.
     retrace_warning: int = 8
-    # Seconds between seals on a cluster: the most work a lost worker makes Dask repeat.
+    # Seconds between seals: the most work that a lost worker makes Dask repeat, or that a killed
+    # process with a store on disk loses. 0 makes each run on such a store a durable transaction,
+    # which several processes may make at once.
     seal_every_s: float = 10.0
+    # Whether versions of a store on disk survive a power cut, not only the end of the process. For
+    # the default period the cost is small; for a transaction per run it is most of it (three small
+    # blocks: 24 ms rather than 8 on ext4, 4 rather than 3 on tmpfs; 500 files: 2 s more on ext4).
+    fsync_seals: bool = True
     # Cluster runs in flight: hides the client's latency without queueing many steps' values.
     max_in_flight: int = 16
     # Feeds larger than this are scattered to the workers before the step is sent.
@@ -73,6 +79,8 @@ class Config:
                 expected = " or ".join("None" if t is type(None) else t.__name__ for t in wanted)
                 raise TypeError(f"Config {name} must be {expected}, found {value!r}.")
             if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
+                if name == "seal_every_s" and value == 0:
+                    continue
                 raise ValueError(f"Config {name} must be positive, found {value!r}.")
 
 

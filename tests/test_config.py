@@ -65,6 +65,7 @@ def test_configuration_is_immutable():
     ({"num_threads": True}, TypeError, "num_threads must be int or None"),
     ({"keep_freed_memory": 1}, TypeError, "keep_freed_memory must be bool"),
     ({"scratch": 3}, TypeError, "scratch must be str or None"),
+    ({"seal_every_s": -1}, ValueError, "seal_every_s must be positive"),
     ({"max_in_flight": 0}, ValueError, "max_in_flight must be positive"),
 ])
 def test_mistakes_change_nothing(overrides, error, match):
@@ -77,6 +78,11 @@ def test_mistakes_change_nothing(overrides, error, match):
 def test_a_whole_number_serves_as_a_float():
     with config.set(seal_every_s=3):
         assert config.get().seal_every_s == 3
+
+
+def test_sealing_each_run_is_a_period_of_nothing():
+    with config.set(seal_every_s=0):
+        assert config.get().seal_every_s == 0
 
 
 def test_thread_count():

@@ -1,15 +1,43 @@
-"""Variables that outlive the process: a session's store on a disk or an object store."""
+"""Variables that outlive the process: a session's store on a disk or an object store.
+
+Sessions of one process on one path share a `Values`, and a run commits to it in memory: that costs
+microseconds, a durable version milliseconds. A *seal* writes what changed as the store's next
+version, with links to what did not. It is a compare-and-swap (`state.store`): `Values.base` is the
+version that the values come from, and it must be the head still. The head is the newest group
+``v<number>`` with a manifest. Another process finds it by listing the store, and takes it over when
+it *synchronises*: when a session is opened, at `Session.seal`, and at the first run after
+`config.seal_every_s`. Then what changed here is sealed; if nothing did, a newer head is read.
+
+So two processes may meet in two ways.
+
+- With a period, a process is ahead of the store by the runs since its last seal. Their results have
+  been returned, so they cannot be done again on another version: if the head has moved, the seal
+  raises `ConflictError`, an `AbortedError`, writes nothing and leaves the values in memory as they
+  are. `recover` takes the head's values instead; a `Saver` keeps both.
+- With ``config.seal_every_s = 0`` each run is a transaction on the store: it synchronises, runs,
+  and seals before it returns. One that loses runs again on the new head, with the same random
+  numbers, holding the store so that nobody comes between; where a store cannot be held, up to
+  `MOST_ATTEMPTS` times (a local directory can, see `state.locks`). A run that fails, or whose
+  version cannot be written, leaves the head's values.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
-from daskvars.errors import FailedPreconditionError
+from daskvars import config
+from daskvars.errors import AbortedError, FailedPreconditionError, NotFoundError, StoreError
 from daskvars.execution import events
 from daskvars.execution.targets import served_by
-from daskvars.state import Values, ZarrStore, named_values
+from daskvars.state import ConflictError, Manifest, Values, ZarrStore, named_values
+from daskvars.state.store import NO_VERSION
+
+MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
+SHARE = 20  # periodic seals may cost 1/20 of the time
 
 
 def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
@@ -33,11 +61,102 @@ def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
     place = name if "://" in name else os.path.abspath(name)
     values = named_values(place)
     store = ZarrStore(place)
-    head = store.head()
     with values.run_lock:
-        if head is not None and not len(values):
-            read_version(values, store)
+        if not len(values):
+            values.base = NO_VERSION
+        take_over(values, store)
     return values, store
+
+
+class Durable:
+    """Keeps the variables of one engine and their store in step.
+
+    Args:
+      values: the variables; sessions of this process on one store share them.
+      store: where their versions are.
+    """
+
+    def __init__(self, values: Values, store: ZarrStore) -> None:
+        self.values, self.store = values, store
+        self._next_s = time.monotonic() + config.get().seal_every_s
+
+    def seal(self) -> None:
+        """Write what changed, or if nothing did take over what others wrote.
+
+        Raises:
+          ConflictError: both others and this process have changed the variables since the version
+            that they come from. Nothing was written, and the values here are as they were.
+        """
+        with self.values.run_lock:
+            start = time.monotonic()
+            try:
+                if not write_version(self.values, self.store):
+                    take_over(self.values, self.store)
+            except ConflictError as error:
+                raise ConflictError(None, None, f"{error.message}. {REMEDY}") from None
+            finally:
+                now = time.monotonic()
+                self._next_s = now + max(SHARE * (now - start), config.get().seal_every_s)
+
+    def seal_if_due(self) -> None:
+        """Do so if the last time was `config.seal_every_s` ago."""
+        if time.monotonic() >= self._next_s:
+            self.seal()
+
+    def transact(self, run: Callable[[], Any]) -> Any:
+        """Run on the newest version, write what that changes, and return the results.
+
+        Args:
+          run: changes the variables in memory, all or none; may be called several times.
+
+        Raises:
+          AbortedError: other writers were faster each time; nothing has changed.
+        """
+        with self.values.run_lock:
+            for attempt in range(MOST_ATTEMPTS):
+                with self.store.exclusive() if attempt else contextlib.nullcontext():
+                    self.seal()
+                    try:
+                        return self._attempt(run)
+                    except ConflictError as error:
+                        lost = error
+        raise AbortedError(
+            None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, in each of which "
+            f"another writer was faster; it changed nothing. At last: {lost.message}"
+        )  # fmt: skip
+
+    def _attempt(self, run: Callable[[], Any]) -> Any:
+        results = run()
+        try:
+            write_version(self.values, self.store)
+        except BaseException:
+            go_back(self.values, self.store)
+            raise
+        return results
+
+
+REMEDY = (
+    "Nothing of this session's was written, and its variables keep their values: save them with a "
+    "Saver to keep them, then recover() takes the store's values over. If several processes are to "
+    "write, set config.seal_every_s=0: each run is then a transaction on the newest version"
+)
+
+
+def take_over(values: Values, store: ZarrStore) -> None:
+    """Read the store's newest version, if it is another than the values are or come from."""
+    head = store.head()
+    if head is not None and head.version != values.base and not values.dirty:
+        read_version(values, store)
+
+
+def go_back(values: Values, store: ZarrStore) -> None:
+    """Set the variables to the store's newest version, whatever they are; none in an empty one."""
+    if store.head() is not None:
+        read_version(values, store)
+        return
+    for key in values.capture()[1]:
+        values.delete(key)
+    values.base = NO_VERSION
 
 
 def read_version(values: Values, store: ZarrStore | None) -> int:
@@ -49,12 +168,25 @@ def read_version(values: Values, store: ZarrStore | None) -> int:
     head = store.head() if store is not None else None
     if store is None or head is None:
         raise no_durable_version()
-    found = store.read_values(head.version)
+    head, found = newest_values(store, head)
     version = values.commit(found, values.version, dict(head.records))
     for key in values.capture()[1].keys() - found.keys():
         version = values.delete(key)
     values.mark_saved(version)
+    values.base = head.version
     return head.version
+
+
+def newest_values(store: ZarrStore, head: Manifest) -> tuple[Manifest, Any]:
+    """Return the head and its values; a later head, if others drop it while it is read."""
+    while True:
+        try:
+            return head, store.read_values(head.version)
+        except (NotFoundError, StoreError):
+            newer = store.head()
+            if newer is None or newer.version == head.version:
+                raise
+            head = newer
 
 
 def no_durable_version() -> FailedPreconditionError:
@@ -72,25 +204,34 @@ def is_place(name: str) -> bool:
     return os.sep in name or "/" in name or name.endswith(".zarr")
 
 
-def write_version(values: Values, store: ZarrStore) -> None:
-    """Write what changed since the last version as a new one; the store's head moves to it."""
-    start = time.perf_counter()
+def write_version(values: Values, store: ZarrStore) -> bool:
+    """Write what changed since the last version as a new one; the store's head moves to it.
+
+    Returns:
+      Whether anything did.
+
+    Raises:
+      ConflictError: the head is not the version that the values come from.
+    """
     dirty = values.dirty
     if not dirty:
-        return
+        return False
+    start = time.perf_counter()
     version, state = values.capture()
-    head = store.head()
-    number = max(version, head.version + 1 if head is not None else 0)
-    writer = store.begin([record for record, _ in state.values()], number)
-    try:
-        changed = {
-            k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)
-        }
-        writer.write_values(changed)
-        writer.commit()
-    except BaseException:
-        writer.abort()
-        raise
+    # Held while writing: whoever committed meanwhile would have made this work useless.
+    with store.exclusive():
+        writer = store.begin([record for record, _ in state.values()], version, values.base)
+        try:
+            changed = {
+                k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)
+            }
+            writer.write_values(changed)
+            values.base = writer.commit().version
+        except BaseException:
+            writer.abort()
+            raise
     values.mark_saved(version)
     nbytes = sum(state[key][0].nbytes for key in changed)
-    events.publish(events.Sealed(str(store), number, nbytes, time.perf_counter() - start))
+    duration = time.perf_counter() - start
+    events.publish(events.Sealed(str(store), writer.version, nbytes, duration))
+    return True

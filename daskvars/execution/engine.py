@@ -9,8 +9,10 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
 from daskvars.execution import events, feeds
@@ -20,7 +22,7 @@ from daskvars.execution.distributed import (
     active_client,
     shared_executor,
 )
-from daskvars.execution.durable import open_state, read_version, write_version
+from daskvars.execution.durable import Durable, open_state, read_version
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.plan_cache import PlanCache
 from daskvars.graph.opdef import Spec
@@ -38,6 +40,7 @@ class Engine:
     Attributes:
       values: the variables' present values.
       store: where they are made durable, if anywhere.
+      durable: what keeps the two in step.
       executor: what runs plans.
       plans: plans by signature, bound to the executor.
     """
@@ -46,6 +49,7 @@ class Engine:
         abandon_closed()
         self._num_threads = num_threads
         self.values, self.store = open_state(where)
+        self.durable = None if self.store is None else Durable(self.values, self.store)
         self.plans = PlanCache()
         self._executor: LocalExecutor | DistributedExecutor | None = None
         self._draws: dict[Any, int] = {}
@@ -74,7 +78,25 @@ class Engine:
         fed: Sequence[Tensor],
     ) -> Program:
         """Return what runs these fetches of a graph again and again."""
-        return Program(self, signature, fetches, targets, fed)
+        kind = Program if self.durable is None else DurableProgram
+        return kind(self, signature, fetches, targets, fed)
+
+    def transact(self, run: Callable[[], Any]) -> Any:
+        """Call what runs a program or sets variables, in step with the store if there is one."""
+        durable = self.durable
+        if durable is None or isinstance(self.executor, DistributedExecutor):
+            return run()
+        if config.get().seal_every_s:
+            durable.seal_if_due()
+            return run()
+        with self.values.run_lock:
+            draws = self._draws
+
+            def attempt() -> Any:
+                self._draws = dict(draws)
+                return run()
+
+            return durable.transact(attempt)
 
     def state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
         """Return what lowering must know of a variable: spec, chunks, whether it has a value."""
@@ -133,21 +155,27 @@ class Engine:
             key: VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
             for key, (dtype, _, chunks) in wanted.items()
         }
-        with self.values.run_lock:
-            self.values.commit(new, self.values.version, records)
+
+        def put() -> None:
+            with self.values.run_lock:
+                self.values.commit(new, self.values.version, records)
+
+        self.transact(put)
 
     def seal(self) -> None:
         """Make the present values durable: write them to the store as a new version.
 
         Does nothing where the variables have no store.
+
+        Raises:
+          ConflictError: another process has written a version since; nothing was written.
         """
-        if self.store is None:
+        if self.durable is None:
             return
         if isinstance(self.executor, DistributedExecutor):
             self.executor.seal()
         else:
-            with self.values.run_lock:
-                write_version(self.values, self.store)
+            self.durable.seal()
 
     def sync(self) -> None:
         """Wait for the runs in flight on a cluster; raise the error of one that failed."""
@@ -263,3 +291,13 @@ class Program:
         return lower(
             self.fetches, self.targets, specs, self.engine.state_of, self.sequential, self.identify
         )
+
+
+class DurableProgram(Program):
+    """A program on variables that have a store."""
+
+    __slots__ = ()
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """Run in step with the store; see `Engine.transact`."""
+        return self.engine.transact(partial(Program.__call__, self, values))

@@ -184,6 +184,8 @@ class Sealer:
                 wanted.append((names, slot))
                 homes.append(address)
         manifest = writer.commit(digests)
+        if self.store is not None:
+            self.values.base = manifest.version
         bound = {key: blocks for key, (_, blocks) in dirty.items()}
         covered = {name for names, _ in wanted for name in names}
         names = [(key, index) for key, found in bound.items() for index in found]
@@ -208,10 +210,9 @@ class Sealer:
             writer: Any = SnapshotWriter(self._storage, path, version)
             writer.declare([record for record, _ in dirty.values()])
             return writer
-        head = self.store.head()
-        version = max(version, head.version + 1 if head else 0)
-        self.store.keep = version + 2  # all: what is still in use only this object knows
-        writer = self.store.begin([record for record, _ in state.values()], version)
+        records = [record for record, _ in state.values()]
+        writer = self.store.begin(records, version, self.values.base)
+        self.store.keep = writer.version + 2  # all: what is in use only this object knows
         for key in state.keys() - dirty.keys():
             if not writer.carry(key):
                 dirty[key] = state[key]

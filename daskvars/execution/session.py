@@ -7,7 +7,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any
 
-from daskvars.errors import OpError, UnimplementedError
+from daskvars.errors import AbortedError, OpError, UnimplementedError
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.conversions import feed_pairs
 from daskvars.execution.engine import Engine
@@ -36,8 +36,12 @@ class Session:
       config: a `ConfigProto`; see `daskvars.config` for the engine's own knobs.
       store: where the variables live. A path or URL (with a "/" in it, or ending in ".zarr")
         is a Zarr store: the variables that are in it have their values at once, and new values
-        are written back by `seal` and `close`. Any other name is shared by the sessions of this
-        process.
+        are written back by `seal` and `close`, and by a run when `config.seal_every_s` have
+        passed. Then values that other processes have written are taken over too. If both have
+        changed, AbortedError is raised, and neither is lost. With ``config.seal_every_s = 0``
+        each run is a transaction on the store instead: it sees the newest values, and is
+        durable, and seen by other processes, when it returns; if another process was faster it
+        is done again. Any other name is shared by the sessions of this process.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -283,8 +287,13 @@ class Session:
     def seal(self) -> None:
         """Write the present values to the session's store, as a new version of it.
 
-        The store shows the version before until the new one is complete. Does nothing for a
-        session without a store on disk.
+        The store shows the version before until the new one is complete. If nothing has changed
+        here, values that another process has written are taken over. Does nothing for a session
+        without a store on disk.
+
+        Raises:
+          AbortedError: another process has written a version since the one that the values here
+            come from. Nothing was written; the values here are as they were.
         """
         self._engine.seal()
 
@@ -309,9 +318,17 @@ class Session:
         return scopes.session_entered(self)
 
     def close(self) -> None:
-        """End the session; later runs raise RuntimeError."""
+        """End the session, its values sealed; later runs raise RuntimeError.
+
+        Raises:
+          AbortedError: they cannot be sealed, see `seal`; the session stays open.
+        """
         self._closed = True
-        self._engine.close()
+        try:
+            self._engine.close()
+        except AbortedError:
+            self._closed = False  # so that its values can be saved
+            raise
 
     def __enter__(self) -> Session:
         if self._closed:

@@ -70,10 +70,12 @@ def group_paths(array_paths: Iterable[str]) -> set[str]:
     return groups
 
 
-def put_document(store: Store, path: str, document: Mapping[str, Any]) -> None:
-    """Write the metadata document of the node at a path."""
+def put_document(
+    store: Store, path: str, document: Mapping[str, Any], synced: bool = False
+) -> None:
+    """Write the metadata document of the node at a path; see `objects.put`."""
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
-    put(store, join(path, DOCUMENT), [text.encode()])
+    put(store, join(path, DOCUMENT), [text.encode()], synced)
 
 
 def get_document(store: Store, path: str) -> dict[str, Any] | None:

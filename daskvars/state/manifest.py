@@ -126,6 +126,7 @@ class Manifest:
         token: a different text for every commit, by which a reader notices an overwriting.
         pending: node paths at which a writer that has announced itself may leave objects.
         writer: token of that writer.
+        author: who committed it, for errors to name: process, machine and time.
     """
 
     version: int
@@ -136,6 +137,7 @@ class Manifest:
     token: str = ""
     pending: tuple[str, ...] = ()
     writer: str = ""
+    author: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Give the manifest as JSON data."""
@@ -148,6 +150,7 @@ class Manifest:
             "extra": dict(self.extra),
             "pending": list(self.pending),
             "writer": self.writer,
+            "author": self.author,
             "variables": {key: record_json(record) for key, record in self.records.items()},
         }
 
@@ -193,6 +196,7 @@ class Manifest:
             complete=fields.take("complete", bool),
             token=fields.take("token", str),
             writer=fields.take("writer", str),
+            author=fields.take_optional("author", str) or "",
             pending=tuple(checked_path(path, where) for path in fields.take_list("pending", str)),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,11 +11,11 @@ import numpy as np
 
 from daskvars.state.chunks import check_index, chunk_bytes, chunk_ref
 from daskvars.state.encoding import checksum
-from daskvars.state.failures import conflict, invalid, not_found
+from daskvars.state.failures import invalid, not_found
 from daskvars.state.grids import Index
 from daskvars.state.keypath import encode_keys
 from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.store import Digests, Store, Writer, by_key
+from daskvars.state.store import NO_VERSION, Digests, Store, Writer, by_key, check_base
 
 
 class MemoryStore(Store):
@@ -35,8 +36,8 @@ class MemoryStore(Store):
         if keep < 1:
             raise invalid(f"keep={keep}: a store keeps at least the head")
         self.keep = keep
-        self.last = -1
-        self.writer: Writer | None = None
+        self.last = NO_VERSION
+        self.lock = threading.RLock()
         self.versions: dict[int, tuple[Manifest, dict[tuple[str, Index], np.ndarray]]] = {}
 
     def head(self) -> Manifest | None:
@@ -57,12 +58,20 @@ class MemoryStore(Store):
             raise not_found(f"no version {version} in memory; there are {self.snapshots()}")
         return self.versions[version]
 
-    def begin(self, records: Iterable[VariableRecord], version: int) -> Writer:
+    def begin(
+        self, records: Iterable[VariableRecord], version: int = 0, base: int | None = None
+    ) -> Writer:
         """Begin to write a version; see `Store.begin`."""
-        if version <= self.last:
-            raise conflict(f"version {version} is not above {self.last}")
-        self.writer = MemoryWriter(self, by_key(records), version)
-        return self.writer
+        declared = by_key(records)
+        with self.lock:
+            base = max(self.versions, default=NO_VERSION) if base is None else base
+            self.check_base(base)
+            self.last = max(version, self.last + 1)
+            return MemoryWriter(self, declared, self.last, base)
+
+    def check_base(self, base: int) -> None:
+        """Refuse to build on a version that is not the head."""
+        check_base(base, self.head(), "memory")
 
     def read_chunk(self, key: str, version: int, index: Index) -> np.ndarray:
         """Read one stored chunk; see `Store.read_chunk`."""
@@ -78,7 +87,6 @@ class MemoryStore(Store):
     def publish(self, manifest: Manifest, chunks: dict[tuple[str, Index], np.ndarray]) -> None:
         """Take a committed version up and drop those that are not kept."""
         self.versions[manifest.version] = (manifest, chunks)
-        self.last = manifest.version
         for version in self.snapshots()[: -self.keep]:
             self.drop(version)
 
@@ -87,9 +95,9 @@ class MemoryWriter(Writer):
     """Writes one version of a `MemoryStore`."""
 
     def __init__(
-        self, owner: MemoryStore, records: Mapping[str, VariableRecord], version: int
+        self, owner: MemoryStore, records: Mapping[str, VariableRecord], version: int, base: int
     ) -> None:
-        super().__init__(version)
+        super().__init__(version, base)
         paths = encode_keys(records)
         self.owner = owner
         self.records = {k: replace(record, path=paths[k]) for k, record in records.items()}
@@ -103,12 +111,11 @@ class MemoryWriter(Writer):
         return digest
 
     def carry(self, key: str) -> bool:
-        """Share a variable's arrays with the head; see `Writer.carry`."""
-        head = self.owner.head()
-        old = self.same_in(head, key)
-        if head is None or old is None:
+        """Share a variable's arrays with the version before; see `Writer.carry`."""
+        before, kept = self.owner.versions.get(self.base, (None, {}))
+        old = self.same_in(before, key)
+        if old is None:
             return False
-        kept = self.owner.version(head.version)[1]
         for chunk, digest in zip(self.chunks_of([key]), old.digests, strict=True):
             self.chunks[chunk], self.digests[chunk] = kept[chunk], digest
         return True
@@ -122,17 +129,11 @@ class MemoryWriter(Writer):
     ) -> Manifest:
         """Make the version the head; see `Writer.commit`."""
         manifest = self.finish(digests, global_step, extra)
-        self.check_current()
-        self.owner.writer = None
-        self.owner.publish(manifest, self.chunks)
+        with self.owner.lock:
+            self.owner.check_base(self.base)
+            self.owner.publish(manifest, self.chunks)
         return manifest
 
     def abort(self) -> None:
         """Give the version up; see `Writer.abort`."""
-        self.check_current()
-        self.owner.writer = None
-
-    def check_current(self) -> None:
-        """Refuse to end a version after another was begun."""
-        if self.owner.writer is not self:
-            raise conflict(f"version {self.version}: another writer took over")
+        self.chunks.clear()

@@ -8,15 +8,17 @@ two cores: 2,000 small objects written in 80 ms rather than 260 (``set_sync``) o
 fast.
 
 Everything here is synchronous; `in_parallel` is where many objects are moved at once. An object is
-there whole or not at all, whenever a process is killed; nothing is forced to the disk's platter, so
-a power cut may take the last seconds.
+there whole or not at all, whenever a process is killed. Only what is given to `flush` also survives
+a power cut: 5 small files cost 6 to 60 ms on ext4 rather than 3, 500 some 2 s rather than 0.4; on
+tmpfs, and for large files, nothing that can be measured.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import time
+import shutil
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -106,13 +108,14 @@ def join(path: str, name: str) -> str:
     return f"{path}/{name}" if path and name else path or name
 
 
-def put(store: Store, name: str, parts: Sequence[Any]) -> None:
+def put(store: Store, name: str, parts: Sequence[Any], synced: bool = False) -> None:
     """Write one object, whole or not at all.
 
     Args:
         store: where to.
         name: the object's name in the store.
         parts: its consecutive pieces: bytes, or contiguous one-dimensional uint8 arrays.
+        synced: whether its bytes are on the disk before it has its name.
 
     Raises:
         StoreError: the store is open for reading only, or the disk refuses, with its reason.
@@ -120,13 +123,13 @@ def put(store: Store, name: str, parts: Sequence[Any]) -> None:
     if store.read_only:
         raise store_failure(f"cannot write {name!r}: {store} is open for reading only")
     if type(store) is LocalStore:
-        put_file(f"{store.root}/{name}", parts)
+        put_file(f"{store.root}/{name}", parts, synced)
     else:
         buffer = default_buffer_prototype().buffer.from_bytes(b"".join(parts))
         sync(store.set(name, buffer))
 
 
-def put_file(target: str, parts: Sequence[Any]) -> None:
+def put_file(target: str, parts: Sequence[Any], synced: bool = False) -> None:
     """Write a file beside its target, then replace the target."""
     beside = f"{target}.{os.urandom(16).hex()}.partial"
     try:
@@ -138,6 +141,9 @@ def put_file(target: str, parts: Sequence[Any]) -> None:
         with file:
             for part in parts:
                 file.write(part)
+            if synced:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(beside, target)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -199,6 +205,42 @@ def link_file(source: str, target: str) -> bool:
     return True
 
 
+def flush(store: Store, names: Iterable[str]) -> None:
+    """Force objects of a local store, and the directories above them, to the disk.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    if not isinstance(store, LocalStore):
+        return  # what another store has taken is its own affair
+    files = list(names)
+    directories = {""}
+    for name in files:
+        while name:
+            name = os.path.dirname(name)
+            directories.add(name)
+    in_parallel(store, lambda name: flush_file(f"{store.root}/{name}"), [*files, *directories])
+
+
+def flush_file(path: str) -> None:
+    """Force a file or directory to the disk."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise store_failure(f"cannot flush {path!r}: {error.strerror or error}") from error
+
+
+def exists(store: Store, name: str) -> bool:
+    """Return whether there is an object of this name."""
+    if type(store) is LocalStore:
+        return os.path.exists(f"{store.root}/{name}")
+    return sync(store.exists(name))
+
+
 def in_parallel(
     store: Store, function: Callable[[Item], Result], items: Iterable[Item]
 ) -> list[Result]:
@@ -217,6 +259,7 @@ def in_parallel(
     """
     waiting = list(enumerate(items))
     results: list[Any] = [None] * len(waiting)
+    finished = threading.Event()
     waiting.reverse()
 
     def work() -> None:
@@ -234,7 +277,8 @@ def in_parallel(
     def help_if_slow() -> None:
         num_waiting = len(waiting)
         while num_waiting:
-            time.sleep(PATIENCE_S)
+            if finished.wait(PATIENCE_S):
+                return
             if num_waiting - len(waiting) < QUICK_ITEMS:
                 work()
             num_waiting = len(waiting)
@@ -246,7 +290,10 @@ def in_parallel(
         return results
     with ThreadPoolExecutor(num_helpers) as pool:
         calls = [pool.submit(help_if_slow if is_local else work) for _ in range(num_helpers)]
-        work()
+        try:
+            work()
+        finally:
+            finished.set()
     for call in calls:
         call.result()
     return results
@@ -272,6 +319,11 @@ def list_files(directory: str) -> list[str]:
 
 def child_names(store: Store, path: str) -> list[str]:
     """List the objects and groups directly under a path, by their last name."""
+    if type(store) is LocalStore:
+        try:
+            return os.listdir(f"{store.root}/{path}")
+        except (FileNotFoundError, NotADirectoryError):
+            return []
     return sync(collect(store.list_dir(path)))
 
 
@@ -302,5 +354,8 @@ def delete_file(root: str, name: str) -> None:
 
 
 def delete_tree(store: Store, path: str) -> None:
-    """Delete everything under a path."""
-    sync(store.delete_dir(path))
+    """Delete everything under a path; what another writer puts there meanwhile may stay."""
+    if type(store) is LocalStore:
+        shutil.rmtree(f"{store.root}/{path}", ignore_errors=True)
+    else:
+        sync(store.delete_dir(path))

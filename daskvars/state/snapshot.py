@@ -180,9 +180,9 @@ def location(store: ZarrStorage, path: str) -> str:
     return join(str(store), path)
 
 
-def put_manifest(store: ZarrStorage, path: str, manifest: Manifest) -> None:
+def put_manifest(store: ZarrStorage, path: str, manifest: Manifest, synced: bool = False) -> None:
     """Write a manifest into its group's document, in one write."""
-    put_document(store, path, group_document({ATTRIBUTE: manifest.to_json()}))
+    put_document(store, path, group_document({ATTRIBUTE: manifest.to_json()}), synced)
 
 
 def put_documents(store: ZarrStorage, path: str, records: Iterable[VariableRecord]) -> None:

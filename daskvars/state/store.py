@@ -2,11 +2,14 @@
 
 A store holds numbered versions. A version is written through a `Writer`; it is there once
 committed, never before, and does not change afterwards. Numbers only go up and are not used
-twice. Chunk indices count in the *stored* layout of a variable, ``stored_chunks(record.chunks)``,
-which is its own layout wherever that is regular. All verbs are synchronous; reads and
-`Writer.write_chunk` may be called from several threads. A store has one writer at a
-time: beginning a version ends the one that was under way. ``tests/state/store_contract.py`` is
-    this contract as tests.
+twice. Several writers may be under way, in this process and others. Each is *based* on the version
+that was the head when its values were computed, and its commit is a compare-and-swap: it succeeds
+if that is the head still. So of the writers on one version the first to commit wins; the others
+learn who it was, and their callers read its version and compute anew.
+
+Chunk indices count in the *stored* layout of a variable, ``stored_chunks(record.chunks)``, which is
+its own layout wherever that is regular. All verbs are synchronous; reads and `Writer.write_chunk`
+may be called from several threads. ``tests/state/store_contract.py`` is this contract as tests.
 """
 
 from __future__ import annotations
@@ -22,9 +25,12 @@ import numpy as np
 
 from daskvars.shapes import Chunks
 from daskvars.state.assembly import Load, assemble_region, assemble_values, stored_chunk
-from daskvars.state.failures import invalid
+from daskvars.state.failures import conflict, invalid
 from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
+
+NO_VERSION = -1
+"""What the first version of a store is based on."""
 
 Digests = Mapping[str, Mapping[Index, int]]
 """key -> stored chunk index -> crc32c of the chunk's bytes."""
@@ -35,13 +41,14 @@ class Writer(ABC):
 
     Attributes:
         version: the number of the version.
+        base: the number of the version that it may follow.
         token: a text that no other writer has.
         records: the variables to be written, by key, as declared and with their paths filled in.
         digests: checksums of the chunks written so far.
     """
 
-    def __init__(self, version: int) -> None:
-        self.version = version
+    def __init__(self, version: int, base: int = NO_VERSION) -> None:
+        self.version, self.base = version, base
         self.token = uuid.uuid4().hex
         self.records: dict[str, VariableRecord] = {}
         self.digests: dict[tuple[str, Index], int] = {}
@@ -83,7 +90,7 @@ class Writer(ABC):
 
         Raises:
             InvalidArgumentError: naming chunks that nobody wrote; write them and commit again.
-            ConflictError: another writer took over, or another version became the head meanwhile.
+            ConflictError: another version became the head meanwhile; nothing of this one stays.
         """
 
     @abstractmethod
@@ -91,14 +98,14 @@ class Writer(ABC):
         """Give the version up and remove what was written of it."""
 
     def carry(self, key: str) -> bool:
-        """Take a variable's chunks over from the head version.
+        """Take a variable's chunks over from the version that this one is based on.
 
         Args:
             key: the variable's key.
 
         Returns:
-            Whether it was done; False where the head lacks it, has it in another form, or there
-            is no head.
+            Whether it was done; False where that version lacks it, has it in another form, or
+            there is none.
         """
         self.record(key)
         return False
@@ -196,15 +203,20 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def begin(self, records: Iterable[VariableRecord], version: int) -> Writer:
+    def begin(
+        self, records: Iterable[VariableRecord], version: int = 0, base: int | None = None
+    ) -> Writer:
         """Begin to write a version.
 
         Args:
             records: all variables of the version.
-            version: its number, above every number used before.
+            version: the least number that it may have; it gets the first from there that is
+                above every number used before.
+            base: the version from which the values were computed, `NO_VERSION` for an empty
+                store; None for the head as it is now.
 
         Raises:
-            ConflictError: the number is not above all others.
+            ConflictError: the head is another version than `base`.
             InvalidArgumentError: two variables of one key.
         """
 
@@ -264,6 +276,24 @@ class Store(ABC):
         Raises:
             NotFoundError: no such version.
         """
+
+
+def check_base(base: int, head: Manifest | None, where: str) -> None:
+    """Refuse to build on a version that is not the head.
+
+    Raises:
+        ConflictError: naming both, and who committed the head.
+    """
+    found = NO_VERSION if head is None else head.version
+    if found == base:
+        return
+    wanted = f"version {base}" if base != NO_VERSION else "no version"
+    there = "no version" if head is None else f"version {found}"
+    by = f", committed by {head.author}," if head is not None and head.author else ""
+    raise conflict(
+        f"{where}: values computed from {wanted} cannot be committed, for {there}{by} is the head"
+        " meanwhile; read it and compute them anew"
+    )
 
 
 def by_key(records: Iterable[VariableRecord]) -> dict[str, VariableRecord]:

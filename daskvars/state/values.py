@@ -16,6 +16,7 @@ from daskvars.errors import FailedPreconditionError
 from daskvars.state.failures import conflict, not_found
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
+from daskvars.state.store import NO_VERSION
 
 
 class Values:
@@ -23,6 +24,8 @@ class Values:
 
     Attributes:
         version: number of commits so far; read it together with values through `read`.
+        base: the version of a durable store that these values come from or were last written as;
+            what changed since is `dirty`. Changed under `run_lock`.
         run_lock: held by a run of this process that writes, so that such runs do not conflict.
 
     >>> import numpy as np
@@ -39,10 +42,11 @@ class Values:
 run again on the new one
     """
 
-    __slots__ = ("_blocks", "_changed", "_lock", "_records", "run_lock", "version")
+    __slots__ = ("_blocks", "_changed", "_lock", "_records", "base", "run_lock", "version")
 
     def __init__(self) -> None:
         self.version = 0
+        self.base = NO_VERSION
         self.run_lock = threading.RLock()
         self._lock = threading.Lock()
         self._records: dict[str, VariableRecord] = {}

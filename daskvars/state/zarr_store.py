@@ -4,44 +4,79 @@ Version 12 is the snapshot group ``v12``. Its manifest is the commit; the head i
 attributes follows it, and is there for other tools and for stores that cannot be listed. So after a
 crash the head is the newest complete snapshot, whatever the attributes say. They also keep the
 highest number ever used, so that none is used twice.
+
+Several processes may write at once, each into a group of its own: beginning a version takes the
+next number. A commit takes the store's lock (`locks`), looks whether the version that it is based
+on is the head still, writes its manifest and clears away all interrupted versions: those that were
+begun before it cannot be committed any more, whether or not their writers live. A writer that was
+killed leaves a group without a manifest, which nobody reads and the next commit removes.
+
+On a store that is no local directory only this process is kept out. There a writer of another
+process that committed earlier is noticed, one that commits at the same moment is not: such a store
+should have one writing process.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import socket
+import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.errors import CorruptChunkError
+from daskvars import config
+from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.state.chunks import read_chunk
 from daskvars.state.documents import (
     DOCUMENT,
     chunk_object,
     get_document,
     group_document,
+    parse_document,
     put_document,
 )
-from daskvars.state.failures import already_exists, conflict, invalid, not_found, store_failure
+from daskvars.state.failures import (
+    ConflictError,
+    already_exists,
+    invalid,
+    not_found,
+    store_failure,
+)
 from daskvars.state.grids import Index
+from daskvars.state.locks import exclusive
 from daskvars.state.manifest import Fields, Manifest, VariableRecord
 from daskvars.state.objects import (
     child_names,
     copy,
     delete,
     delete_tree,
+    exists,
+    flush,
+    get,
     in_parallel,
     join,
     open_zarr_store,
 )
-from daskvars.state.snapshot import SnapshotWriter, find_manifest, location
-from daskvars.state.store import Digests, Store, Writer
+from daskvars.state.snapshot import (
+    SnapshotWriter,
+    find_manifest,
+    location,
+    named_objects,
+    parse_manifest,
+    put_documents,
+    put_manifest,
+)
+from daskvars.state.store import NO_VERSION, Digests, Store, Writer, check_base
 
 ATTRIBUTE = "daskvars_store"
 FORMAT = 1
-NO_VERSION = -1
+MOST_LOOKS = 10  # at the list of versions, while others commit
 SNAPSHOT = re.compile(r"v(\d{1,18})")
 
 
@@ -67,11 +102,27 @@ class ZarrStore(Store):
 
     def head(self) -> Manifest | None:
         """Give the newest committed version; see `Store.head`."""
+        for _ in range(MOST_LOOKS):
+            manifest = self.newest()
+            if manifest is not None:
+                # Still there after the listing: not an old one that was known here.
+                if exists(self.storage, join(self.place(manifest.version), DOCUMENT)):
+                    return manifest
+            elif self.root_numbers()[0] == NO_VERSION:
+                return None
+        return self.newest()
+
+    def newest(self) -> Manifest | None:
+        """Give the newest version in one listing, which others may change while it is read."""
         for version in sorted(self.version_numbers(), reverse=True):
             manifest = self.find(version)
             if manifest is not None:
                 return manifest
         return None
+
+    def exclusive(self) -> contextlib.AbstractContextManager[None]:
+        """Return a context in which nobody else begins or commits a version."""
+        return exclusive(self.storage, self.path)
 
     def snapshots(self) -> tuple[int, ...]:
         """List the committed versions; see `Store.snapshots`."""
@@ -87,21 +138,24 @@ class ZarrStore(Store):
             )
         return manifest
 
-    def begin(self, records: Iterable[VariableRecord], version: int) -> Writer:
-        """Begin to write a version, clearing away interrupted ones; see `Store.begin`."""
-        numbers = self.version_numbers()
-        complete = [number for number in numbers if self.find(number) is not None]
-        last = max([self.root_numbers()[1], *complete])
-        if version <= last:
-            raise conflict(
-                f"{location(self.storage, self.path)}: version {version} is not above {last}"
-            )
-        for number in numbers.difference(complete):
-            delete_tree(self.storage, self.place(number))
-        self.put_root(max(complete, default=NO_VERSION), last)
-        writer = VersionWriter(self, version)
-        writer.declare(records)
+    def begin(
+        self, records: Iterable[VariableRecord], version: int = 0, base: int | None = None
+    ) -> Writer:
+        """Begin to write a version; see `Store.begin`."""
+        self.root_numbers()  # before a lock is left in a place that is not ours
+        with self.exclusive():
+            head = self.head()
+            if base is None:
+                base = NO_VERSION if head is None else head.version
+            self.check_base(base, head)
+            last = max([self.root_numbers()[1], *self.version_numbers()])
+            writer = VersionWriter(self, max(version, last + 1), base)
+            writer.declare(records)
         return writer
+
+    def check_base(self, base: int, head: Manifest | None) -> None:
+        """Refuse to build on a version that is not the head."""
+        check_base(base, head, location(self.storage, self.path))
 
     def read_chunk(self, key: str, version: int, index: Index) -> np.ndarray:
         """Read one stored chunk; see `Store.read_chunk`."""
@@ -115,13 +169,14 @@ class ZarrStore(Store):
     def drop(self, version: int) -> None:
         """Remove a version; see `Store.drop`."""
         self.manifest(version)
-        last = max(self.root_numbers()[1], *self.snapshots())
-        self.remove(version)
-        self.put_root(max(self.snapshots(), default=NO_VERSION), last)
+        with self.exclusive():
+            last = max(self.root_numbers()[1], *self.snapshots())
+            self.remove(version)
+            self.put_root(max(self.snapshots(), default=NO_VERSION), last)
 
     def remove(self, version: int) -> None:
         """Delete a version's objects, its manifest first."""
-        del self.manifests[version]
+        self.manifests.pop(version, None)
         place = self.place(version)
         delete(self.storage, [join(place, DOCUMENT)])
         delete_tree(self.storage, place)
@@ -133,7 +188,12 @@ class ZarrStore(Store):
     def find(self, version: int) -> Manifest | None:
         """Give a version's manifest, None where it was not committed."""
         if version not in self.manifests:
-            manifest = find_manifest(self.storage, self.place(version))
+            place = self.place(version)
+            data = get(self.storage, join(place, DOCUMENT))
+            if data is None or not len(data):  # empty: what a power cut leaves of an announcement
+                return None
+            where = location(self.storage, place)
+            manifest = parse_manifest(parse_document(data, where), where)
             if manifest is None or not manifest.complete:
                 return None
             self.manifests[version] = manifest
@@ -170,10 +230,14 @@ class ZarrStore(Store):
         put_document(self.storage, self.path, group_document(attributes))
 
     def publish(self, manifest: Manifest) -> None:
-        """Take note of a committed version and drop those that are not kept."""
+        """Take note of a committed version and drop interrupted ones and those not kept."""
         self.manifests[manifest.version] = manifest
-        self.put_root(manifest.version, manifest.version)
-        for version in self.snapshots()[: -self.keep]:
+        numbers, complete = self.version_numbers(), self.snapshots()
+        # Before they go: a writer that is still at one of them must have it for itself.
+        self.put_root(manifest.version, max([self.root_numbers()[1], *numbers]))
+        for version in numbers.difference(complete):
+            delete_tree(self.storage, self.place(version))
+        for version in complete[: -self.keep]:
             self.remove(version)
 
 
@@ -186,17 +250,19 @@ def is_store(storage: ZarrStorage, path: str) -> bool:
 class VersionWriter(SnapshotWriter):
     """Writes one version of a `ZarrStore`."""
 
-    def __init__(self, owner: ZarrStore, version: int) -> None:
+    def __init__(self, owner: ZarrStore, version: int, base: int) -> None:
         super().__init__(owner.storage, owner.place(version), version)
-        self.owner = owner
+        self.owner, self.base = owner, base
+        self.carried: set[str] = set()
 
     def carry(self, key: str) -> bool:
-        """Take a variable's objects over from the head, as links on a disk; see `Writer.carry`."""
-        record, head = self.record(key), self.owner.head()
-        old = self.same_in(head, key)
-        if head is None or old is None:
+        """Take a variable's objects over, as links on a disk; see `Writer.carry`."""
+        record = self.record(key)
+        before = None if self.base == NO_VERSION else self.owner.find(self.base)
+        old = self.same_in(before, key)
+        if old is None:
             return False
-        source = self.owner.place(head.version)
+        source = self.owner.place(self.base)
         indices = [index for _, index in self.chunks_of([key])]
 
         def carry_chunk(index: Index) -> None:
@@ -206,6 +272,7 @@ class VersionWriter(SnapshotWriter):
 
         self.run(carry_chunk, indices)
         self.digests.update({(key, i): d for i, d in zip(indices, old.digests, strict=True)})
+        self.carried.update(join(self.path, chunk_object(record, index)) for index in indices)
         return True
 
     def commit(
@@ -216,11 +283,42 @@ class VersionWriter(SnapshotWriter):
         extra: Mapping[str, Any] | None = None,
     ) -> Manifest:
         """Make the version the head; see `Writer.commit`."""
-        head = self.owner.head()
-        if head is not None and head.version >= self.version:
-            raise conflict(
-                f"version {self.version} lost: {head.version} is the head of {self.store} meanwhile"
-            )
-        manifest = super().commit(digests, global_step=global_step, extra=extra)
-        self.owner.publish(manifest)
+        manifest = replace(self.finish(digests, global_step, extra), author=this_process())
+        durable = config.get().fsync_seals
+        try:
+            self.owner.check_base(self.base, self.owner.head())
+            put_documents(self.store, self.path, self.records.values())
+            if durable:
+                names = {join(self.path, name) for name in named_objects(manifest)}
+                flush(self.store, names - self.carried)
+            with self.owner.exclusive():
+                self.owner.check_base(self.base, self.owner.head())
+                self.check_announcement()
+                put_manifest(self.store, self.path, manifest, durable)
+                if durable:
+                    flush(self.store, [join(self.path, DOCUMENT)])
+                with contextlib.suppress(StoreError):  # the version is the head, come what may
+                    self.owner.publish(manifest)
+        except ConflictError:
+            self.abort()
+            raise
+        except StoreError:  # such as that of objects which another commit cleared away
+            self.owner.check_base(self.base, self.owner.head())
+            raise
         return manifest
+
+    def abort(self) -> None:
+        """Remove what was written; nothing of a committed version; see `Writer.abort`."""
+        with self.owner.exclusive():
+            found = find_manifest(self.store, self.path)
+            if found is None or not found.complete:
+                head, last = self.owner.root_numbers()
+                # Its number is used up: a worker may still be writing to it.
+                self.owner.put_root(head, max(last, self.version))
+                delete_tree(self.store, self.path)
+
+
+def this_process() -> str:
+    """Name this process and moment, for others to know who wrote what they find."""
+    moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    return f"process {os.getpid()} on {socket.gethostname()} at {moment}"

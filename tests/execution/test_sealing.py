@@ -10,6 +10,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import (
+    AbortedError,
     CorruptChunkError,
     FailedPreconditionError,
     UnavailableError,
@@ -208,6 +209,21 @@ def test_without_a_common_place_history_is_kept(cluster, monkeypatch):
                 session.run(add)
         monkeypatch.undo()
         assert session.run(v)[0] == 25.0
+
+
+def test_a_seal_over_another_clients_version_is_refused(cluster, tmp_path):
+    v = tf.Variable(np.zeros(4), name="v")
+    with tf.Session(str(tmp_path)) as session:
+        session.run(v.initializer)
+        session.seal()
+        store = ZarrStore(tmp_path)
+        other = store.begin([]).commit().version
+        session.run(v.assign_add(np.ones(4)))
+        with pytest.raises(AbortedError, match=f"version {other}, committed by process"):
+            session.seal()
+        assert store.head().version == other
+        store.drop(other)
+        assert session.run(v).sum() == 4.0
 
 
 def test_a_durable_store_gets_whole_versions(cluster, tmp_path):

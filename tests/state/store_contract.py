@@ -7,9 +7,10 @@ import threading
 import numpy as np
 import pytest
 
-from daskvars.errors import InvalidArgumentError, NotFoundError
+from daskvars.errors import CorruptChunkError, InvalidArgumentError, NotFoundError
 from daskvars.shapes import block_indices
 from daskvars.state import ConflictError, Store, VariableRecord, stored_chunk, stored_chunks
+from daskvars.state.store import NO_VERSION
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, cut, joined, sample, variable
 
 
@@ -158,14 +159,12 @@ class StoreContract:
 
     def test_version_numbers_only_go_up(self, store: Store) -> None:
         put(store, 3, w=np.zeros(2))
-        for version in (3, 2):
-            with pytest.raises(ConflictError):
-                store.begin([], version)
-        put(store, 5, w=np.zeros(2))
-        store.drop(5)
+        assert store.begin([], 2).version == 4
+        assert self.reopened(store).begin([], 3).version == 5
+        put(store, 7, w=np.zeros(2))
+        store.drop(7)
         assert self.reopened(store).head().version == 3
-        with pytest.raises(ConflictError):
-            self.reopened(store).begin([], 5)
+        assert self.reopened(store).begin([]).version == 8
 
     def test_old_versions_go_and_kept_ones_stay_readable(self, store: Store) -> None:
         for version in range(1, 5):
@@ -194,15 +193,61 @@ class StoreContract:
         assert self.reopened(store).head().version == 1
         assert store.read_chunk("w", 1, (0,)).tolist() == [1, 1]
         put(store, 2, w=np.zeros(2))
+        assert self.reopened(store).head().version > 1
 
-    def test_beginning_a_version_ends_the_one_under_way(self, store: Store) -> None:
-        record, blocks = variable("w", np.zeros(2))
-        first = store.begin([record], 1)
-        first.write_values({"w": blocks})
-        put(store, 2, w=np.ones(2))
-        with pytest.raises(ConflictError):
-            first.commit()
-        assert self.reopened(store).snapshots() == (2,)
+    def test_of_two_writers_on_one_version_the_first_to_commit_wins(self, store: Store) -> None:
+        put(store, 1, w=np.zeros(2))
+        record, blocks = variable("w", np.ones(2))
+        writers = [self.reopened(store).begin([record], 2, base=1) for _ in range(3)]
+        assert len({writer.version for writer in writers}) == 3
+        for writer in writers:
+            writer.write_values({"w": blocks})
+        won = writers[1].commit()
+        for writer in writers[::2]:
+            says = rf"computed from version 1 .* version {won.version}\b.* is the head"
+            with pytest.raises(ConflictError, match=says):
+                writer.commit()
+        again = self.reopened(store)
+        assert again.snapshots() == (1, won.version)
+        assert again.read_chunk("w", won.version, (0,)).tolist() == [1, 1]
+
+    @pytest.mark.parametrize("base", [NO_VERSION, 0, 2])
+    def test_a_version_is_built_on_the_head_only(self, store: Store, base: int) -> None:
+        assert store.begin([], base=NO_VERSION).version == 0
+        with pytest.raises(ConflictError, match="no version is the head"):
+            store.begin([], base=3)
+        put(store, 1, w=np.zeros(2))
+        with pytest.raises(ConflictError, match=r"version 1\b.* is the head"):
+            store.begin([], base=base)
+        assert store.begin([], base=1).version == 2
+
+    def test_no_increment_of_many_threads_is_lost(self, store: Store) -> None:
+        put(store, 1, n=np.zeros(1))
+
+        def add_one(store: Store) -> None:
+            while True:
+                head = store.head()
+                try:
+                    number = store.read_chunk("n", head.version, (0,)) + 1
+                    writer = store.begin([variable("n", number)[0]], base=head.version)
+                    writer.write_chunk("n", (0,), number)
+                    writer.commit()
+                except (ConflictError, NotFoundError, CorruptChunkError):
+                    continue  # another was faster, or has dropped what was being read
+                return
+
+        def work() -> None:
+            mine = self.reopened(store)
+            for _ in range(10):
+                add_one(mine)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        head = store.head()
+        assert store.read_chunk("n", head.version, (0,)).tolist() == [30]
 
     def test_unchanged_variables_are_carried_over(self, store: Store) -> None:
         put(store, 1, frozen=np.arange(4.0), w=np.zeros(2))

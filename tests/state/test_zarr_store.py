@@ -12,6 +12,7 @@ import zarr
 from zarr.storage import LocalStore, StorePath
 from zarr.storage import MemoryStore as ZarrMemoryStore
 
+from daskvars import config
 from daskvars.errors import AlreadyExistsError, CorruptChunkError, InvalidArgumentError, StoreError
 from daskvars.state import ZarrStore, write_chunk
 from tests.state.samples import variable
@@ -74,7 +75,42 @@ def test_an_interrupted_version_is_never_read_and_goes_with_the_next(tmp_path) -
     assert again.snapshots() == (1,)
     assert again.head().version == 1
     put(again, 3, w=np.ones(2))
-    assert sorted(os.listdir(tmp_path)) == ["v1", "v3", "zarr.json"]
+    assert sorted(os.listdir(tmp_path)) == ["lock", "v1", "v3", "zarr.json"]
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_commit_is_on_the_disk_before_it_is_the_head_if_asked(
+    tmp_path, monkeypatch, asked
+) -> None:
+    synced, seen = set(), []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.add(os.readlink(f"/proc/self/fd/{file}")))
+
+    def replace(source, target, move=os.replace) -> None:
+        if str(target) == f"{tmp_path}/v1/zarr.json":
+            seen.append(set(synced))
+        move(source, target)
+
+    record, blocks = variable("a/w", np.zeros(4), ((2, 2),))
+    with config.set(fsync_seals=asked):
+        writer = ZarrStore(tmp_path).begin([record], 1)
+        writer.write_values({"a/w": blocks})
+        monkeypatch.setattr(os, "replace", replace)
+        writer.commit()
+    wanted = {f"{tmp_path}/{name}" for name in ("v1/a/w/c.0", "v1/a/w/c.1", "v1/a/w/zarr.json")}
+    assert seen[0].issuperset({*wanted, f"{tmp_path}/v1/a/w", f"{tmp_path}/v1"}) == asked
+    assert any(name.endswith(".partial") for name in seen[0]) == asked
+    assert (f"{tmp_path}/v1/zarr.json" in synced) == asked
+    assert bool(synced) == asked
+
+
+def test_what_a_power_cut_leaves_of_an_interrupted_version_is_passed_over(tmp_path) -> None:
+    store = ZarrStore(tmp_path)
+    put(store, 1, w=np.zeros(2))
+    store.begin([variable("w", np.ones(2))[0]], 2)
+    (tmp_path / "v2/zarr.json").write_bytes(b"")
+    assert ZarrStore(tmp_path).head().version == 1
+    put(ZarrStore(tmp_path), 3, w=np.zeros(2))
+    assert ZarrStore(tmp_path).snapshots() == (1, 3)
 
 
 def test_two_clients_cannot_commit_over_one_another(tmp_path) -> None:

@@ -1,0 +1,112 @@
+"""Keeping other writers of one place out for a moment, in this process and, on a disk, in others.
+
+The lock of a local store is ``flock`` on the document of an empty group ``lock`` in it: the
+system gives it back when its holder dies, however that happens, so no lock is ever left behind.
+It works on local file systems and on NFS. Other Zarr stores have no such thing: there only the
+threads of this process keep out of each other's way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Iterator
+
+from zarr.abc.store import Store
+from zarr.storage import LocalStore
+
+from daskvars.state.documents import DOCUMENT, group_document
+from daskvars.state.failures import store_failure
+from daskvars.state.objects import join
+
+NODE = "lock"
+
+
+class PlaceLock:
+    """A lock on one place, which its holder may take again.
+
+    Args:
+        path: the file to lock; None where there is none.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self.threads = threading.RLock()
+        self.depth = 0
+        self.file = -1
+
+    def __enter__(self) -> None:
+        self.threads.acquire()
+        try:
+            if self.path is not None and not self.depth:
+                self.file = locked_file(self.path)
+        except BaseException:
+            self.threads.release()
+            raise
+        self.depth += 1
+
+    def __exit__(self, *raised: object) -> None:
+        self.depth -= 1
+        if self.path is not None and not self.depth:
+            os.close(self.file)
+        self.threads.release()
+
+
+def locked_file(path: str) -> int:
+    """Open a file, made if it is not there, once no other process has it locked."""
+    try:
+        try:
+            file = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            make_file(path)
+            file = os.open(path, os.O_RDWR)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except BaseException:
+            os.close(file)
+            raise
+    except OSError as error:
+        raise store_failure(
+            f"cannot lock {path!r}: {error.strerror or error}; a store that is written needs a file"
+            " system with locks"
+        ) from error
+    return file
+
+
+def make_file(path: str) -> None:
+    """Make the document that is locked; it is never replaced, for a lock is on the file."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    beside = f"{path}.{os.urandom(16).hex()}.partial"
+    with open(beside, "x") as file:
+        json.dump(group_document({}), file)
+    with contextlib.suppress(FileExistsError):  # another process was faster
+        os.link(beside, path)
+    os.unlink(beside)
+
+
+_locks: dict[tuple[str, str], PlaceLock] = {}
+
+
+@contextlib.contextmanager
+def exclusive(store: Store, path: str) -> Iterator[None]:
+    """Return a context in which nobody else has this place.
+
+    Args:
+        store: a Zarr store.
+        path: the place in it.
+
+    Raises:
+        StoreError: it is open for reading only, or its file system has no locks, or refuses.
+    """
+    if store.read_only:
+        raise store_failure(f"cannot lock {store}: it is open for reading only")
+    place = (str(store), path)
+    if place not in _locks:
+        name = f"{join(path, NODE)}/{DOCUMENT}"
+        file = f"{store.root}/{name}" if isinstance(store, LocalStore) else None
+        _locks.setdefault(place, PlaceLock(file))
+    with _locks[place]:
+        yield
