@@ -35,9 +35,16 @@ def error_of(future: Future) -> Exception:
 
 
 def unavailable(
-    error: BaseException, run: int, keys: Collection[str], durable: int | None
+    error: BaseException, what: str, keys: Collection[str], durable: int | None
 ) -> UnavailableError:
-    """Return the error of a run whose data was lost."""
+    """Return the error of something (such as "run 7") whose data was lost.
+
+    Args:
+      error: what Dask says of it.
+      what: what cannot be finished.
+      keys: the variables concerned.
+      durable: the last version from which they can be had, if any.
+    """
     names = ", ".join(keys) or "its values"
     last = (
         "no version was durable yet: run the initializers again" if durable is None
@@ -46,7 +53,7 @@ def unavailable(
     reason = " ".join(str(error).split())[:300]
     kind = UnavailableError if isinstance(error, KilledWorker) else LostError
     return kind(
-        None, None, f"run {run} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
+        None, None, f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
     )
 
 

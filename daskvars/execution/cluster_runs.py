@@ -44,7 +44,7 @@ class BoundPlan:
     def __init__(self, executor: Any, plan: Plan) -> None:
         self.executor, self.plan = executor, plan
         self.values = executor.values
-        self.token = f"{executor.token}-{executor.next_number()}"
+        self.token = f"{executor.token}.{executor.next_number()}"
         self.template = Template(plan, self.token)
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
         self.state_numbers = {key: number for number, key in enumerate(self.state_keys)}
@@ -300,6 +300,7 @@ class Dispatch:
         except Exception as error:
             with self.bound.values.run_lock:
                 pipeline.settle(everything=True, own=self.run)
+                pipeline.log.pop(self.run.number, None)  # its caller sends it again, or nobody
             found = pipeline.error(self.run, error, own=self.run)
             if found is error:
                 raise

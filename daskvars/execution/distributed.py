@@ -19,11 +19,11 @@ from distributed.client import _get_global_client
 
 from daskvars import config
 from daskvars.errors import UnavailableError, UnimplementedError
-from daskvars.execution import cluster_checkpoints
+from daskvars.execution import cluster_checkpoints, events, loss_reports
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.durable import no_durable_version
-from daskvars.execution.pipeline import Pipeline, restore
+from daskvars.execution.pipeline import Before, Pipeline, restore
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, remote_blocks
 from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.sealing import Sealer
@@ -32,6 +32,8 @@ from daskvars.lowering.plan import Plan
 from daskvars.state import ZarrStore
 from daskvars.state.grids import Blocks
 from daskvars.state.values import Values, registry
+
+RECOVERIES = 5  # in a row: so many workers may die while a call is answered
 
 
 class DistributedExecutor:
@@ -57,6 +59,7 @@ class DistributedExecutor:
         self.users = 0
         self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
         self._numbers = itertools.count(1)
+        loss_reports.listen(client, self.token)
 
     @property
     def num_workers(self) -> int:
@@ -89,35 +92,61 @@ class DistributedExecutor:
             self.recovering(lambda: self.pipeline.settle(everything=True))
 
     def seal(self) -> None:
-        """Make the present version durable and cut it loose from its history."""
+        """Make the present version durable and cut it loose from its history.
+
+        Raises:
+          OpError: a run in flight failed; the variables are as they were before it.
+        """
         with self.values.run_lock:
-            self.pipeline.settle(everything=True)
-            state = self.values.capture()[1]
-            self.adopt(state)
-            try:
-                done = self.sealer.seal()
-            except GONE as error:
-                raise unavailable(error, 0, sorted(state), self.sealer.version) from error
-            if done:
-                self.pipeline.note_seal()
-            else:
-                self.pipeline.give_up()
-            self.homes = sorted(self.client.nthreads())
+            self.recovering(self._seal)
+
+    def _seal(self) -> None:
+        self.pipeline.settle(everything=True)
+        state = self.values.capture()[1]
+        self.adopt(state)
+        try:
+            done = self.sealer.seal()
+        except GONE as error:
+            raise unavailable(error, "a seal", sorted(state), self.sealer.version) from error
+        if done:
+            self.pipeline.note_seal()
+        else:
+            self.pipeline.give_up()
+        self.homes = sorted(self.client.nthreads())
 
     def recovering(self, action: Callable[[], Any]) -> Any:
-        """Call `action`; if it fails because data is lost, bring that back and call it again."""
-        try:
-            return action()
-        except LostError:
-            with self.values.run_lock:
-                if not self.pipeline.is_complete:
-                    raise
-                runs = list(self.pipeline.log.values())
-                self._rewind()
-                self.homes = sorted(self.client.nthreads())
-                for bound, feeds, drawn in runs:
-                    bound.dispatch(feeds, drawn)
+        """Call `action`; if it fails because data is lost, bring that back and call it again.
+
+        More may be lost meanwhile, so this is tried a few times.
+
+        Raises:
+          UnavailableError: what was lost cannot be computed again.
+        """
+        for _ in range(RECOVERIES):
+            try:
+                return action()
+            except LostError:
+                with self.values.run_lock:
+                    if not self.pipeline.is_complete:
+                        raise
+                    self._replay()
         return action()
+
+    def _replay(self) -> None:
+        """Send the runs since the last seal again, on what was sealed: all of them or none."""
+        runs, state = dict(self.pipeline.log), self.values.capture()[1]
+        events.publish(events.RunsRepeated(len(runs)))
+        try:
+            self._rewind()
+            self.homes = sorted(self.client.nthreads())
+            for bound, feeds, drawn in runs.values():
+                bound.dispatch(feeds, drawn)
+        except BaseException as error:
+            # Back to what is lost: who next needs it will come here again.
+            self._set({**dict.fromkeys(self.values.capture()[1]), **state})
+            self.pipeline.log = runs
+            if not isinstance(error, LostError):
+                raise
 
     def recover(self) -> int:
         """Set the variables back to the last durable version, and return its number.
@@ -134,11 +163,13 @@ class DistributedExecutor:
 
     def _rewind(self) -> None:
         with self.values.run_lock:
-            before: Any = dict.fromkeys(self.values.capture()[1])
-            before.update(self.sealer.reload())
-            restore(self.values, before)
-            self.pipeline.pending.clear()
-            self.pipeline.note_seal()
+            self._set({**dict.fromkeys(self.values.capture()[1]), **self.sealer.reload()})
+
+    def _set(self, state: Before) -> None:
+        """Set variables without a run, or take their values away."""
+        restore(self.values, state)
+        self.pipeline.pending.clear()
+        self.pipeline.note_seal()
 
     def place(self, data: Mapping[str, Any]) -> dict[str, Future]:
         """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered."""
@@ -195,18 +226,23 @@ class DistributedExecutor:
 
     def save(self, values: Mapping[str, Any], where: Any, global_step: int | None) -> None:
         """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
-        self.sync()
+        with self.values.run_lock:
+            self.pipeline.settle(everything=True)
         moved = self.moved({name: blocks for name, (_, blocks) in values.items()})
         values = {n: (record, moved.get(n, blocks)) for n, (record, blocks) in values.items()}
-        stamp = f"{self.token}-{self.next_number()}"
-        cluster_checkpoints.save(self.client, stamp, values, where, global_step)
+        stamp = f"{self.token}.{self.next_number()}"
+        try:
+            cluster_checkpoints.save(self.client, stamp, values, where, global_step)
+        except GONE as error:
+            durable = self.sealer.version
+            raise unavailable(error, "a checkpoint", sorted(values), durable) from error
 
     def restore(
         self, where: Any, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Read blocks from a checkpoint, in the layouts wanted, on the workers."""
         self.homes = sorted(self.client.nthreads())
-        stamp = f"{self.token}-{self.next_number()}"
+        stamp = f"{self.token}.{self.next_number()}"
         found = cluster_checkpoints.restore(
             self.client, stamp, self.homes, where, wanted, names, offsets
         )
@@ -239,6 +275,7 @@ class DistributedExecutor:
             for bound in self._bound:
                 bound.release()
             self.sealer.close()
+            loss_reports.ignore(self.client, self.token)
         if _shared.get((id(self.values), self.client.id)) is self:
             del _shared[id(self.values), self.client.id]
 

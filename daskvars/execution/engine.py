@@ -120,7 +120,15 @@ class Engine:
 
         Returns:
           False, and nothing was saved, where the chunks of parts of one array do not line up.
+
+        Raises:
+          UnavailableError: values were lost with workers, and cannot be computed again.
         """
+        return self.executor.recovering(lambda: self._save(parts, where, global_step))
+
+    def _save(
+        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None
+    ) -> bool:
         values = self.values
         keys = [part.key for found in parts.values() for part in found]
         _, blocks = values.read(keys)

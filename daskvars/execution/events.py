@@ -39,6 +39,20 @@ class Sealed:
     duration_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class RunsRepeated:
+    """Data was lost with a worker, and runs since the last seal are computed again.
+
+    Attributes:
+      num_runs: how many are repeated, as a whole or in part.
+      worker: the address of the worker, where Dask repeats the tasks that led to what it held;
+        None where runs are sent again, because data was lost that no task leads to.
+    """
+
+    num_runs: int
+    worker: str | None = None
+
+
 Subscriber = Callable[[Any], None]
 subscribers: list[Subscriber] = []
 

@@ -145,7 +145,7 @@ class Pipeline:
         """Return the error that the caller of `own` sees when `run` has failed."""
         if is_gone(error):
             found: Exception = unavailable(
-                error, run.number, run.writes or run.reads, self.durable_version()
+                error, f"run {run.number}", run.writes or run.reads, self.durable_version()
             )
             found.__cause__ = error
             return found

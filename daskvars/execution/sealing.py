@@ -196,7 +196,7 @@ class Sealer:
         self._drop_unused()
 
     def _write_groups(self, writer: Any, groups: list[Group], slots: list[Slot | None]) -> Any:
-        stamp = f"seal-{self.token}-{self.num_seals}"
+        stamp = f"seal-{self.token}.{self.num_seals}"
         graph = {}
         for number, (group, slot) in enumerate(zip(groups, slots, strict=True)):
             key = f"{stamp}-{number}"
@@ -224,7 +224,7 @@ class Sealer:
     ) -> None:  # fmt: skip
         """Send load tasks, the first ones to the workers that have the blocks, and rebind."""
         self._num_loads += 1
-        stamp = f"{self.token}-{self._num_loads}"
+        stamp = f"{self.token}.{self._num_loads}"
         keys = [f"load-{stamp}-{number}" for number in range(len(wanted))]
         graph = {
             key: self._load_task(key, manifest, path, names, slot)

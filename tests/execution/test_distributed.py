@@ -345,6 +345,6 @@ def test_checkpoints_are_written_and_read_by_workers(cluster, tmp_path):
 
 
 def test_lost_data_is_named_with_the_last_durable_version():
-    error = unavailable(RuntimeError("gone"), 7, ["w", "b"], 5)
+    error = unavailable(RuntimeError("gone"), "run 7", ["w", "b"], 5)
     assert isinstance(error, UnavailableError)
     assert all(word in str(error) for word in ("run 7", "w, b", "gone", "version is 5", "recover"))

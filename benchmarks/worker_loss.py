@@ -1,0 +1,318 @@
+"""Training on a cluster whose workers are killed: it must finish with the same bits.
+
+    python benchmarks/worker_loss.py --trials 20 --steps 200
+
+Each trial trains a small network on three single-threaded worker processes and lets something
+happen to them at a random moment, drawn from the trial's number: SIGKILL to one, with or without a
+new one in its place, to two of them, or a graceful retirement; every other time while a seal or a
+checkpoint is being written. The variables, and the checkpoints saved on the way, must be bitwise
+those of an undisturbed run in one process, and the runs that were computed again must be fewer than
+those between two seals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import zarr
+from distributed import Client, LocalCluster
+
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.execution import events
+
+NUM_WORKERS = 3
+SAVES = 3  # checkpoints in a run
+SCATTERED_STEP = 4  # every so many steps a batch travels by reference
+WORKER = "-m distributed.cli.dask_worker --no-nanny --no-dashboard --nthreads 1 --host 127.0.0.1"
+HAPPENINGS = ("kill", "replace", "two kills", "retire", "restart")
+MOMENTS = ("step", "seal", "step", "save")  # five happenings, so that all pairs come
+
+
+class Workers:
+    """Three worker processes and a scheduler, on 127.0.0.1.
+
+    Args:
+      nannies: whether each has a process that starts it again.
+    """
+
+    def __init__(self, nannies: bool) -> None:
+        self.nannies = nannies
+        self.cluster = LocalCluster(
+            n_workers=NUM_WORKERS if nannies else 0, threads_per_worker=1, host="127.0.0.1",
+            dashboard_address=":0", silence_logs=logging.CRITICAL,
+        )  # fmt: skip
+        self.client = Client(self.cluster, set_as_default=False)
+        self.started: list[subprocess.Popen] = []
+        self.fill()
+
+    def start(self) -> None:
+        """Start one more worker; do not wait for it."""
+        command = [sys.executable, *WORKER.split(), self.cluster.scheduler_address]
+        self.started.append(
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        )
+
+    def fill(self) -> dict[str, int]:
+        """Wait until there are three, started anew where needed; return address -> process."""
+        if not self.nannies:
+            for _ in range(NUM_WORKERS - len(self.client.scheduler_info()["workers"])):
+                self.start()
+        self.client.wait_for_workers(NUM_WORKERS, timeout=60)
+        return self.client.run(os.getpid)
+
+    def close(self) -> None:
+        """End all processes."""
+        self.client.close()
+        self.cluster.close()
+        for process in self.started:
+            process.kill()
+            process.wait()
+
+
+@dataclass
+class Trial:
+    """What is to happen in a run, and when.
+
+    Attributes:
+      happening: one of HAPPENINGS.
+      moment: "step", or what is being written: "seal" or "save".
+      numbers: draws everything else.
+      steps: of training.
+      strikes: number of the step or of the writing, and a delay in seconds, per worker hit.
+    """
+
+    happening: str
+    moment: str
+    numbers: random.Random
+    steps: int
+    strikes: list[tuple[int, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        last = self.steps if self.moment == "step" else 2
+        for _ in range(2 if self.happening == "two kills" else 1):
+            at = self.numbers.randrange(2, last) if self.moment == "step" else (
+                self.numbers.randrange(last)
+            )
+            self.strikes.append((at, self.numbers.uniform(0.0, 0.03)))
+
+
+class Striker:
+    """Lets a trial's events happen, in threads of their own."""
+
+    def __init__(self, workers: Workers, trial: Trial) -> None:
+        self.workers, self.trial = workers, trial
+        self.victims = list(workers.fill().items())
+        trial.numbers.shuffle(self.victims)
+        self.counts: dict[str, int] = {}
+        self.left = list(trial.strikes)
+        self.timers: list[threading.Timer] = []
+
+    def note(self, moment: str) -> None:
+        """Take note that a step is about to be made, or something to be written."""
+        if moment != self.trial.moment:
+            return
+        count = self.counts[moment] = self.counts.get(moment, -1) + 1
+        for strike in [s for s in self.left if s[0] == count]:
+            self.left.remove(strike)
+            timer = threading.Timer(strike[1], self.strike, self.victims.pop())
+            timer.start()
+            self.timers.append(timer)
+
+    def strike(self, address: str, pid: int) -> None:
+        """Take one worker away."""
+        if self.trial.happening == "retire":
+            self.workers.client.retire_workers([address])
+            return
+        os.kill(pid, signal.SIGKILL)
+        if self.trial.happening == "replace" and not self.workers.nannies:
+            self.workers.start()
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """See what is sent to the scheduler in the block."""
+        client, send = self.workers.client, self.workers.client.get
+
+        def get(expression: Any, keys: Any, **options: Any) -> Any:
+            self.note(str(keys[0]).split("-")[0] if keys else "")
+            return send(expression, keys, **options)
+
+        client.get = get
+        try:
+            yield
+        finally:
+            del client.get
+            for timer in self.timers:
+                timer.join()
+
+
+def network() -> tuple[Any, ...]:
+    """Two layers with dropout and Adam, in one block; beside them a walk of three shards."""
+    x, y = tf.placeholder(tf.float32, [None, 32]), tf.placeholder(tf.float32, [None, 8])
+    first = tf.get_variable(
+        "first", [32, 1536], initializer=tf.random_normal_initializer(stddev=0.1, seed=1)
+    )
+    second = tf.get_variable("second", [1536, 8], initializer=tf.random_normal_initializer(seed=2))
+    walk = tf.get_variable(
+        "walk", [1536, 64], initializer=tf.zeros_initializer(), trainable=False, chunks=(512, 64)
+    )
+    hidden = tf.nn.dropout(tf.nn.relu(tf.matmul(x, first)), 0.8, seed=3)
+    loss = tf.reduce_mean(tf.square(tf.matmul(hidden, second) - y))
+    count = tf.train.get_or_create_global_step()
+    step = tf.train.AdamOptimizer(0.01).minimize(loss, global_step=count)
+    wander = walk.assign(0.9 * walk + tf.random_normal([1536, 64], seed=4) * loss)
+    return x, y, loss, tf.group(step, wander)
+
+
+def train(steps: int, place: str, before_step: Callable[[], None]) -> dict[str, np.ndarray]:
+    """Train, saving checkpoints in `place`; return the variables by name, and the losses seen."""
+    with tf.Graph().as_default(), contextlib.ExitStack() as stack:
+        stack.enter_context(config.set(batch_parts=NUM_WORKERS, seal_every_s=0.5))
+        tf.set_random_seed(5)
+        x, y, loss, step = network()
+        saver = tf.train.Saver(max_to_keep=None)
+        rng = np.random.default_rng(0)
+        losses = []
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for number in range(steps):
+                before_step()
+                batch = {
+                    x: rng.normal(size=(24, 32)).astype("f4"),
+                    y: rng.normal(size=(24, 8)).astype("f4"),
+                }
+                limit = 1 if number % SCATTERED_STEP == 0 else 1 << 20
+                with config.set(feed_scatter_bytes=limit):
+                    if number % 7 == 0:
+                        losses.append(session.run([loss, step], batch)[0])
+                    else:
+                        session.run(step, batch)
+                if number % (steps // SAVES) == steps // SAVES - 1:
+                    saver.save(session, os.path.join(place, "model"), global_step=number)
+            variables = tf.global_variables()
+            found = dict(zip([v.op.name for v in variables], session.run(variables), strict=True))
+    return {**found, "losses": np.array(losses)}
+
+
+def checkpoints(place: str) -> dict[str, np.ndarray]:
+    """Return everything in the checkpoints below a directory."""
+    found = {}
+    for name in sorted(os.listdir(place)):
+        if os.path.isdir(os.path.join(place, name)):
+            group = zarr.open_group(os.path.join(place, name), mode="r")
+            found.update({
+                f"{name}:{key}": array[...]
+                for key, array in group.members(max_depth=None) if isinstance(array, zarr.Array)
+            })  # fmt: skip
+    return found
+
+
+def same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> list[str]:
+    """Return what is not bitwise equal, or only on one side."""
+    return [
+        key for key in sorted(found.keys() | wanted.keys())
+        if key not in found or key not in wanted
+        or np.asarray(found[key]).tobytes() != np.asarray(wanted[key]).tobytes()
+    ]  # fmt: skip
+
+
+def undisturbed(steps: int) -> dict[str, np.ndarray]:
+    """Return what a run in this process gives."""
+    with tempfile.TemporaryDirectory() as place:
+        return {**train(steps, place, lambda: None), **checkpoints(place)}
+
+
+def disturbed(workers: Workers, trial: Trial) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Return what a run on the workers gives that a trial happens to, and its events."""
+    striker = Striker(workers, trial)
+    heard: list[Any] = []
+    with (
+        tempfile.TemporaryDirectory() as place,
+        workers.client.as_current(),
+        events.subscribed(heard.append),
+        striker.watching(),
+    ):
+        found = {**train(trial.steps, place, lambda: striker.note("step")), **checkpoints(place)}
+    return found, heard
+
+
+@dataclass
+class Repeats:
+    """What was computed again: the runs told of, each time with the runs since the last seal."""
+
+    told: list[tuple[int, int]]
+
+    @property
+    def are_bounded(self) -> bool:
+        """Whether never more was repeated than was done since a seal; one run may be under way."""
+        return all(repeated <= since + 1 for repeated, since in self.told)
+
+    def __str__(self) -> str:
+        told = [f"{repeated} of {since} runs" for repeated, since in self.told]
+        return ", ".join(told) or "nothing"
+
+
+def repeats(heard: list[Any]) -> Repeats:
+    """Return what the events of a run say of runs that were computed again."""
+    found, since = [], 0
+    for event in heard:
+        if isinstance(event, events.RunFinished):
+            since += 1
+        elif isinstance(event, events.Sealed):
+            since = 0
+        elif isinstance(event, events.RunsRepeated):
+            found.append((event.num_runs, since))
+    return Repeats(found)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; the result is 1 if a trial failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    parser.add_argument("--steps", type=int, default=200)
+    options = parser.parse_args(arguments)
+    wanted = undisturbed(options.steps)
+    failures = 0
+    clusters: dict[bool, Workers] = {}
+    for number in range(options.first, options.first + options.trials):
+        happening = HAPPENINGS[number % len(HAPPENINGS)]
+        trial = Trial(
+            happening, MOMENTS[number % len(MOMENTS)], random.Random(number), options.steps
+        )
+        nannies = happening == "restart"
+        if nannies not in clusters:
+            clusters[nannies] = Workers(nannies)
+        start = time.monotonic()
+        found, heard = disturbed(clusters[nannies], trial)
+        wrong, again = same(found, wanted), repeats(heard)
+        failures += bool(wrong) or not again.are_bounded
+        seconds = time.monotonic() - start
+        print(
+            f"trial {number}: {happening} at {trial.moment}, {seconds:.1f} s, "
+            f"{sum(isinstance(e, events.Sealed) for e in heard)} seals, "
+            f"repeated {again}{'' if again.are_bounded else ' (TOO MANY)'}, "
+            f"{'DIFFERENT: ' + ', '.join(wrong) if wrong else 'same bits'}",
+            flush=True,
+        )
+    for workers in clusters.values():
+        workers.close()
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

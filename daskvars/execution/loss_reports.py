@@ -1,0 +1,58 @@
+"""What the loss of a worker costs: which runs Dask computes again, as the scheduler sees it.
+
+Only the scheduler knows what it repeats. A plugin looks through its tasks when a worker is gone,
+and not otherwise: a task that is to run and has had a result before is run again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any
+
+from distributed import Client, Scheduler, SchedulerPlugin
+
+from daskvars.execution import events
+
+TO_RUN = ("waiting", "processing", "queued", "no-worker")
+RUN = re.compile(r"-(0[0-9a-f]{15})-(\d+)-")  # executor and run, in the keys of a run's tasks
+
+
+class LossReporter(SchedulerPlugin):
+    """Tells each executor which of its runs are computed again because a worker is gone."""
+
+    name = "daskvars-losses"
+    idempotent = True
+
+    def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
+        """Look for what has to be computed again, and tell the executors concerned."""
+        repeated: dict[str, set[str]] = defaultdict(set)
+        for task in scheduler.tasks.values():
+            if task.state in TO_RUN and task.nbytes >= 0:
+                found = RUN.search(task.key) if isinstance(task.key, str) else None
+                if found is not None:
+                    repeated[found[1]].add(found[2])
+        for token, runs in repeated.items():
+            scheduler.log_event(topic(token), {"worker": worker, "num_runs": len(runs)})
+
+
+def topic(token: str) -> str:
+    """Return the topic under which an executor hears of its losses."""
+    return f"daskvars-losses-{token}"
+
+
+def listen(client: Client, token: str) -> None:
+    """Publish the losses of an executor, from the client's thread, until `ignore`."""
+    client.register_plugin(LossReporter())
+    client.subscribe_topic(topic(token), _publish)
+
+
+def ignore(client: Client, token: str) -> None:
+    """Hear no more of the losses of an executor."""
+    if client.status == "running":
+        client.unsubscribe_topic(topic(token))
+
+
+def _publish(event: tuple[float, dict[str, Any]]) -> None:
+    _, told = event
+    events.publish(events.RunsRepeated(told["num_runs"], told["worker"]))
