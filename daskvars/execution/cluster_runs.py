@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from distributed import Future
 from daskvars.execution.blocks import owned, whole
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.cluster_errors import error_of
+from daskvars.execution.outcomes import Deferred, Outcome
 from daskvars.execution.pipeline import Run
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks, wait
 from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces
@@ -32,6 +34,10 @@ class Target(NamedTuple):
     key: Any
     position: int | None
     extra_bytes: int
+
+
+def _nobody() -> None:
+    """Stand for the weak reference to an outcome that there is not."""
 
 
 class BoundPlan:
@@ -58,6 +64,20 @@ class BoundPlan:
         self.constant_keys: dict[Piece, str] = {}
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        return self._recovering(feeds, key_of, None)
+
+    def later(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        """Run without waiting for outputs that go with updates: they are `Deferred`."""
+        shapes = [value.spec.shape for value in self.plan.outputs]
+        if not self.plan.updates or any(shape is None or None in shape for shape in shapes):
+            return self(feeds, key_of)
+        outcome = Outcome(self.executor)
+        self._recovering(feeds, key_of, outcome)
+        return [Deferred(outcome, number, shape) for number, shape in enumerate(shapes)]
+
+    def _recovering(
+        self, feeds: Sequence[Any], key_of: Keys, outcome: Outcome | None
+    ) -> list[Any]:
         plan = self.plan
         drawn = {
             number: key_of(leaf.what)
@@ -65,21 +85,36 @@ class BoundPlan:
         }  # fmt: skip
         if plan.updates:  # the program may write into its arrays before the run happens
             feeds = [owned(value) for value in feeds]
-        return self.executor.recovering(lambda: self._run(feeds, drawn))
+        return self.executor.recovering(lambda: self._run(feeds, drawn, outcome))
 
-    def _run(self, feeds: Sequence[Any], drawn: dict[int, Any]) -> list[Any]:
+    def _run(
+        self, feeds: Sequence[Any], drawn: dict[int, Any], outcome: Outcome | None
+    ) -> list[Any]:
         executor, plan = self.executor, self.plan
         with self.values.run_lock:
             executor.pipeline.admit()
             if plan.updates and executor.sealer.is_due:
                 executor.seal()
-            dispatch = self.dispatch(feeds, drawn)
+            dispatch = self.dispatch(feeds, drawn, outcome)
+        if outcome is not None:
+            return []
         return dispatch.results() if plan.outputs or not plan.updates else []
 
-    def dispatch(self, feeds: Sequence[Any], drawn: dict[int, Any]) -> Dispatch:
-        """Send a run and commit its updates; `drawn` has the keys of the plan's random leaves."""
-        dispatch = Dispatch(self, feeds, drawn)
+    def dispatch(
+        self, feeds: Sequence[Any], drawn: dict[int, Any], outcome: Outcome | None
+    ) -> Dispatch:
+        """Send a run and commit its updates.
+
+        Args:
+          feeds: as given.
+          drawn: the keys of the plan's random leaves.
+          outcome: where somebody will look for the results, if they are not waited for.
+        """
+        dispatch = Dispatch(self, feeds, drawn, outcome)
         dispatch.send()
+        if outcome is not None:
+            outcome.dispatch = dispatch
+            self.executor.outcomes.add(outcome)
         return dispatch
 
     def state(self) -> tuple[int, list[Blocks]]:
@@ -118,7 +153,11 @@ class BoundPlan:
 class Dispatch:
     """One run: its graph, the keys wanted of it, and what becomes of them."""
 
-    def __init__(self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any]) -> None:
+    def __init__(
+        self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any],
+        outcome: Outcome | None,
+    ) -> None:  # fmt: skip
+        self.seen_by = weakref.ref(outcome) if outcome is not None else _nobody
         self.bound, self.plan, self.feeds, self.drawn = bound, bound.plan, feeds, drawn
         self.executor = bound.executor
         self.version, self.state = bound.state()
@@ -126,7 +165,7 @@ class Dispatch:
         number = self.executor.next_number()
         self.stamp = f"{self.executor.token}-{number}"
         self.run = Run(number, tuple(bound.state_keys), tuple(bound.plan.updates))
-        self.run_feeds = RunFeeds(
+        self.run_feeds: Any = RunFeeds(
             self.executor.client, bound.template, self.stamp, feeds, self.executor.homes
         )
         self.picks: dict[str, Task] = {}
@@ -165,6 +204,11 @@ class Dispatch:
             self.executor.sealer.note_run(
                 len(tasks), self.run_feeds.retained, self.run_feeds.nbytes
             )
+        for piece, where in self.fetched.items():
+            if isinstance(where, Target):
+                self.fetched[piece] = self._reference(where)
+        # Whoever looks at the results later must not keep variables of old alive.
+        self.futures, self.state, self.run_feeds = {}, [], None
 
     def _leaf(self, piece: Piece) -> tuple[Any, int | None]:
         """Return what a task takes for a block from outside, and which output of a bundle it is."""
@@ -243,7 +287,9 @@ class Dispatch:
         records = self.bound.records
         if unshaped:
             records = dict(records)
-            shapes = self.gathered([self.futures[name] for name in unshaped.values()])
+            shapes = self.gathered(
+                [self.futures[name] for name in unshaped.values()], self.run
+            )
             for key, shape in zip(unshaped, shapes, strict=True):
                 records[key] = record_of(key, shape, self.plan.updates[key].spec)
                 (block,) = new[key].values()
@@ -254,7 +300,7 @@ class Dispatch:
         }
         self.executor.pipeline.note_start(self.version)
         values.commit(new, self.version, records)
-        self.executor.pipeline.add(self.run, (self.bound, self.feeds, self.drawn))
+        self.executor.pipeline.add(self.run, (self.bound, self.feeds, self.drawn, self.seen_by))
 
     def _remote(self, where: Any) -> RemoteBlock:
         if isinstance(where, RemoteBlock):
@@ -268,25 +314,33 @@ class Dispatch:
 
     def results(self) -> list[Any]:
         """Wait for the run, and return its outputs."""
-        references = {
-            piece: self._reference(where) if isinstance(where, Target) else where
-            for piece, where in self.fetched.items()
-            if isinstance(where, Target | Reference)
-        }
-        futures = list({r.future.key: r.future for r in references.values()}.values())
-        data = dict(zip([f.key for f in futures], self.gathered(futures), strict=True))
+        futures = self.fetched_futures()
+        data = self.gathered(futures, self.run)
+        return self.assembled(dict(zip([f.key for f in futures], data, strict=True)))
+
+    def fetched_futures(self) -> list[Future]:
+        """Return the keys that the outputs are under."""
+        found = [where.future for where in self.fetched.values() if isinstance(where, Reference)]
+        return list({future.key: future for future in found}.values())
+
+    def assembled(self, data: dict[Any, Any]) -> list[Any]:
+        """Return the outputs, from what is under their keys."""
 
         def fetch(piece: Piece) -> Any:
-            reference = references.get(piece)
-            if reference is None:
-                return self.fetched[piece]
+            reference = self.fetched[piece]
+            if not isinstance(reference, Reference):
+                return reference
             found = data[reference.future.key]
             return own(found if reference.position is None else found[reference.position])
 
         return [whole(value, fetch) for value in self.plan.outputs]
 
-    def gathered(self, futures: list[Future]) -> list[Any]:
+    def gathered(self, futures: list[Future], own: Run | None) -> list[Any]:
         """Return what is under some keys, once all of the run has succeeded.
+
+        Args:
+          futures: the keys.
+          own: the run, if its caller waits for it.
 
         Raises:
           OpError: this run failed, or one before it; the variables are as before that run.
@@ -299,9 +353,10 @@ class Dispatch:
                 raise error_of(self.run.failed)
         except Exception as error:
             with self.bound.values.run_lock:
-                pipeline.settle(everything=True, own=self.run)
-                pipeline.log.pop(self.run.number, None)  # its caller sends it again, or nobody
-            found = pipeline.error(self.run, error, own=self.run)
+                pipeline.settle(everything=True, own=own)
+                if own is not None:
+                    pipeline.log.pop(own.number, None)  # its caller sends it again, or nobody
+            found = pipeline.error(self.run, error, own)
             if found is error:
                 raise
             raise found from error

@@ -23,6 +23,7 @@ from daskvars.execution import cluster_checkpoints, events, loss_reports
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.durable import no_durable_version
+from daskvars.execution.outcomes import Outcome, fetched
 from daskvars.execution.pipeline import Before, Pipeline, restore
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, remote_blocks
 from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
@@ -57,6 +58,7 @@ class DistributedExecutor:
         self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
         self.homes: list[str] = []
         self.users = 0
+        self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
         self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
         self._numbers = itertools.count(1)
         loss_reports.listen(client, self.token)
@@ -102,6 +104,7 @@ class DistributedExecutor:
 
     def _seal(self) -> None:
         self.pipeline.settle(everything=True)
+        self.fetch()
         state = self.values.capture()[1]
         self.adopt(state)
         try:
@@ -113,6 +116,26 @@ class DistributedExecutor:
         else:
             self.pipeline.give_up()
         self.homes = sorted(self.client.nthreads())
+
+    def fetch(self, wanted: Outcome | None = None) -> None:
+        """Bring results that were not waited for: those wanted, and all that are there.
+
+        Raises:
+          UnavailableError: the connection to the cluster is closed.
+        """
+        if self.is_closed:
+            raise UnavailableError(
+                None, None, "the result of a run was not looked at before the Dask client closed"
+            )
+
+        def fetch() -> None:
+            there = [outcome for outcome in list(self.outcomes) if outcome.is_there]
+            first = wanted or next(iter(there), None)
+            if first is not None:
+                fetched(first, there)
+                self.outcomes.difference_update([first, *there])
+
+        self.recovering(fetch)
 
     def recovering(self, action: Callable[[], Any]) -> Any:
         """Call `action`; if it fails because data is lost, bring that back and call it again.
@@ -139,8 +162,8 @@ class DistributedExecutor:
         try:
             self._rewind()
             self.homes = sorted(self.client.nthreads())
-            for bound, feeds, drawn in runs.values():
-                bound.dispatch(feeds, drawn)
+            for bound, feeds, drawn, seen_by in runs.values():
+                bound.dispatch(feeds, drawn, seen_by())
         except BaseException as error:
             # Back to what is lost: who next needs it will come here again.
             self._set({**dict.fromkeys(self.values.capture()[1]), **state})
@@ -259,6 +282,7 @@ class DistributedExecutor:
         try:
             if not self.is_closed:
                 self.sync()
+                self.fetch()
         finally:
             named = any(found is self.values for found in registry.values())
             if self.users <= 0 and not named:

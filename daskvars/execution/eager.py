@@ -24,6 +24,7 @@ from daskvars import config
 from daskvars.dtypes import DType
 from daskvars.execution.engine import Engine, Program, random_key
 from daskvars.execution.fetches import as_scalar
+from daskvars.execution.outcomes import Deferred
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
 from daskvars.graph.opdef import OpDef, Spec
@@ -37,11 +38,23 @@ from daskvars.ops.constant import CONST
 class EagerTensor(Tensor):
     """A tensor of the eager program: it has a value, computed when it is first looked at."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_value",)
 
     def __init__(self, op: Operation, index: int, spec: Spec) -> None:
         super().__init__(op, index, spec)
-        self.value: Any = None
+        self._value: Any = None
+
+    @property
+    def value(self) -> Any:
+        """The value, None before it is computed; one that is on its way is waited for."""
+        found = self._value
+        if type(found) is Deferred:
+            found = self._value = found.result()
+        return found
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._value = value
 
     def numpy(self) -> Any:
         """Return the value: a NumPy array, or a NumPy scalar for rank 0; a copy of its own."""
@@ -209,9 +222,10 @@ class EagerProgram(Graph):
         return op
 
     def constant(self, value: Any, dtype: DType) -> EagerTensor:
-        """Return a tensor of a value that is there."""
+        """Return a tensor of a value that is there, or on its way."""
+        shape = value.shape if type(value) is Deferred else numpy.shape(value)
         op = Operation(
-            None, CONST, "result", (), {}, Spec(dtype, numpy.shape(value)), id=0,
+            None, CONST, "result", (), {}, Spec(dtype, shape), id=0,
             tensor_class=EagerTensor,
         )  # fmt: skip
         op.outputs[0].value = value

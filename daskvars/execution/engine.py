@@ -16,6 +16,7 @@ from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
 from daskvars.execution import events, feeds
+from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.distributed import (
     DistributedExecutor,
     abandon_closed,
@@ -253,8 +254,13 @@ class Program:
         self._last: Any = None
         self._last_shapes: Any = None
 
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
-        """Run on the values of the fed tensors (checked already) and return those fetched."""
+    def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
+        """Run on the values of the fed tensors (checked already) and return those fetched.
+
+        Args:
+          values: of the fed tensors.
+          later: whether results may be `Deferred`, where waiting for them costs time.
+        """
         engine = self.engine
         shapes = feeds.signature(values) if values else ()
         bound = self._last
@@ -267,10 +273,11 @@ class Program:
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
             self._last, self._last_shapes = bound, shapes
+        run = bound.later if later and isinstance(bound, BoundPlan) else bound
         if not events.subscribers:
-            return bound(values, self.key_of)
+            return run(values, self.key_of)
         start = time.perf_counter()
-        results = bound(values, self.key_of)
+        results = run(values, self.key_of)
         duration = time.perf_counter() - start
         events.publish(events.RunFinished(bound.plan, engine.values.version, duration))
         return results

@@ -141,7 +141,7 @@ class _Trace:
 
     def run(self, tensors: list[Any]) -> Any:
         """Run and return the results as eager tensors."""
-        results = self.program(self.values(tensors))
+        results = self.program(self.values(tensors), later=True)
         if not results:
             return self.structure
         made = [

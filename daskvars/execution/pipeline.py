@@ -35,6 +35,7 @@ class Run:
       reads, writes: the variables it depends on and those it changes.
       futures: everything it must compute: updates, outputs, effects.
       before: what the variables it writes were; None where they had no value.
+      undone: the error for which it was taken back.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Run:
     writes: tuple[str, ...]
     futures: list[Future] = field(default_factory=list)
     before: Before = field(default_factory=dict)
+    undone: Exception | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -120,7 +122,7 @@ class Pipeline:
             for run in self.pending:
                 wait(self.client, run.futures)
         while self.pending and self.pending[0].is_finished:
-            self.pending.popleft()
+            self.pending.popleft().futures = []  # or its version would live as long as its results
         if any(run.failed for run in self.pending):
             self._take_back(own)
 
@@ -139,7 +141,10 @@ class Pipeline:
                 self.log.pop(run.number, None)
         restore(self.values, before)
         self._version = self.values.version
-        raise self.error(runs[first], error, own)
+        found = self.error(runs[first], error, own)
+        for run in runs[first:]:
+            run.undone = found
+        raise found
 
     def error(self, run: Run, error: Exception, own: Run | None) -> Exception:
         """Return the error that the caller of `own` sees when `run` has failed."""

@@ -1,0 +1,81 @@
+"""Results of `function` on a cluster: sent for at once, fetched when they are looked at."""
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+from daskvars.errors import InvalidArgumentError
+from daskvars.execution.eager import PROGRAM
+from daskvars.execution.engine import Engine
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture
+def stepping(two_workers, monkeypatch):
+    """A function that adds its argument to a variable and returns the sum, its engine, gathers."""
+    gathers, gather = [], two_workers.gather
+
+    def counted(futures, *args, **options):
+        gathers.append(len(futures))
+        return gather(futures, *args, **options)
+
+    with two_workers.as_current():
+        engine = Engine()
+        monkeypatch.setattr(PROGRAM, "engine", engine)
+        v = dv.Variable(np.zeros(3), name="v")
+
+        @dv.function
+        def step(x):
+            v.assign_add(dv.check_numerics(x, "x"))
+            return dv.reduce_sum(v.read_value())
+
+        step(np.ones(3)).numpy()
+        monkeypatch.setattr(two_workers, "gather", counted)
+        yield step, engine, gathers
+        monkeypatch.undo()
+        engine.close()
+
+
+def test_results_are_fetched_together_when_looked_at(stepping):
+    step, engine, gathers = stepping
+    found = [step(np.ones(3)) for _ in range(6)]
+    assert not gathers
+    assert found[0].shape == () and found[0].dtype == dv.float64
+    engine.executor.sync()
+    assert float(found[2]) == 12.0
+    assert [float(value) for value in found] == [6.0, 9.0, 12.0, 15.0, 18.0, 21.0]
+    assert gathers == [6]
+
+
+def test_a_seal_fetches_what_it_cuts_loose(stepping):
+    step, engine, gathers = stepping
+    found = step(np.ones(3))
+    engine.executor.seal()
+    gathers.clear()
+    assert float(found) == 6.0
+    assert not gathers
+
+
+def test_results_survive_a_loss(stepping):
+    step, engine, _ = stepping
+    engine.executor.seal()
+    found = [step(np.ones(3)) for _ in range(3)]
+    engine.executor.sync()
+    references = [r for f in found for r in f._value.outcome.dispatch.fetched_futures()]
+    engine.executor.client.cancel(references, force=True)
+    assert [float(value) for value in found] == [6.0, 9.0, 12.0]
+    assert float(step(np.ones(3))) == 15.0
+
+
+def test_results_of_a_failed_run_and_those_after_it_raise(stepping):
+    step, engine, _ = stepping
+    good, bad, after = step(np.ones(3)), step(np.full(3, np.nan)), None
+    with pytest.raises(InvalidArgumentError, match="NaN"):
+        after = [step(np.ones(3)) for _ in range(40)][-1]
+        engine.executor.sync()
+    assert float(good) == 6.0
+    for lost in [bad] if after is None else [bad, after]:
+        with pytest.raises(InvalidArgumentError, match=r"NaN.*in run \d+"):
+            float(lost)
+    assert float(step(np.ones(3))) == 9.0
