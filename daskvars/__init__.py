@@ -64,7 +64,8 @@ from daskvars.ops.assign import (
     assign, assign_add, assign_sub, count_up_to, is_variable_initialized, scatter_add, scatter_div,
     scatter_max, scatter_min, scatter_mul, scatter_sub, scatter_update,
 )
-from daskvars.ops.branching import case, cond
+from daskvars.ops.bitwise import bitcast
+from daskvars.ops.branching import case, cond, switch_case
 from daskvars.ops.casting import (
     cast, complex, conj, imag, real, to_bfloat16, to_complex128, to_complex64, to_double, to_float,
     to_int32, to_int64,
@@ -82,10 +83,13 @@ from daskvars.ops.constant import (
 )
 from daskvars.ops.contractions import einsum
 from daskvars.ops.control import (
-    Assert, Print, check_numerics, control_dependencies, group, no_op, py_func,
+    Assert, Print, check_numerics, control_dependencies, group, no_op,
+    numpy_function, py_func,
 )
 from daskvars.ops.control import tuple_ as tuple
-from daskvars.ops.counting import bincount, confusion_matrix, count_nonzero, histogram_fixed_width
+from daskvars.ops.counting import (
+    bincount, confusion_matrix, count_nonzero, histogram_fixed_width, histogram_fixed_width_bins,
+)
 from daskvars.ops.custom_gradient import custom_gradient
 from daskvars.ops.decompositions import (
     cholesky, cholesky_solve, matrix_determinant, matrix_inverse, matrix_solve,
@@ -94,18 +98,22 @@ from daskvars.ops.decompositions import (
 from daskvars.ops.division import (
     div, div_no_nan, divide, floordiv, floormod, mod, realdiv, truediv, truncatediv, truncatemod,
 )
+from daskvars.ops.division import floordiv as floor_div
+from daskvars.ops.gamma_functions import betainc, igamma, igammac, lbeta, zeta
 from daskvars.ops.higher_order import foldl, foldr, map_fn, scan
 from daskvars.ops.gather import batch_gather, boolean_mask, gather
 from daskvars.ops.indexing import newaxis
-from daskvars.ops.joining import concat, split, stack, unstack
+from daskvars.ops.joining import concat, parallel_stack, split, stack, unstack
 from daskvars.ops.linalg import cross, matmul, matvec, tensordot, trace
 from daskvars.ops.looping import while_loop
+from daskvars.ops.matrix_forms import matrix_solve_ls
 from daskvars.ops.matrix_parts import (
     diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
 )
 from daskvars.ops.moments import (
     moments, norm, reduce_euclidean_norm, reduce_std, reduce_variance, weighted_moments,
 )
+from daskvars.ops.numeric_checks import add_check_numerics_ops, verify_tensor_all_finite
 from daskvars.ops.one_hot import one_hot
 from daskvars.ops.padding import pad
 from daskvars.ops.partitioning import dynamic_partition, dynamic_stitch, unique, unique_with_counts
@@ -114,14 +122,16 @@ from daskvars.ops.random import (
     categorical, get_seed, multinomial, random_crop, random_normal, random_shuffle, random_uniform,
     set_random_seed, truncated_normal,
 )
+from daskvars.ops.random_rates import random_gamma, random_poisson
 from daskvars.ops.ranges import eye, lin_space, linspace, range, sequence_mask
 from daskvars.ops.rearranging import (
     batch_to_space, batch_to_space_nd, depth_to_space, reverse, reverse_sequence, roll,
     space_to_batch, space_to_batch_nd, space_to_depth,
 )
+from daskvars.ops.rearranging import reverse as reverse_v2
 from daskvars.ops.reduce import (
-    argmax, argmin, reduce_all, reduce_any, reduce_logsumexp, reduce_max, reduce_mean, reduce_min,
-    reduce_prod, reduce_sum,
+    arg_max, arg_min, argmax, argmin, reduce_all, reduce_any, reduce_logsumexp, reduce_max,
+    reduce_mean, reduce_min, reduce_prod, reduce_sum,
 )
 from daskvars.ops.repeating import broadcast_to, meshgrid, tile
 from daskvars.ops.reshaping import (
@@ -132,6 +142,10 @@ from daskvars.ops.scattering import (
     batch_scatter_update, gather_nd, scatter_nd, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
     tensor_scatter_add, tensor_scatter_sub, tensor_scatter_update,
 )
+from daskvars.ops.scattering import tensor_scatter_add as tensor_scatter_nd_add
+from daskvars.ops.scattering import tensor_scatter_sub as tensor_scatter_nd_sub
+from daskvars.ops.scattering import tensor_scatter_update as tensor_scatter_nd_update
+from daskvars.ops.searching import searchsorted, setdiff1d, unravel_index
 from daskvars.ops.segments import (
     segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max,
     unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n,
@@ -143,7 +157,15 @@ from daskvars.ops.shape_assertions import (
 )
 from daskvars.ops.slicing import slice, strided_slice
 from daskvars.ops.sorting import argsort, sort
+from daskvars.ops.spreading import repeat, sparse_to_dense
+from daskvars.ops.static_shapes import (
+    broadcast_dynamic_shape, broadcast_static_shape, dimension_at_index, dimension_value,
+    get_static_value, is_tensor,
+)
 from daskvars.ops.tensor_array import TensorArray
+from daskvars.ops.texts import (
+    as_string, reduce_join, regex_replace, string_join, string_strip, string_to_number, substr,
+)
 from daskvars.ops.transcendental import (
     acos, acosh, angle, asin, asinh, atan, atan2, atanh, cos, cosh, digamma, erf, erfc, exp, expm1,
     lgamma, log, log1p, log_sigmoid, polygamma, pow, reciprocal, rsqrt, sigmoid, sin, sinh,
@@ -151,7 +173,13 @@ from daskvars.ops.transcendental import (
 )
 from daskvars.ops.transposing import invert_permutation, matrix_transpose, transpose
 from daskvars import nn
+from daskvars.namespaces import bitwise_names as bitwise
 from daskvars.namespaces import debugging_names as debugging
+from daskvars.namespaces import linalg_names as linalg
+from daskvars.namespaces import manip_names as manip
+from daskvars.namespaces import math_names as math
+from daskvars.namespaces import random_names as random
+from daskvars.namespaces import strings_names as strings
 
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
@@ -199,6 +227,7 @@ from daskvars.execution.config_proto import (
 )
 from daskvars.execution.eager import sync
 from daskvars.execution.function import function
+from daskvars.execution.python_calls import py_function
 from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
@@ -210,79 +239,82 @@ __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "ConfigProto", "DType", "DeviceSpec", "Dimension",
     "Event", "GPUOptions", "GradientTape", "Graph", "GraphDef", "GraphKeys", "GraphOptions",
     "HistogramProto", "IndexedSlices", "InteractiveSession", "MetaGraphDef", "NO_GRADIENT",
-    "NoGradient",
-    "NodeDef", "NotDifferentiable", "OpDef", "Operation", "OptimizerOptions", "PartitionedVariable",
-    "Print", "RegisterGradient",
-    "RunMetadata", "RunOptions", "Session", "SessionLog", "Spec", "Summary", "Tensor",
-    "TensorArray", "TensorShape", "UnconnectedGradients", "Variable", "VariableAggregation",
-    "VariableScope", "VariableSynchronization", "abs", "accumulate_n", "acos", "acosh", "add",
-    "add_n", "add_to_collection", "add_to_collections", "all_variables", "angle",
-    "apply_regularization", "argmax", "argmin", "argsort", "as_dtype", "asin", "asinh",
-    "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less",
-    "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
-    "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
-    "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
-    "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add",
-    "assign_sub", "atan", "atan2", "atanh", "batch_gather", "batch_scatter_update",
-    "batch_to_space", "batch_to_space_nd",
-    "bfloat16", "bincount", "bool", "boolean_mask", "broadcast_to", "case", "cast", "categorical",
-    "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
+    "NoGradient", "NodeDef", "NotDifferentiable", "OpDef", "Operation", "OptimizerOptions",
+    "PartitionedVariable", "Print", "RegisterGradient", "RunMetadata", "RunOptions", "Session",
+    "SessionLog", "Spec", "Summary", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients",
+    "Variable", "VariableAggregation", "VariableScope", "VariableSynchronization", "abs",
+    "accumulate_n", "acos", "acosh", "add", "add_check_numerics_ops", "add_n", "add_to_collection",
+    "add_to_collections", "all_variables", "angle", "apply_regularization", "arg_max", "arg_min",
+    "argmax", "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh", "assert_equal",
+    "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal",
+    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
+    "assert_none_equal", "assert_positive", "assert_proper_iterable", "assert_rank",
+    "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype", "assert_scalar",
+    "assert_type", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan",
+    "atan2", "atanh", "batch_gather", "batch_scatter_update", "batch_to_space", "batch_to_space_nd",
+    "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bool", "boolean_mask",
+    "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast",
+    "categorical", "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "complex",
     "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to",
     "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient", "debugging",
-    "depth_to_space",
-    "device", "diag", "diag_part", "digamma", "disable_resource_variables", "div", "div_no_nan",
-    "divide", "double", "dynamic_partition", "dynamic_stitch", "einsum",
-    "enable_resource_variables", "ensure_shape", "equal", "erf", "erfc", "errors", "exp",
-    "expand_dims", "expm1", "eye", "fill", "fixed_size_partitioner", "float16", "float32",
-    "float64", "floor", "floordiv", "floormod", "foldl", "foldr", "function", "gather", "gather_nd",
-    "get_collection",
+    "depth_to_space", "device", "diag", "diag_part", "digamma", "dimension_at_index",
+    "dimension_value", "disable_resource_variables", "div", "div_no_nan", "divide", "double",
+    "dynamic_partition", "dynamic_stitch", "einsum", "enable_resource_variables", "ensure_shape",
+    "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",
+    "fixed_size_partitioner", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
+    "floormod", "foldl", "foldr", "function", "gather", "gather_nd", "get_collection",
     "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
-    "get_seed", "get_variable", "get_variable_scope", "global_norm", "global_variables",
-    "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
-    "gradients", "greater", "greater_equal", "group", "half", "hessians", "histogram_fixed_width",
-    "identity", "identity_initializer", "identity_n", "imag", "import_graph_def", "init_scope",
-    "initialize_all_variables", "initialize_local_variables", "initialize_variables",
+    "get_seed", "get_static_value", "get_variable", "get_variable_scope", "global_norm",
+    "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "glorot_uniform_initializer", "gradients", "greater", "greater_equal", "group", "half",
+    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity",
+    "identity_initializer", "identity_n", "igamma", "igammac", "imag", "import_graph_def",
+    "init_scope", "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
-    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
     "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
-    "less", "less_equal", "lgamma", "lin_space", "linspace", "local_variables",
+    "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "losses", "make_template", "map_fn", "matmul",
-    "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse",
-    "matrix_set_diag", "matrix_solve", "matrix_transpose", "matrix_triangular_solve", "matvec",
-    "maximum", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
-    "model_variables", "moments", "moving_average_variables", "multinomial", "multiply",
-    "name_scope", "negative", "newaxis", "nn", "no_op", "no_regularizer", "norm", "not_equal",
-    "one_hot", "ones", "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad",
-    "patterns",
-    "placeholder", "placeholder_with_default", "polygamma", "polyval", "pow", "py_func", "qint16",
-    "qint32", "qint8", "qr", "quint16", "quint8", "random_crop", "random_normal",
-    "random_normal_initializer", "random_shuffle", "random_uniform", "random_uniform_initializer",
-    "range", "rank", "real", "realdiv", "reciprocal", "reduce_all", "reduce_any",
-    "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "register_op",
-    "register_tensor_conversion_function", "report_uninitialized_variables", "reset_default_graph",
-    "reshape", "resource", "resource_variables_enabled", "reverse", "reverse_sequence", "rint",
-    "roll", "round", "rsqrt", "saturate_cast", "scalar_mul", "scan", "scatter_add", "scatter_div",
-    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add", "scatter_nd_sub",
-    "scatter_nd_update", "scatter_sub", "scatter_update",
-    "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig",
-    "self_adjoint_eigvals", "sequence_mask", "set_random_seed", "shape", "shape_n", "sigmoid",
-    "sign", "sin", "sinh", "size", "slice", "softplus", "softsign", "sort", "space_to_batch",
-    "space_to_batch_nd", "space_to_depth", "split", "sqrt", "square", "squared_difference",
-    "squeeze", "stack", "stop_gradient", "strided_slice", "string", "subtract", "sum_regularizer",
-    "summary", "svd", "sync", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_sub",
-    "tensor_scatter_update", "tensordot", "tile", "to_bfloat16", "to_complex128", "to_complex64",
-    "to_double", "to_float", "to_int32", "to_int64", "trace", "train", "trainable_variables",
-    "transpose", "truediv", "truncated_normal", "truncated_normal_initializer", "truncatediv",
-    "truncatemod", "tuple", "uint16", "uint32", "uint64", "uint8",
-    "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unsorted_segment_max",
-    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner",
-    "variable_op_scope", "variable_scope", "variables_initializer", "variance_scaling_initializer",
-    "variant", "weighted_moments", "where", "where_v2", "while_loop", "zeros", "zeros_initializer",
-    "zeros_like",
+    "logical_not", "logical_or", "logical_xor", "losses", "make_template", "manip", "map_fn",
+    "math", "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",
+    "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_transpose",
+    "matrix_triangular_solve", "matvec", "maximum", "meshgrid", "metrics",
+    "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
+    "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
+    "nn", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
+    "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack",
+    "patterns", "placeholder", "placeholder_with_default", "polygamma", "polyval", "pow", "py_func",
+    "py_function", "qint16", "qint32", "qint8", "qr", "quint16", "quint8", "random", "random_crop",
+    "random_gamma", "random_normal", "random_normal_initializer", "random_poisson",
+    "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "real",
+    "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
+    "reduce_sum", "reduce_variance", "regex_replace", "register_op",
+    "register_tensor_conversion_function", "repeat", "report_uninitialized_variables",
+    "reset_default_graph", "reshape", "resource", "resource_variables_enabled", "reverse",
+    "reverse_sequence", "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast",
+    "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",
+    "scatter_update", "searchsorted", "segment_max", "segment_mean", "segment_min", "segment_prod",
+    "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "set_random_seed",
+    "setdiff1d", "shape", "shape_n", "sigmoid", "sign", "sin", "sinh", "size", "slice", "softplus",
+    "softsign", "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth", "sparse_to_dense",
+    "split", "sqrt", "square", "squared_difference", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "string", "string_join", "string_strip", "string_to_number", "strings",
+    "substr", "subtract", "sum_regularizer", "summary", "svd", "switch_case", "sync", "tan", "tanh",
+    "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "tile",
+    "to_bfloat16", "to_complex128", "to_complex64", "to_double", "to_float", "to_int32", "to_int64",
+    "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
+    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint16", "uint32",
+    "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
+    "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
+    "variable_axis_size_partitioner", "variable_op_scope", "variable_scope",
+    "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite",
+    "weighted_moments", "where", "where_v2", "while_loop", "zeros", "zeros_initializer",
+    "zeros_like", "zeta",
 ]

@@ -60,9 +60,15 @@ _ELSEWHERE = {
     "variable_creator_scope": "give variable_scope a custom_getter",
 }
 _NAMESPACES = (
+    daskvars.bitwise,
     daskvars.debugging,
+    daskvars.linalg,
     daskvars.losses,
+    daskvars.manip,
+    daskvars.math,
     daskvars.metrics,
+    daskvars.random,
+    daskvars.strings,
     initializers,
     layers,
     logging,

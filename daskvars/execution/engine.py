@@ -313,6 +313,6 @@ class DurableProgram(Program):
 
     __slots__ = ()
 
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
+    def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
         """Run in step with the store; see `Engine.transact`."""
-        return self.engine.transact(partial(Program.__call__, self, values))
+        return self.engine.transact(partial(Program.__call__, self, values, later))

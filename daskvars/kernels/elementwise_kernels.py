@@ -27,6 +27,16 @@ def cast(xp: Any, x: Any, *, dtype: Any) -> Any:
     return x.astype(dtype.np)
 
 
+def bitcast(xp: Any, x: Any, *, dtype: Any) -> Any:
+    """Read the bits of numbers as another dtype; the last dimension grows or goes with its width.
+    """
+    x, width = xp.asarray(x, order="C"), dtype.np.itemsize
+    if width < x.dtype.itemsize:
+        return x[..., None].view(dtype.np)
+    recast = x.view(dtype.np)
+    return recast if width == x.dtype.itemsize else recast[..., 0]
+
+
 def add_n(xp: Any, *values: Any) -> Any:
     """Add any number of arrays of one shape, from left to right."""
     if len(values) == 1:
@@ -172,3 +182,31 @@ def hurwitz_zeta(s: Any, x: Any) -> Any:
         rising = rising * (s + 2 * k - 1) * (s + 2 * k)
         factorial *= (2 * k + 1) * (2 * k + 2)
     return total
+
+
+def zeta(xp: Any, x: Any, q: Any) -> Any:
+    """The sum of (q + k)^-x over k >= 0: infinite at the poles x = 1 and q = 0, -1, ...; NaN where
+    the sum is not defined otherwise."""
+    s, point = x.astype(numpy.float64), q.astype(numpy.float64)
+    defined = (s > 1) & (point > 0)
+    value = hurwitz_zeta(xp.where(defined, s, 2.0), xp.where(defined, point, 1.0))
+    pole = (s == 1) | ((s > 1) & (point <= 0) & (point == xp.floor(point)))
+    return xp.where(defined, value, xp.where(pole, numpy.inf, numpy.nan)).astype(x.dtype)
+
+
+# -- products that 0 decides -------------------------------------------------------------------
+
+
+def xlogy(xp: Any, x: Any, y: Any) -> Any:
+    """x log(y), and 0 where x is 0."""
+    return multiply_no_nan(xp, xp.log(y), x)
+
+
+def xdivy(xp: Any, x: Any, y: Any) -> Any:
+    """x / y, and 0 where x is 0."""
+    return xp.where(x == 0, x.dtype.type(0), x / y)
+
+
+def multiply_no_nan(xp: Any, x: Any, y: Any) -> Any:
+    """x y, and 0 where y is 0 whatever x."""
+    return xp.where(y == 0, y.dtype.type(0), x * y)

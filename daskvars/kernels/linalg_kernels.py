@@ -93,6 +93,12 @@ def determinant(xp: Any, x: Any) -> Any:
     return xp.linalg.det(widened(x)).astype(x.dtype, copy=False)
 
 
+def log_determinant(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Sign, and logarithm of the absolute value, of determinants."""
+    sign, logarithm = xp.linalg.slogdet(widened(x))
+    return sign.astype(x.dtype, copy=False), logarithm.astype(x.dtype, copy=False)
+
+
 def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
     """Solve matrix @ x = rhs, or with the adjoint of the matrix."""
     left = adjoint_of(matrix) if adjoint else matrix

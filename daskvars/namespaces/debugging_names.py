@@ -18,6 +18,7 @@ from daskvars.ops.assertions import (
 )
 from daskvars.ops.comparison import is_finite, is_inf, is_nan
 from daskvars.ops.control import Assert, check_numerics
+from daskvars.ops.numeric_checks import verify_tensor_all_finite as assert_all_finite
 from daskvars.ops.shape_assertions import (
     assert_integer,
     assert_proper_iterable,
@@ -32,7 +33,8 @@ from daskvars.ops.shape_assertions import (
 from daskvars.ops.symbolic_shapes import assert_shapes
 
 __all__ = [
-    "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
+    "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal",
+    "assert_integer",
     "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative",
     "assert_non_positive", "assert_none_equal", "assert_positive", "assert_proper_iterable",
     "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",

@@ -24,7 +24,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels import control_kernels
 from daskvars.kernels.effect_kernels import unreachable
 from daskvars.ops.casting import cast
-from daskvars.ops.comparison import less_equal
+from daskvars.ops.comparison import equal, less_equal
 from daskvars.ops.constant import zeros_like
 from daskvars.ops.control import Assert, control_dependencies
 from daskvars.ops.joining import stack
@@ -329,3 +329,38 @@ def _exclusive(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 def _chosen(pred: Any, function: Any, otherwise: Any, strict: bool, name: str) -> Callable[[], Any]:
     return lambda: cond(pred, function, otherwise, strict, name)
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
+) -> Any:  # fmt: skip
+    """Return what the function of a number gives.
+
+    Args:
+      branch_index: scalar int32 tensor.
+      branch_fns: a list of functions, or a dict or pairs of numbers and functions.
+      default: the function of all other numbers; without it that of the greatest.
+      name: name of the operation.
+
+    Raises:
+      TypeError: `branch_fns` holds something else, or no function.
+
+    Source: TensorFlow 1.15, ``tf.switch_case``.
+
+    >>> import daskvars as dv
+    >>> float(switch_case(dv.constant(1), [lambda: dv.constant(3.0), lambda: dv.constant(4.0)]))
+    4.0
+    """
+    pairs = list(branch_fns.items() if isinstance(branch_fns, dict) else branch_fns)
+    if all(map(callable, pairs)):
+        pairs = list(enumerate(pairs))
+    if not pairs or not all(isinstance(p, tuple) and len(p) == 2 and callable(p[1]) for p in pairs):
+        raise TypeError(
+            f"switch_case takes functions, or pairs of a number and a function, got {branch_fns!r}"
+        )
+    pairs.sort(key=lambda pair: pair[0])
+    index = convert_to_tensor(branch_index, name="branch_index")
+    if default is None:
+        default = pairs.pop()[1]
+    return case([(equal(index, number), fn) for number, fn in pairs], default, name=name)

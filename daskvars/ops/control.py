@@ -174,6 +174,16 @@ def py_func(
     return list(op.outputs) if dtypes else op
 
 
+def numpy_function(
+    func: Callable, inp: Sequence[Any], Tout: Any, name: str | None = None, stateful: bool = True
+) -> Any:
+    """Call a Python function of NumPy arrays. See `py_func`.
+
+    Source: TensorFlow 1.15, ``tf.numpy_function``.
+    """
+    return py_func(func, inp, Tout, stateful, name)
+
+
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
     """Return `tensor`; the run fails with `message` if it holds NaN or infinity.
 

@@ -130,6 +130,42 @@ def bincount(
         return apply(WEIGHTED_BINCOUNT, arr, weights, size=size, dtype=weights.dtype.base_dtype)
 
 
+def histogram_fixed_width_bins(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """Return the bins of one width that values fall in; those outside go to the outer bins.
+
+    Args:
+      values: [...] real.
+      value_range: [2] of the dtype of `values`, the range of the bins.
+      nbins: scalar integer, the number of bins.
+      dtype: int32 or int64.
+      name: name scope of the operations, by default "histogram_fixed_width_bins".
+
+    Returns:
+      [...] `dtype`.
+
+    Source: TensorFlow 1.15, ``tf.histogram_fixed_width_bins``.
+
+    >>> import daskvars as dv
+    >>> histogram_fixed_width_bins([-1.0, 1.5, 15.0], [0.0, 5.0], nbins=5).numpy().tolist()
+    [0, 1, 4]
+    """
+    with name_scope(name, "histogram_fixed_width_bins", [values, value_range]):
+        values = convert_to_tensor(values, name="values")
+        bounds = convert_to_tensor(value_range, values.dtype.base_dtype, name="value_range")
+        low, high = joining.unstack(bounds, 2)
+        scaled = truediv(subtract(values, low), subtract(high, low))
+        count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
+        places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
+        places = maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
+        return cast(places, as_dtype(dtype).base_dtype)
+
+
 def histogram_fixed_width(
     values: Any,
     value_range: Any,
@@ -155,13 +191,8 @@ def histogram_fixed_width(
     [2, 1, 1, 0, 2]
     """
     with name_scope(name, "histogram_fixed_width", [values, value_range]):
-        values = convert_to_tensor(values, name="values")
-        bounds = convert_to_tensor(value_range, values.dtype.base_dtype, name="value_range")
-        low, high = joining.unstack(bounds, 2)
-        scaled = truediv(subtract(values, low), subtract(high, low))
         count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
-        places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
-        places = maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
+        places = histogram_fixed_width_bins(values, value_range, count)
         return apply(BINCOUNT, places, size=count, dtype=as_dtype(dtype).base_dtype)
 
 

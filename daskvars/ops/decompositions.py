@@ -32,7 +32,8 @@ def _matrix(spec: Spec) -> tuple[int | None, ...] | None:
     return spec.shape
 
 
-def _square_matrix(spec: Spec) -> tuple[int | None, ...] | None:
+def square_matrix(spec: Spec) -> tuple[int | None, ...] | None:
+    """Return the shape of square matrices. Raises ValueError where they cannot be square."""
     shape = _matrix(spec)
     if shape is not None and not shapes.compatible(shape[-2:-1], shape[-1:]):
         raise ValueError(
@@ -43,7 +44,7 @@ def _square_matrix(spec: Spec) -> tuple[int | None, ...] | None:
 
 
 def _squares(inputs, **attrs):
-    return Spec(inputs[0].dtype, _square_matrix(inputs[0]))
+    return Spec(inputs[0].dtype, square_matrix(inputs[0]))
 
 
 def _inverse_gradient(op, dy):
@@ -84,7 +85,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 
 
 def _determined(inputs):
-    shape = _square_matrix(inputs[0])
+    shape = square_matrix(inputs[0])
     return Spec(inputs[0].dtype, None if shape is None else shape[:-2])
 
 
@@ -107,7 +108,7 @@ def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
 
 
 def _solved(inputs, **attrs):
-    matrix, rhs = _square_matrix(inputs[0]), _matrix(inputs[1])
+    matrix, rhs = square_matrix(inputs[0]), _matrix(inputs[1])
     if matrix is not None and rhs is not None and not shapes.compatible(matrix[:-1], rhs[:-1]):
         raise ValueError(
             f"Dimensions must be equal: matrices of shape {shapes.show(matrix)} and right-hand "
@@ -293,7 +294,7 @@ def svd(
 
 
 def _eigen(inputs):
-    dtype, shape = inputs[0].dtype, _square_matrix(inputs[0])
+    dtype, shape = inputs[0].dtype, square_matrix(inputs[0])
     values = None if shape is None else shape[:-1]
     return Spec(dtype.real_dtype, values), Spec(dtype, shape)
 

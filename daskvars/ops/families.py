@@ -26,6 +26,7 @@ TYPES = {
     "N": "any number",
     "F": "floating or complex",
     "R": "real",
+    "Z": "integer",
     "B": "bool",
     "T": "any dtype",
 }

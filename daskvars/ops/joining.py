@@ -277,6 +277,11 @@ def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
     return apply(STACK, *values, name=name, axis=int(axis))
 
 
+def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tensor:
+    """Return tensors as the slices of one, along a new first dimension. See `stack`."""
+    return stack(values, name=name)
+
+
 def _unstacked(inputs, *, num, axis):
     shape = inputs[0].shape
     if shape is None:

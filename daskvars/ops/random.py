@@ -108,17 +108,18 @@ def _drawn(inputs, *, shape, dtype, **attrs):
     return Spec(as_dtype(dtype), axes.sizes_of(shape, inputs))
 
 
-def _part(attrs, block):
-    return {
-        **attrs, "shape": block.out_shapes[0], "offset": block.out_offsets[0],
-        "full_shape": block.full_out_shapes[0],
-    }  # fmt: skip
+def part_of_block(attrs: Any, block: Any) -> dict[str, Any]:
+    """Return the attributes of one block of a source: its extents, and where it lies."""
+    return axes.in_block(
+        attrs, shape=block.out_shapes[0], offset=block.out_offsets[0],
+        full_shape=block.full_out_shapes[0],
+    )
 
 
 def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
     return OpDef(
         type, "", infer=_drawn, pattern=Source(), kernel=kernel, gradient=NO_GRADIENT,
-        operands=("shape", *bounds), block=_part, seeded=True,
+        operands=("shape", *bounds), block=part_of_block, seeded=True,
     )  # fmt: skip
 
 
@@ -147,7 +148,7 @@ def _draw(
 _NUMBERS = (int, float, numpy.number)
 
 
-def _are_numbers(*values: Any) -> bool:
+def are_numbers(*values: Any) -> bool:
     """Return whether the kernel can take these itself: numbers known now, not tensors."""
     return all(type(value) is float or isinstance(value, _NUMBERS) for value in values)
 
@@ -193,7 +194,7 @@ def random_uniform(
                 minval=axes.as_operand(minval), maxval=axes.as_operand(maxval),
                 _seed=drawn_with(seed),
             )  # fmt: skip
-        if _are_numbers(minval, maxval):
+        if are_numbers(minval, maxval):
             bounds = {"minval": float(minval), "maxval": float(maxval)}
             return _draw(RANDOM_UNIFORM, shape, dtype, seed, scope, **bounds)
         low = convert_to_tensor(minval, dtype, name="min")
@@ -209,7 +210,7 @@ def _scaled(
 ) -> Tensor:  # fmt: skip
     dtype = as_dtype(dtype).base_dtype
     with name_scope(name, default, [shape, mean, stddev]) as scope:
-        if _are_numbers(mean, stddev):
+        if are_numbers(mean, stddev):
             bounds = {"mean": float(mean), "stddev": float(stddev)}
             return _draw(definition, shape, dtype, seed, scope, **bounds)
         middle = convert_to_tensor(mean, dtype, name="mean")

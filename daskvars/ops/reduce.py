@@ -310,6 +310,20 @@ def argmin(
                            output_type)  # fmt: skip
 
 
+def arg_max(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """Return the position of the largest element. The old name of `argmax`."""
+    return argmax(input, dimension, name=name, output_type=output_type)
+
+
+def arg_min(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """Return the position of the smallest element. The old name of `argmin`."""
+    return argmin(input, dimension, name=name, output_type=output_type)
+
+
 def _position_along(definition: OpDef, x: Any, axis: Any, name: str | None, output_type: Any):
     x = convert_to_tensor(x)
     axis = static_axis(0 if axis is None else axis, x)

@@ -1,0 +1,125 @@
+"""Kernels of strings, which are `bytes` in arrays of objects: one Python call per element."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from daskvars.dtypes import DType
+from daskvars.errors import InvalidArgumentError
+
+
+def _each(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> Any:
+    """Give what `function` makes of the elements of arrays that broadcast."""
+    arrays = numpy.broadcast_arrays(*arrays)
+    columns = [array.reshape(-1).tolist() for array in arrays]
+    out = numpy.empty(arrays[0].size, dtype)
+    out[...] = list(map(function, *columns))
+    return out.reshape(arrays[0].shape)
+
+
+# -- numbers -----------------------------------------------------------------------------------
+
+
+def as_string(xp: Any, x: Any, *, template: str) -> Any:
+    """Give numbers as text, by a template of Python's ``%``; bools are true and false."""
+    x = numpy.asarray(x)
+    if x.dtype.kind == "O":
+        return x
+    if x.dtype.kind == "b":
+        return _each(lambda value: b"true" if value else b"false", x)
+    if x.dtype.kind == "c":
+        return _each(
+            lambda z: f"({template % z.real},{template % z.imag})".encode(), x
+        )
+    return _each(lambda value: (template % value).encode(), x)
+
+
+def to_number(xp: Any, text: Any, *, dtype: DType) -> Any:
+    """Give the numbers that texts say. Raises InvalidArgumentError naming one that says none."""
+    kind = float if dtype.is_floating else int
+
+    def parsed(item: bytes) -> Any:
+        try:
+            number = kind(item) if b"_" not in item else None
+        except ValueError:
+            number = None
+        fits = number is not None and (kind is float or dtype.min <= number <= dtype.max)
+        if not fits:
+            shown = item.decode("utf-8", "replace")
+            raise InvalidArgumentError(
+                None, None, f"StringToNumberOp could not correctly convert string: {shown}"
+            )
+        return number
+
+    return xp.asarray(_each(parsed, text, dtype=dtype.np))
+
+
+# -- text --------------------------------------------------------------------------------------
+
+
+def join(xp: Any, *texts: Any, separator: bytes) -> Any:
+    """Give texts put together element by element."""
+    return _each(lambda *items: separator.join(items), *texts)
+
+
+def reduce_join(xp: Any, x: Any, *, axis: Sequence[int], keepdims: bool, separator: bytes) -> Any:
+    """Give texts put together along axes, the last of which goes fastest."""
+    kept = [d for d in range(x.ndim) if d not in axis]
+    rows = x.transpose(*kept, *axis).reshape(*[x.shape[d] for d in kept], -1)
+    out = numpy.empty(rows.shape[:-1], object)
+    for place in numpy.ndindex(*out.shape):
+        out[place] = separator.join(rows[place])
+    shape = [1 if d in axis else n for d, n in enumerate(x.shape)]
+    return out.reshape(shape) if keepdims else out
+
+
+def strip(xp: Any, x: Any) -> Any:
+    """Give texts without white space at their ends."""
+    return _each(bytes.strip, x)
+
+
+def lower(xp: Any, x: Any, *, encoding: str) -> Any:
+    """Give texts in small letters: of ASCII, or with an encoding of Unicode."""
+    return _each(lambda item: item.decode().lower().encode() if encoding else item.lower(), x)
+
+
+def upper(xp: Any, x: Any, *, encoding: str) -> Any:
+    """Give texts in capitals. See `lower`."""
+    return _each(lambda item: item.decode().upper().encode() if encoding else item.upper(), x)
+
+
+def length(xp: Any, x: Any, *, unit: str) -> Any:
+    """Give the number of bytes, or of characters, of texts."""
+    return _each(len if unit == "BYTE" else lambda item: len(item.decode()), x, dtype=numpy.int32)
+
+
+def substr(xp: Any, x: Any, position: Any, count: Any, *, unit: str) -> Any:
+    """Give parts of texts. Raises InvalidArgumentError where a part begins outside."""
+
+    def part(item: bytes, start: int, number: int) -> bytes:
+        text: Any = item if unit == "BYTE" else item.decode()
+        if not -len(text) <= start <= len(text):
+            raise InvalidArgumentError(
+                None, None, f"pos {start} out of range for string {item!r} of length {len(text)}"
+            )
+        start += len(text) if start < 0 else 0
+        found = text[start:] if number < 0 else text[start : start + number]
+        return found if unit == "BYTE" else found.encode()
+
+    return _each(part, x, position, count)
+
+
+def replace(xp: Any, x: Any, *, pattern: str, rewrite: str, count: int) -> Any:
+    """Give texts with matches of a regular expression rewritten, `count` of them or (0) all."""
+    matcher, new = re.compile(pattern.encode()), rewrite.encode()
+    return _each(lambda item: matcher.sub(new, item, count), x)
+
+
+def full_match(xp: Any, x: Any, *, pattern: str) -> Any:
+    """Give whether a regular expression matches each text as a whole."""
+    matcher = re.compile(pattern.encode())
+    return _each(lambda item: matcher.fullmatch(item) is not None, x, dtype=bool)

@@ -1,0 +1,33 @@
+"""Functions of matrices and vectors, the names of ``tf.linalg``."""
+
+# fmt: off
+from daskvars.ops.clip import global_norm
+from daskvars.ops.contractions import einsum
+from daskvars.ops.decompositions import cholesky, cholesky_solve, qr, svd
+from daskvars.ops.decompositions import matrix_determinant as det
+from daskvars.ops.decompositions import matrix_inverse as inv
+from daskvars.ops.decompositions import matrix_solve as solve
+from daskvars.ops.decompositions import matrix_triangular_solve as triangular_solve
+from daskvars.ops.decompositions import self_adjoint_eig as eigh
+from daskvars.ops.decompositions import self_adjoint_eigvals as eigvalsh
+from daskvars.ops.linalg import cross, matmul, matvec, tensordot, trace
+from daskvars.ops.matrix_forms import adjoint, logdet, normalize, slogdet
+from daskvars.ops.matrix_forms import matrix_solve_ls as lstsq
+from daskvars.ops.matrix_parts import diag as tensor_diag
+from daskvars.ops.matrix_parts import diag_part as tensor_diag_part
+from daskvars.ops.matrix_parts import matrix_band_part as band_part
+from daskvars.ops.matrix_parts import matrix_diag as diag
+from daskvars.ops.matrix_parts import matrix_diag_part as diag_part
+from daskvars.ops.matrix_parts import matrix_set_diag as set_diag
+from daskvars.ops.moments import norm
+from daskvars.ops.nn_normalization import l2_normalize
+from daskvars.ops.ranges import eye
+from daskvars.ops.transposing import matrix_transpose, transpose
+
+__all__ = [
+    "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",
+    "eigh", "eigvalsh", "einsum", "eye", "global_norm", "inv", "l2_normalize", "logdet", "lstsq",
+    "matmul", "matrix_transpose", "matvec", "norm", "normalize", "qr", "set_diag", "slogdet",
+    "solve", "svd", "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose",
+    "triangular_solve",
+]

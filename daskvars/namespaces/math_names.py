@@ -1,0 +1,138 @@
+"""Functions of numbers, the names of ``tf.math``."""
+
+# fmt: off
+from daskvars.ops.arithmetic import (
+    abs,
+    accumulate_n,
+    add,
+    add_n,
+    ceil,
+    floor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    polyval,
+    rint,
+    round,
+    scalar_mul,
+    sign,
+    square,
+    squared_difference,
+    subtract,
+)
+from daskvars.ops.assertions import is_non_decreasing, is_strictly_increasing
+from daskvars.ops.casting import conj, imag, real
+from daskvars.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    is_finite,
+    is_inf,
+    is_nan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
+from daskvars.ops.counting import bincount, confusion_matrix, count_nonzero, zero_fraction
+from daskvars.ops.division import div_no_nan as divide_no_nan
+from daskvars.ops.division import divide, floordiv, floormod, mod, truediv
+from daskvars.ops.gamma_functions import (
+    betainc,
+    igamma,
+    igammac,
+    lbeta,
+    multiply_no_nan,
+    reciprocal_no_nan,
+    xdivy,
+    xlogy,
+    zeta,
+)
+from daskvars.ops.moments import reduce_euclidean_norm, reduce_std, reduce_variance
+from daskvars.ops.nn_normalization import l2_normalize
+from daskvars.ops.nn_ranking import in_top_k, top_k
+from daskvars.ops.nn_softmax import log_softmax, softmax
+from daskvars.ops.reduce import (
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from daskvars.ops.scans import cumprod, cumsum
+from daskvars.ops.segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from daskvars.ops.transcendental import (
+    acos,
+    acosh,
+    angle,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    digamma,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    lgamma,
+    log,
+    log1p,
+    log_sigmoid,
+    polygamma,
+    pow,
+    reciprocal,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinh,
+    softplus,
+    softsign,
+    sqrt,
+    tan,
+    tanh,
+)
+from daskvars.ops.transposing import invert_permutation
+
+__all__ = [
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin",
+    "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "confusion_matrix", "conj",
+    "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "digamma", "divide", "divide_no_nan",
+    "equal", "erf", "erfc", "exp", "expm1", "floor", "floordiv", "floormod", "greater",
+    "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert_permutation", "is_finite",
+    "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta",
+    "less", "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "multiply",
+    "multiply_no_nan", "negative", "not_equal", "polygamma", "polyval", "pow", "real",
+    "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm",
+    "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
+    "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
+    "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin",
+    "sinh", "softmax", "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract",
+    "tan", "tanh", "top_k", "truediv", "unsorted_segment_max", "unsorted_segment_mean",
+    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum", "xdivy", "xlogy", "zero_fraction", "zeta",
+]

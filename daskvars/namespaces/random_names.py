@@ -1,0 +1,28 @@
+"""Random tensors, the names of ``tf.random``."""
+
+# fmt: off
+from daskvars.ops.random import (
+    categorical,
+    get_seed,
+    multinomial,
+    set_random_seed,
+    truncated_normal,
+)
+from daskvars.ops.random import random_normal as normal
+from daskvars.ops.random import random_shuffle as shuffle
+from daskvars.ops.random import random_uniform as uniform
+from daskvars.ops.random_rates import random_gamma as gamma
+from daskvars.ops.random_rates import random_poisson as poisson
+from daskvars.ops.random_stateless import (
+    stateless_categorical,
+    stateless_multinomial,
+    stateless_normal,
+    stateless_truncated_normal,
+    stateless_uniform,
+)
+
+__all__ = [
+    "categorical", "gamma", "get_seed", "multinomial", "normal", "poisson", "set_random_seed",
+    "shuffle", "stateless_categorical", "stateless_multinomial", "stateless_normal",
+    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+]

@@ -1,0 +1,21 @@
+"""Strings, the names of ``tf.strings``."""
+
+# fmt: off
+from daskvars.ops.texts import (
+    as_string,
+    length,
+    lower,
+    reduce_join,
+    regex_full_match,
+    regex_replace,
+    substr,
+    upper,
+)
+from daskvars.ops.texts import string_join as join
+from daskvars.ops.texts import string_strip as strip
+from daskvars.ops.texts import string_to_number as to_number
+
+__all__ = [
+    "as_string", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace",
+    "strip", "substr", "to_number", "upper",
+]

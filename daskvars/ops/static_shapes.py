@@ -1,0 +1,128 @@
+"""What is known of tensors without running anything, and shapes that two shapes broadcast to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from daskvars import shapes
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Opaque
+from daskvars.graph.static_values import constant_value, partial_value
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels import searching_kernels as kernels
+from daskvars.shapes import Dimension, TensorShape
+
+
+def is_tensor(x: Any) -> bool:
+    """Return whether a value is a tensor, a variable or `IndexedSlices`.
+
+    Source: TensorFlow 1.15, ``tf.is_tensor``.
+
+    >>> import daskvars as dv
+    >>> is_tensor(dv.constant(1.0)), is_tensor([1.0])
+    (True, False)
+    """
+    return isinstance(x, Tensor | IndexedSlices) or hasattr(x, "_as_graph_element")
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """Return the value of a tensor that the graph alone determines, None if it does not.
+
+    Args:
+      tensor: a tensor; small ones are looked into (shapes, axes, sizes and the like). An eager
+        one has its value.
+      partial: give what is known of a vector, with None for its other elements.
+
+    Returns:
+      A NumPy array or scalar, or None.
+
+    Source: TensorFlow 1.15, ``tf.get_static_value``.
+
+    >>> import daskvars.v1 as tf
+    >>> x = tf.placeholder(tf.float32, [None, 3])
+    >>> tf.get_static_value(tf.shape(x)), tf.get_static_value(tf.shape(x), partial=True).tolist()
+    (None, [None, 3])
+    """
+    if not isinstance(tensor, Tensor):
+        return tensor if not is_tensor(tensor) else None
+    if tensor.graph is None:
+        return tensor.numpy()
+    value = constant_value(tensor)
+    if value is None and partial:
+        known = partial_value(tensor)
+        return None if known is None else numpy.array(known, dtype=object)
+    return value
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """Return the number that a `Dimension` is, None if it is not known.
+
+    Source: TensorFlow 1.15, ``tf.dimension_value``.
+
+    >>> dimension_value(TensorShape([2, None])[0])
+    2
+    """
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: Any, index: int) -> Dimension:
+    """Return a dimension of a shape that may be unknown, as a `Dimension`.
+
+    Source: TensorFlow 1.15, ``tf.dimension_at_index``.
+
+    >>> dimension_at_index(TensorShape([2, 3]), 1).value
+    3
+    """
+    sizes = shapes.as_tuple(shape)
+    return Dimension(None if sizes is None else sizes[index])
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+    """Return the shape that two shapes broadcast to, as far as it is known.
+
+    Raises:
+      ValueError: they do not broadcast.
+
+    Source: TensorFlow 1.15, ``tf.broadcast_static_shape``.
+
+    >>> broadcast_static_shape([5, 1], [3]).as_list()
+    [5, 3]
+    """
+    return TensorShape(shapes.broadcast(shapes.as_tuple(shape_x), shapes.as_tuple(shape_y)))
+
+
+def _joint_rank(inputs):
+    ranks = [None if spec.shape is None else spec.shape[0] for spec in inputs]
+    return Spec(inputs[0].dtype, (None if None in ranks else max(ranks),))
+
+
+BROADCAST_ARGS = OpDef(
+    "BroadcastArgs", "s0:I, s1:I", infer=_joint_rank, pattern=Opaque(),
+    kernel=kernels.broadcast_sizes, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """Return the shape that two shapes, given as tensors, broadcast to.
+
+    Args:
+      shape_x: [rank] int32 or int64.
+      shape_y: [rank] of the dtype of `shape_x`; the ranks may differ.
+
+    Returns:
+      [greater rank] of the dtype of `shape_x`.
+
+    Raises:
+      InvalidArgumentError: (when run) the shapes do not broadcast.
+
+    Source: TensorFlow 1.15, ``tf.broadcast_dynamic_shape``.
+
+    >>> import daskvars as dv
+    >>> broadcast_dynamic_shape([5, 1], [3]).numpy().tolist()
+    [5, 3]
+    """
+    return apply(BROADCAST_ARGS, shape_x, shape_y)

@@ -1,0 +1,24 @@
+"""Samples of strings."""
+
+import numpy as np
+
+import daskvars as dv
+from tests.ops.sample import Sample
+
+WORDS = np.array([[b"alpha", b" Beta"], [b"gamma ", b"d\xc3\xa9lta"], [b"e", b""]], object)
+
+SAMPLES = [
+    Sample("AsString", dv.as_string, (np.array([[1.5, -2.0], [0.0, 1e10]]),)),
+    Sample("AsString", dv.as_string, (np.array([True, False]),), id="bool"),
+    Sample("StringToNumber", dv.string_to_number, (np.array([b"1", b" 2.5 ", b"-1e3"], object),)),
+    Sample("StringJoin", lambda x: dv.string_join([x, "b", x], "-"), (WORDS,)),
+    Sample("ReduceJoin", lambda x: dv.reduce_join(x, 1, separator=" "), (WORDS,)),
+    Sample("ReduceJoin", lambda x: dv.reduce_join(x, [1, 0], keepdims=True), (WORDS,), id="kept"),
+    Sample("StringStrip", dv.string_strip, (WORDS,)),
+    Sample("StringLower", dv.strings.lower, (WORDS,)),
+    Sample("StringUpper", lambda x: dv.strings.upper(x, "utf-8"), (WORDS,)),
+    Sample("StringLength", dv.strings.length, (WORDS,)),
+    Sample("Substr", lambda x, n: dv.substr(x, 0, n), (WORDS, np.int32([[2], [3], [1]]))),
+    Sample("RegexReplace", lambda x: dv.regex_replace(x, "[aeiou]", "_"), (WORDS,)),
+    Sample("RegexFullMatch", lambda x: dv.strings.regex_full_match(x, ".*a"), (WORDS,)),
+]
