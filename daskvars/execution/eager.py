@@ -215,15 +215,16 @@ class EagerProgram(Graph):
             weakref.finalize(op, self._dropped.append, attrs["key"])
             return op  # a variable's handle
         self._pending.append(op)
-        for tape in self.tapes:
-            tape.watch_operation(op)
+        if self.tapes:  # going through a WeakSet, even an empty one, costs more than asking
+            for tape in self.tapes:
+                tape.watch_operation(op)
         if len(self._pending) >= config.get().eager_limit:
             self.sync()
         return op
 
     def constant(self, value: Any, dtype: DType) -> EagerTensor:
         """Return a tensor of a value that is there, or on its way."""
-        shape = value.shape if type(value) is Deferred else numpy.shape(value)
+        shape = value.shape if hasattr(value, "shape") else numpy.shape(value)
         op = Operation(
             None, CONST, "result", (), {}, Spec(dtype, shape), id=0,
             tensor_class=EagerTensor,

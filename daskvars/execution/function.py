@@ -44,7 +44,7 @@ class Function:
         if builder is not None and not builder.is_eager:
             return self.python_function(*args, **kwargs)  # part of the graph being built
         trace, tensors = self._trace(args, kwargs)
-        if any(tape.is_recording for tape in PROGRAM.tapes):
+        if PROGRAM.tapes and any(tape.is_recording for tape in PROGRAM.tapes):
             return trace.inline(tensors)
         return trace.run(tensors)
 
