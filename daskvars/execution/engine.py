@@ -16,7 +16,6 @@ from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
 from daskvars.execution import events, feeds
-from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.distributed import (
     DistributedExecutor,
     abandon_closed,
@@ -273,7 +272,7 @@ class Program:
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
             self._last, self._last_shapes = bound, shapes
-        run = bound.later if later and isinstance(bound, BoundPlan) else bound
+        run = bound.later if later else bound
         if not events.subscribers:
             return run(values, self.key_of)
         start = time.perf_counter()

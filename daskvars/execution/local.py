@@ -120,6 +120,8 @@ class _Bound:
         with self.values.run_lock:
             return self.run(*self.values.read(self.state_keys), feeds, key_of)
 
+    later = __call__  # results are there at once
+
     def run(
         self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
     ) -> list[Any]:
