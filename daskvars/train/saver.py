@@ -357,26 +357,6 @@ def _is_number(value: Any) -> bool:
     return hasattr(value, "__index__") and not hasattr(value, "graph")
 
 
-def saver_or_default() -> Saver:
-    """Return the saver in the collection SAVERS; without one, make a saver and put it there.
-
-    Raises:
-      RuntimeError: there are several.
-    """
-    recorder = builder_for(())
-    found = recorder.get_collection(GraphKeys.SAVERS)
-    if len(found) > 1:
-        raise RuntimeError(
-            f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to "
-            "use by passing it to the constructor."
-        )
-    if found:
-        return found[0]
-    saver = Saver(sharded=True, allow_empty=True)
-    recorder.add_to_collection(GraphKeys.SAVERS, saver)
-    return saver
-
-
 def _saver_json(saver: Saver, export_scope: str) -> Any:
     found = saver.to_proto(export_scope)
     return None if found is None else found.to_json()

@@ -26,6 +26,7 @@ from daskvars.ops.control import control_dependencies, group, no_op
 from daskvars.ops.gather import deduplicate, gather
 from daskvars.ops.reshaping import reshape
 from daskvars.train.optimizer import GradsAndVars, Optimizer
+from daskvars.train.session_run_hook import SessionRunHook
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import (
@@ -309,7 +310,7 @@ class ChiefQueueRunner:
         return []
 
 
-class SyncReplicasHook:
+class SyncReplicasHook(SessionRunHook):
     """The hook that initializes a monitored session for a `SyncReplicasOptimizer`.
 
     Args:
@@ -355,12 +356,3 @@ class SyncReplicasHook:
                 f"Init op: {self._init_op.name}, uninitialized: {[str(n) for n in missing]}"
             )
         session.run(self._init_op)
-
-    def before_run(self, run_context: Any) -> None:
-        """Add nothing to a run."""
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Do nothing after a run."""
-
-    def end(self, session: Any) -> None:
-        """Do nothing at the end."""

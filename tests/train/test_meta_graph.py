@@ -13,7 +13,7 @@ from daskvars.train.meta_graph import (
     export_scoped_meta_graph,
     import_scoped_meta_graph,
 )
-from daskvars.train.saver import saver_or_default
+from daskvars.train.scaffold import Scaffold
 
 FRESH = """
 import sys, daskvars.v1 as tf
@@ -97,7 +97,8 @@ def test_collections_come_back_with_their_kinds(tmp_path):
         assert mine[8] is tf.global_variables()[1], "one variable is one object"
         assert tf.get_collection(tf.GraphKeys.SAVERS)[0].saver_def == saver.saver_def
         assert sorted(graph.collections) == ["mine", "savers", "trainable_variables", "variables"]
-        assert saver_or_default() is tf.get_collection("savers")[0]
+        found = Scaffold.get_or_default("saver", tf.GraphKeys.SAVERS, tf.train.Saver)
+        assert found is tf.get_collection("savers")[0]
 
 
 @pytest.mark.parametrize("scope, enclosing, prefix", [
