@@ -9,7 +9,6 @@ interrupted, changes nothing.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,6 +19,7 @@ import numpy
 
 from daskvars import backend, chunk_grid, config
 from daskvars.execution.blocks import owned, recipe, whole
+from daskvars.execution.interrupts import shielded
 from daskvars.execution.steps import Step, full_layout, measured, only
 from daskvars.kernels import tiling
 from daskvars.kernels.tasks import Literal, plain, run_block
@@ -62,17 +62,6 @@ class LocalExecutor:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
         return self._pool
-
-    def shielded(self, function: Callable[[], Any]) -> Any:
-        """Call what must not stop half-way: an interrupt (Ctrl-C) takes effect after it."""
-        if threading.current_thread() is not threading.main_thread():
-            return function()
-        future = self.threads().submit(function)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.result()
-            raise
 
     def recovering(self, action: Callable[[], Any]) -> Any:
         """Call `action`: nothing is ever lost here."""
@@ -253,7 +242,7 @@ class _Inline(_Bound):
     def _finish(self, new: Any, state: list[Any], results: tuple) -> None:
         getters = [self.getters[slot] for slot in self.steps[0].tail.variables]
         tails = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
-        self.executor.shielded(lambda: self.guarded(self.finish, new, tails, state))
+        shielded(lambda: self.guarded(self.finish, new, tails, state))
 
 
 class _Threaded(_Bound):
@@ -338,7 +327,7 @@ class _Threaded(_Bound):
                 index = index or (0,) * len(source.value.spec.shape)
                 variables.append((key, index))
             prepared.append((number, variables, bundles[number, block]))
-        self.executor.shielded(lambda: self.guarded(self.finish, new, prepared, state))
+        shielded(lambda: self.guarded(self.finish, new, prepared, state))
         return outputs
 
     def _leaf(

@@ -12,7 +12,7 @@ elementwise calls on large arrays runs tile by tile (`daskvars.kernels.tiling`).
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,6 +41,7 @@ class Call(NamedTuple):
       check: ``check(xp, *inputs, **attrs)``: raises where the kernel would.
       shapes: static shapes of the outputs, None where not known.
       dtypes: NumPy dtypes of the outputs.
+      fresh: the result is memory of its own, as those of elementwise calls are.
     """
 
     kernel: Any
@@ -57,6 +58,7 @@ class Call(NamedTuple):
     check: Any = None
     shapes: tuple[Any, ...] = ()
     dtypes: tuple[Any, ...] = ()
+    fresh: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,12 +263,12 @@ class _Source:
         """Return the slot whose memory a ufunc may write its result into, if any."""
         if not is_ufunc(call, self.xp) or call.block >= 0:
             return None
-        return self.memory.reusable(i, call, self.last_use)
+        return self.memory.reusable(call, call.args, i, i + 1, self.last_use)
 
     def _chain(self, start: int, end: int) -> None:
         calls = self.program.calls[start:end]
         outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
-        chain = tiling.Chain(calls, outputs, self.program.into)
+        chain = tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
         self.scope[f"c{start}"] = chain.function
         outs = ", ".join(f"s{slot}" for slot in chain.outputs)
         arguments = ", ".join(f"s{slot}" for slot in chain.inputs)
@@ -276,6 +278,22 @@ class _Source:
         dead = [s for s in chain.inputs if self.last_use[s] < end and s not in constants]
         if dead:
             self._emit("del " + ", ".join(f"s{slot}" for slot in dead), start)
+
+
+    def _chain_memory(self, start: int, end: int, outputs: Sequence[int]) -> dict[int, int]:
+        """Return output slot -> slot of the input whose memory it is written into."""
+        calls = self.program.calls[start:end]
+        into = dict(self.program.into)
+        made = {call.outs[0] for call in calls}
+        free = dict.fromkeys(slot for call in calls for slot in call.args if slot not in made)
+        for call in calls:
+            out = call.outs[0]
+            if out in outputs and out not in into:
+                reused = self.memory.reusable(call, free, start, end, self.last_use)
+                if reused is not None:
+                    into[out] = reused
+                    del free[reused]
+        return into
 
 
 def is_ufunc(call: Call, xp: Any) -> bool:
@@ -303,16 +321,26 @@ class _Memory:
                 root = self.root.get(call.args[0], call.args[0]) if view else slot
                 self.root[slot] = root
                 self.sharing.setdefault(root, [root]).append(slot)
-                if call.elementwise and not view and shape and None not in shape:
+                fresh = (call.elementwise or call.fresh) and len(call.outs) == 1
+                if fresh and not view and shape and None not in shape:
                     self.owned[slot] = (shape, dtype)
 
-    def reusable(self, i: int, call: Call, last_use: dict[int, int]) -> int | None:
+    def reusable(
+        self, call: Call, slots: Iterable[int], start: int, end: int, last_use: dict[int, int]
+    ) -> int | None:
+        """Return one of `slots` that `call` may write over, if any.
+
+        Calls ``start ... end - 1`` read the slot last, and what shares its memory was read before.
+        """
         shape, dtype = call.shapes[0], call.dtypes[0]
         if not shape or None in shape:
             return None
-        for slot in call.args:
-            if self.owned.get(slot) != (shape, dtype):
-                continue
-            if all(last_use.get(other, -1) <= i for other in self.sharing.get(slot, (slot,))):
+        for slot in slots:
+            others = (other for other in self.sharing.get(slot, ()) if other != slot)
+            if (
+                self.owned.get(slot) == (shape, dtype)
+                and last_use.get(slot, -1) < end
+                and all(last_use.get(other, -1) < start for other in others)
+            ):
                 return slot
         return None

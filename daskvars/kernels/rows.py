@@ -73,27 +73,28 @@ def add_elements(matrix: Any, order: Any, edge: Any, count: int) -> Any:
 
 def combine_in_rounds(xp: Any, combine: str, matrix: Any, order: Any, starts: Any) -> Any:
     """Return the combined rows of each segment of the sorted ``order``."""
+    combined = matrix.take(order[starts], axis=0)
     lengths = xp.diff(starts, append=len(order))
-    by_length = xp.argsort(-lengths, kind="stable")
-    lengths, firsts = lengths[by_length], starts[by_length]
-    combined = matrix.take(order[firsts], axis=0)
+    repeated = xp.flatnonzero(lengths > 1)
+    repeated = repeated[xp.argsort(-lengths[repeated], kind="stable")]
+    lengths, firsts = lengths[repeated], starts[repeated]
+    sums = combined.take(repeated, axis=0)
     # Segments are now longest first, so those with a k-th row are always the leading ones.
     live = xp.searchsorted(-lengths, -xp.arange(1, ROUNDS + 1), side="left").tolist()
     long = live[-1]
     for number, stop in enumerate(live[:-1], 1):
         if stop <= long:
             break
-        part = combined[long:stop]
+        part = sums[long:stop]
         rows = matrix.take(order[firsts[long:stop] + number], axis=0)
         getattr(xp, combine)(part, rows, out=part)
     for place, (first, length) in enumerate(
         zip(firsts[:long].tolist(), lengths[:long].tolist(), strict=True)
     ):
         segment = matrix.take(order[first : first + length], axis=0)
-        getattr(segment, REDUCTIONS[combine])(axis=0, out=combined[place])
-    out = xp.empty_like(combined)
-    put_rows(xp, out, by_length, combined)
-    return out
+        getattr(segment, REDUCTIONS[combine])(axis=0, out=sums[place])
+    put_rows(xp, combined, repeated, sums)
+    return combined
 
 
 def last_rows(xp: Any, ids: Any, rows: Any) -> tuple[Any, Any]:

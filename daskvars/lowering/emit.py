@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import chunk_grid, config
-from daskvars.graph.patterns import Block, Contraction, Effect, Elementwise, Movement
+from daskvars.graph.patterns import (
+    Block,
+    Contraction,
+    Effect,
+    Elementwise,
+    Gather,
+    Movement,
+    Reduction,
+)
 from daskvars.kernels.region import Call, RegionProgram
 from daskvars.kernels.tiling import is_tiled
 from daskvars.lowering.fuse import Group, label, lines_up
@@ -175,12 +183,14 @@ class _RegionBuilder:
             attrs = {}
         pattern = node.opdef.pattern
         inner = pattern.inner if isinstance(pattern, Effect) else pattern
+        writes = isinstance(pattern, Effect) and pattern.writes
         self.calls.append(Call(
             node.kernel, arguments, tuple(outs), attrs, node.operands, block, node.multiple,
             node.name, isinstance(inner, Elementwise),
             isinstance(inner, Movement) and inner.view, node.opdef.in_place, node.opdef.check,
             tuple(_nominal(s.shape, n) for s, n in zip(node.specs, node.layouts, strict=True)),
             tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
+            isinstance(inner, (Contraction, Gather, Reduction)) and not writes,
         ))  # fmt: skip
 
     def _add_merge(self, node: Node) -> None:

@@ -3,11 +3,13 @@ and its definition pickles."""
 
 import pickle
 
+import numpy as np
 import pytest
 
 import daskvars as dv
 from daskvars.graph import nest
 from daskvars.graph.opdef import REGISTRY
+from daskvars.kernels import region
 from tests.ops import checks
 from tests.ops.samples import SAMPLES
 
@@ -63,6 +65,32 @@ def test_eager_is_graph(sample):
         assert [e.shape for e in eager] == [g.shape for g in graph]
     else:
         checks.assert_same(eager, graph, sample.rtol)
+
+
+@everyone
+def test_results_are_memory_of_their_own(sample, monkeypatch):
+    """Later calls write over what elementwise kernels and those said to be `fresh` made."""
+    bind = region._Source._function
+
+    def watched(source, i, call):
+        name = bind(source, i, call)
+        kernel = source.scope[name]
+
+        def kernel_watched(*args, **kwargs):
+            result = kernel(*args, **kwargs)
+            own = call.elementwise or call.fresh
+            if own and len(call.outs) == 1 and isinstance(result, np.ndarray):
+                arrays = [a for a in args if isinstance(a, np.ndarray)]
+                assert result.flags.writeable, call.name
+                assert not any(np.shares_memory(result, a) for a in arrays), call.name
+            return result
+
+        source.scope[name] = kernel_watched
+        return name
+
+    monkeypatch.setattr(region._Source, "_function", watched)
+    monkeypatch.setattr(region._Source, "_reused", lambda source, i, call: None)
+    checks.graph_run(sample)
 
 
 @pytest.mark.parametrize("type", TYPES)
