@@ -111,6 +111,17 @@ def separate(xp: Any, value: Any) -> Any:
     return xp.array(value, order="C") if hasattr(value, "dtype") else value
 
 
+def fitting(xp: Any, out: Any, *others: Any) -> Any:
+    """Return `out` if a ufunc's result on it and the `others` has its shape, else None."""
+    if not isinstance(out, xp.ndarray):
+        return None
+    shape, rank = out.shape, out.ndim
+    for other in others:
+        if other.shape != shape and (other.size != 1 or other.ndim > rank):
+            return None
+    return out
+
+
 def compiled(program: RegionProgram, xp: Any) -> Callable[..., tuple]:
     """Return the function of a region for one array namespace, compiled on first use."""
     found = program.cache.get(xp.__name__)
@@ -161,6 +172,7 @@ class _Source:
         self.xp = xp
         self.scope: dict[str, Any] = {
             "operand": operand, "ordered": partial(ordered, xp), "separate": partial(separate, xp),
+            "fitting": partial(fitting, xp),
         }  # fmt: skip
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
@@ -220,8 +232,11 @@ class _Source:
             self._call_in_place(i, call, arguments)
             return
         reused = self._reused(i, call)
-        if reused is not None:
+        if reused is not None and _known(call.shapes[0]):
             arguments.append(f"out=s{reused}")
+        elif reused is not None:
+            others = [argument for argument in arguments if argument != f"s{reused}"]
+            arguments.append(f"out=fitting({', '.join([f's{reused}', *others])})")
         targets = ", ".join(f"s{slot}" for slot in call.outs) or "_"
         comma = "," if call.multiple and len(call.outs) == 1 else ""
         self._emit(f"{targets}{comma} = {function}({', '.join(arguments)})", i)
@@ -308,6 +323,10 @@ def is_ufunc(call: Call, xp: Any) -> bool:
     )
 
 
+def _known(shape: Any) -> bool:
+    return shape is not None and None not in shape
+
+
 class _Memory:
     """Which slots own memory that nothing else looks at, by a static analysis of aliases."""
 
@@ -322,7 +341,7 @@ class _Memory:
                 self.root[slot] = root
                 self.sharing.setdefault(root, [root]).append(slot)
                 fresh = (call.elementwise or call.fresh) and len(call.outs) == 1
-                if fresh and not view and shape and None not in shape:
+                if fresh and not view and shape != ():
                     self.owned[slot] = (shape, dtype)
 
     def reusable(
@@ -331,9 +350,10 @@ class _Memory:
         """Return one of `slots` that `call` may write over, if any.
 
         Calls ``start ... end - 1`` read the slot last, and what shares its memory was read before.
+        Where shapes are not known, the run sees whether they are the same.
         """
         shape, dtype = call.shapes[0], call.dtypes[0]
-        if not shape or None in shape:
+        if shape == ():
             return None
         for slot in slots:
             others = (other for other in self.sharing.get(slot, ()) if other != slot)
