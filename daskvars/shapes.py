@@ -30,6 +30,8 @@ from daskvars.shape_arithmetic import (
     Shape,
     broadcast,
     compatible,
+    difference,
+    in_brackets,
     is_known,
     merge,
     normalize_axes,
@@ -41,8 +43,9 @@ from daskvars.shape_arithmetic import (
 __all__ = [
     "Chunks", "Dimension", "Shape", "TensorShape", "as_dimension", "as_shape", "as_tuple",
     "block_indices", "block_offset", "block_shape", "block_slices", "broadcast", "compatible",
-    "is_known", "matrix", "merge", "normalize_axes", "normalize_axis", "normalize_chunks",
-    "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape", "vector", "whole",
+    "difference", "in_brackets", "is_known", "matrix", "merge", "normalize_axes", "normalize_axis",
+    "normalize_chunks", "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape",
+    "vector", "whole",
 ]
 
 
