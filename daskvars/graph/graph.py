@@ -302,9 +302,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         op_name, colon, index = name.partition(":")
         if not colon:
             if not allow_operation:
+                kind = "looks like an (invalid) Operation name"
+                if name in self._ops_by_name:
+                    kind = "refers to an Operation"
                 raise ValueError(
-                    f"The name '{name}' looks like an (invalid) Operation name, not a Tensor. "
-                    f'Tensor names must be of the form "<op_name>:<output_index>".'
+                    f"The name '{name}' {kind}, not a Tensor. Tensor names must be of the form "
+                    '"<op_name>:<output_index>".'
                 )
             if name not in self._ops_by_name:
                 raise KeyError(f"The name '{name}' refers to an Operation not in the graph.")
