@@ -213,6 +213,8 @@ class Session:
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
+        if not isinstance(feed_list, list | tuple | None):
+            raise TypeError("`feed_list` must be a list or tuple.")
         fed = tuple(feed_tensor(self._graph, key) for key in feed_list or ())
         program, rebuild = self._program(fetches, fed)
 

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy
 
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 
 
 def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any) -> tuple:
@@ -133,8 +140,18 @@ def _summary(item: Any, count: int) -> str:
 
 
 def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
-    """Call a Python function on arrays; its results are converted to `dtypes`."""
-    results = function(*args)
+    """Call a Python function on arrays; its results are converted to `dtypes`.
+
+    Raises:
+      OpError: what the function raises, as the class that TensorFlow has for it.
+    """
+    try:
+        results = function(*args)
+    except OpError:
+        raise
+    except Exception as error:
+        kind = next((k for raised, k in _RAISED.items() if isinstance(error, raised)), UnknownError)
+        raise kind(None, None, f"{type(error).__name__}: {error}") from error
     if results is None:
         results = ()
     elif not isinstance(results, list | tuple):
@@ -144,19 +161,41 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
             None, None,
             f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout",
         )  # fmt: skip
-    arrays = []
-    for result, dtype in zip(results, dtypes, strict=True):
-        array = numpy.asarray(result)
-        if array.dtype.kind in "US":
-            array = numpy.array([s.encode() if isinstance(s, str) else s for s in array.flat],
-                                dtype=object).reshape(array.shape)  # fmt: skip
-        if array.dtype != dtype.np and not (dtype.np.kind == "O" and array.dtype.kind == "O"):
-            raise InvalidArgumentError(
-                None, None,
-                f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
-            )  # fmt: skip
-        arrays.append(array)
-    return tuple(arrays)
+    return tuple([_result(*pair) for pair in zip(results, dtypes, strict=True)])
+
+
+_RAISED: dict[type[Exception], type[OpError]] = {
+    ValueError: InvalidArgumentError,
+    TypeError: InvalidArgumentError,
+    StopIteration: OutOfRangeError,
+    MemoryError: ResourceExhaustedError,
+    NotImplementedError: UnimplementedError,
+}
+
+
+def _result(result: Any, dtype: Any) -> Any:
+    """Return a result of a Python function as an array; text becomes bytes."""
+    array = numpy.asarray(result)
+    if array.dtype.kind == "V":
+        raise UnimplementedError(
+            None, None, f"Unsupported numpy type {array.dtype}: py_func returned it"
+        )
+    if array.dtype.kind in "USO":
+        items = [item.encode() if isinstance(item, str) else item for item in array.flat]
+        other = next((type(item).__name__ for item in items if not isinstance(item, bytes)), None)
+        if other is not None:
+            raise UnimplementedError(
+                None, None, f"Unsupported object type {other}: py_func returned it"
+            )
+        texts = numpy.empty(len(items), dtype=object)
+        texts[:] = items
+        array = texts.reshape(array.shape)
+    if array.dtype != dtype.np:
+        raise InvalidArgumentError(
+            None, None,
+            f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
+        )  # fmt: skip
+    return array
 
 
 def finite(xp: Any, x: Any, *, message: str) -> Any:

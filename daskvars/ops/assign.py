@@ -70,10 +70,7 @@ IS_INITIALIZED = OpDef(
 def _assigned(inputs, *, validate_shape=True, **attrs):
     handle, value = inputs[0], inputs[1]
     if validate_shape and not shapes.compatible(handle.shape, value.shape):
-        raise ValueError(
-            f"Dimensions must be equal: a value of shape {shapes.TensorShape(value.shape)} cannot "
-            f"be assigned to a variable of shape {shapes.TensorShape(handle.shape)}"
-        )
+        raise ValueError(shapes.difference(handle.shape, value.shape))
     return Spec(handle.dtype.base_dtype, value.shape if value.shape else handle.shape)
 
 

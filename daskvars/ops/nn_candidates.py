@@ -92,7 +92,7 @@ def _true_classes(true_classes: Any, num_true: int) -> Tensor:
     classes = convert_to_tensor(true_classes, int64, name="true_classes")
     shape = classes.spec.shape
     if shape is not None and len(shape) != 2:
-        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}: {shapes.show(shape)}")
+        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
     if shape is not None and shape[1] not in (None, num_true):
         raise ValueError(f"true_classes must have {num_true} columns, got {shapes.show(shape)}")
     return classes

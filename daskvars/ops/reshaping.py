@@ -112,7 +112,7 @@ def _reshaped(inputs, *, shape, **attrs):
             target[open_sizes[0]] = total // known
     elif total != known:
         raise ValueError(
-            f"Cannot reshape a tensor with {total} elements to shape {shapes.show(wanted)} "
+            f"Cannot reshape a tensor with {total} elements to shape {shapes.in_brackets(wanted)} "
             f"({known} elements)"
         )
     return Spec(source.dtype, tuple(target))

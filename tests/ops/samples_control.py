@@ -14,6 +14,11 @@ def double(x):
     return x * 2
 
 
+def printed(x):
+    with dv.control_dependencies([dv.print("x:", {"x": x, "shape": [dv.shape(x)]})]):
+        return dv.identity(x)
+
+
 def asserted(x):
     with dv.control_dependencies([control.Assert(dv.reduce_all(x < 10.0), [x])]):
         return dv.identity(x)
@@ -51,6 +56,7 @@ SAMPLES = [
     Sample("CustomGradient", lambda x: list(cubed(x)), (X,), (0,)),
     Sample("NoOp", after_nothing, (X,)),
     Sample("Assert", asserted, (X,)),
+    Sample("PrintV2", printed, (X,)),
     Sample("AssertBroadcastable", weighed, (X,)),
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
