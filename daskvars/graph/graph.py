@@ -44,6 +44,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     """
 
     tensor_class = Tensor
+    is_body = False  # of a branch or loop
     is_eager = False  # the recorder of the eager program is a Graph whose ops have graph None
 
     def __init__(self) -> None:
@@ -80,6 +81,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         """Add an operation under the full, unique `name` and return it."""
         if self._finalized:
             self.check_not_finalized()
+        if self._gradient_names:
+            attrs = self._with_gradient_name(opdef.type, attrs)
         ops = self._ops
         op = Operation(
             self, opdef, name, inputs, attrs, specs, id=next(self._ids),

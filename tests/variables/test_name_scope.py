@@ -5,7 +5,7 @@ import pytest
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.name_scope import name_scope
-from daskvars.ops.branching import parameter
+from daskvars.ops.bodies import parameter
 from daskvars.ops.control import no_op
 
 
