@@ -38,6 +38,7 @@ from daskvars.ops.bodies import (
     put_together,
     read_inside,
     rows_of,
+    taken_apart,
     trace,
     zeros_for,
 )
@@ -46,8 +47,9 @@ from daskvars.ops.comparison import equal, less_equal
 from daskvars.ops.constant import shape
 from daskvars.ops.control import Assert, control_dependencies
 from daskvars.ops.joining import stack
-from daskvars.ops.reduce import reduce_sum
+from daskvars.ops.reduce import reduce_any, reduce_sum
 from daskvars.ops.reshaping import identity
+from daskvars.ops.tensor_array import TensorArray
 
 
 def first_if_true(pred: Any) -> int:
@@ -252,7 +254,7 @@ def case(
 
     Args:
       pred_fn_pairs: pairs (scalar bool tensor, function), a list or a dict.
-      default: the function taken where no predicate is true; without it the last pair's.
+      default: the function taken where no predicate is true; without it the run fails.
       exclusive: fail the run where more than one predicate is true; otherwise the first counts.
       strict: see `cond`.
       name: name of the operation.
@@ -264,13 +266,32 @@ def case(
     if default is None:
         if not pairs:
             raise ValueError("case needs at least one pair")
-        default = pairs[-1][1]
+        default = _last_of(pairs, name)
     if exclusive and len(pairs) > 1:
         pairs = _exclusive(pairs)
     result = default
     for pred, function in reversed(pairs):
         result = _chosen(pred, function, result, strict, name)
     return result()
+
+
+def _last_of(pairs: list[tuple[Any, Any]], name: str) -> Callable[[], Any]:
+    """Return the function of the last pair, which fails unless one of the predicates is true."""
+
+    def checked() -> Any:
+        preds = stack([convert_to_tensor(pred) for pred, _ in pairs])
+        message = f"Input error: None of the conditions of {name!r} evaluated as True:"
+        with control_dependencies([Assert(reduce_any(preds), [message, preds])]):
+            return put_together(nest.map_structure(_again, taken_apart(pairs[-1][1]())))
+
+    return checked
+
+
+def _again(item: Any) -> Any:
+    """Return the same value, to be had after the control dependencies of this moment."""
+    if item is None or isinstance(item, Operation):
+        return item
+    return item.identity() if isinstance(item, TensorArray) else identity(item)
 
 
 def _exclusive(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

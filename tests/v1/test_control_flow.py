@@ -288,6 +288,16 @@ def test_operations_of_branches_are_there_when_they_have_run(sess, chosen):
     assert sess.run(v) == 2.0
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_a_case_without_default_fails_where_nothing_is_true(sess, exclusive):
+    x = tf.placeholder(tf.int32, [])
+    pairs = [(tf.equal(x, n), lambda n=n: tf.constant(10 * n)) for n in (1, 2)]
+    y = tf.case(pairs, exclusive=exclusive)
+    assert [sess.run(y, {x: n}) for n in (1, 2)] == [10, 20]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="None of the conditions"):
+        sess.run(y, {x: 3})
+
+
 @pytest.mark.parametrize("limit", [4, tf.float32.size, None])
 def test_a_loop_is_bounded(sess, limit):
     bound = tf.placeholder(tf.int64, []) if limit is None else limit
