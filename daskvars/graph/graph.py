@@ -121,6 +121,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""
+        if getattr(tensor.graph, "is_body", False):
+            raise ValueError(
+                f"Cannot use {tensor.name!r} as an input here, because it is in the body of a "
+                f"branch or loop, {tensor.graph.name!r}, which is not around this place. Make it a "
+                "result of that body."
+            )
         raise ValueError(
             f"{tensor.name} and the operation being made must be from the same graph "
             f"({describe(tensor.graph)} is not {describe(self)}). Build both in one graph; to use "

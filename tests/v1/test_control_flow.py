@@ -243,6 +243,19 @@ def test_gradients_are_overridden_in_bodies(sess, graph, chosen):
     assert sess.run(slopes, {chosen: True}) == [-1.0, -1.0, -1.0]
 
 
+@pytest.mark.parametrize("place", ["around", "branch", "loop"])
+def test_a_tensor_of_a_body_is_of_no_use_outside(chosen, place):
+    inner = []
+    tf.while_loop(lambda i: i < 3, lambda i: inner.append(i + 1) or inner[0], [0])
+    use = {
+        "around": lambda: inner[0] + 1,
+        "branch": lambda: tf.cond(chosen, lambda: inner[0] + 1, lambda: tf.constant(1)),
+        "loop": lambda: tf.while_loop(lambda i: i < 3, lambda i: inner[0] + i, [0]),
+    }[place]
+    with pytest.raises(ValueError, match=r"Cannot use 'while/body/add:0' .* 'while/body'"):
+        use()
+
+
 def test_assertions_and_prints_run_in_each_turn(sess, capfd):
     limit = tf.placeholder(tf.int32, [])
 
