@@ -1,8 +1,6 @@
-"""Branches and loops: ops whose bodies are graphs of their own.
+"""Branches: `cond`, `case`, `switch_case`. The gradient of a branch is a branch.
 
-An op with branches takes every outer value that a body uses as an input; `positions` says for
-each body which inputs its own inputs are. Gradients differentiate a copy of the body: a branch is
-computed again, a loop is run backward over the values that its variables had.
+It computes the branch taken again: see `bodies` for what it passes in and what it keeps.
 """
 
 from __future__ import annotations
@@ -134,15 +132,26 @@ def cond(
     """Return what `true_fn` gives where `pred` is true, else what `false_fn` gives.
 
     Args:
-      pred: scalar bool tensor. A Python bool or an eager value decides at once.
-      true_fn, false_fn: functions without arguments, of results of one structure and dtypes.
-        Only the ops made in the branch taken run; what they use from outside is computed anyway.
+      pred: scalar bool tensor. In eager code a Python bool or an eager value decides at once.
+      true_fn, false_fn: functions without arguments, of results of one structure and dtypes:
+        tensors, `IndexedSlices`, `TensorArray`s; an operation becomes a bool, there when it has
+        run. Only the ops made in the branch taken run, all of them that its results need; what
+        they use from outside is computed anyway, save for a read of a variable.
       strict: keep a list of one result a list.
       name: name of the operation.
+      fn1, fn2: older names of `true_fn` and `false_fn`.
 
     Raises:
-      TypeError: a branch is not a function.
-      ValueError: the branches' results differ in structure or dtype.
+      TypeError: `pred` is a Python bool and a graph is built; a branch is not a function, or
+        is given twice; the results are in lists of different types.
+      ValueError: a branch has no result; the results differ in structure or dtype.
+
+    Source: TensorFlow 1.15, ``tf.cond``.
+
+    >>> import daskvars as dv
+    >>> x = dv.constant(2.0)
+    >>> float(dv.cond(x > 1.0, lambda: x * 10.0, lambda: x))
+    20.0
     """
     true_fn = _one_of("true_fn", true_fn, "fn1", fn1)
     false_fn = _one_of("false_fn", false_fn, "fn2", fn2)
@@ -170,9 +179,7 @@ def _one_of(name: str, function: Any, old_name: str, old: Any) -> Callable[[], A
     return function
 
 
-def _cond(
-    pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, outer: Graph
-) -> Any:
+def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, outer: Graph) -> Any:
     full = outer.op_name(name or "cond", "cond")
     graphs, structures = [], []
     for function, kind, done in zip(functions, ("true", "false"), (True, False), strict=True):

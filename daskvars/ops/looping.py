@@ -90,9 +90,7 @@ def _turn(
     def before(index: int, spec: Spec) -> Tensor:
         return apply(HISTORY_ITEM, item, index=index, _spec=spec)
 
-    values = [
-        before(i, op.outputs[i].spec) if i < count else t for i, t in enumerate(inputs)
-    ]
+    values = [before(i, op.outputs[i].spec) if i < count else t for i, t in enumerate(inputs)]
     known = {
         t: apply(KEPT_READ, before(count + k, t.spec), inputs[position])
         for k, (t, position) in enumerate(zip(body.results[count:], kept, strict=True))
@@ -146,8 +144,10 @@ def while_loop(
     Args:
       cond: takes the loop variables, returns a scalar bool tensor.
       body: takes them, returns their next values in the same structure.
-      loop_vars: the first values, a (nested) list or tuple.
-      shape_invariants: shapes in the same structure; None dimensions may change in the loop.
+      loop_vars: the first values, a (nested) list or tuple of tensors, `IndexedSlices` and
+        `TensorArray`s.
+      shape_invariants: shapes in the same structure; None dimensions may change in the loop. That
+        of slices is the shape of their values.
       parallel_iterations, swap_memory: accepted; iterations run one after another.
       back_prop: False takes the results as constants in gradients.
       name: name of the operation.
@@ -162,6 +162,12 @@ def while_loop(
         `shape_invariants`); a shape invariant does not fit the first value.
       TypeError: `cond` or `body` is no function; `body` changes a dtype or a type of list;
         `parallel_iterations` is not positive.
+
+    Source: TensorFlow 1.15, ``tf.while_loop``.
+
+    >>> import daskvars as dv
+    >>> int(dv.while_loop(lambda i: i < 10, lambda i: i * 2, [dv.constant(1)]))
+    16
     """
     if not loop_vars:
         raise ValueError("No loop variables provided")
@@ -216,6 +222,7 @@ def _counted(
     cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, maximum: Tensor, outer: Graph
 ) -> Any:
     """Build a loop that counts its iterations, up to a number that only the run knows."""
+
     def step(i: Tensor, *values: Any) -> tuple[Any, ...]:
         results = body(*values)
         return i + 1, *(results if isinstance(results, list | tuple) else [results])
