@@ -33,7 +33,7 @@ from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.arithmetic import add_n
-from daskvars.ops.branching import is_differentiable, use_gradients
+from daskvars.ops.bodies import is_differentiable, use_gradients
 from daskvars.ops.constant import ones_like, zeros_like
 from daskvars.ops.densify import densify, joined
 from daskvars.ops.joining import stack, unstack

@@ -3,7 +3,7 @@
 from daskvars.layers import rnn_cell
 from daskvars.layers.bidirectional import bidirectional_dynamic_rnn, static_bidirectional_rnn
 from daskvars.layers.raw_recurrent import raw_rnn
-from daskvars.layers.recurrent import dynamic_rnn, static_rnn
+from daskvars.layers.recurrent import dynamic_rnn, static_rnn, static_state_saving_rnn
 from daskvars.ops.clip import global_norm
 from daskvars.ops.counting import zero_fraction
 from daskvars.ops.moments import (
@@ -165,6 +165,7 @@ __all__ = [
     "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn",
     "static_rnn",
+    "static_state_saving_rnn",
     "sufficient_statistics",
     "swish",
     "tanh",

@@ -44,6 +44,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     """
 
     tensor_class = Tensor
+    is_body = False  # of a branch or loop
     is_eager = False  # the recorder of the eager program is a Graph whose ops have graph None
 
     def __init__(self) -> None:
@@ -80,6 +81,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         """Add an operation under the full, unique `name` and return it."""
         if self._finalized:
             self.check_not_finalized()
+        if self._gradient_names:
+            attrs = self._with_gradient_name(opdef.type, attrs)
         ops = self._ops
         op = Operation(
             self, opdef, name, inputs, attrs, specs, id=next(self._ids),
@@ -118,6 +121,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""
+        if getattr(tensor.graph, "is_body", False):
+            raise ValueError(
+                f"Cannot use {tensor.name!r} as an input here, because it is in the body of a "
+                f"branch or loop, {tensor.graph.name!r}, which is not around this place. Make it a "
+                "result of that body."
+            )
         raise ValueError(
             f"{tensor.name} and the operation being made must be from the same graph "
             f"({describe(tensor.graph)} is not {describe(self)}). Build both in one graph; to use "

@@ -30,25 +30,25 @@ def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: 
 
 def while_loop(
     xp: Any, *args: Any, branches: Sequence[Callable], num_vars: int, maximum: int | None,
-    written: Sequence[int], keyed: Sequence[int], used: Sequence[bool],
+    written: Sequence[int], keyed: Sequence[int], used: Sequence[bool], kept: Sequence[int] = (),
 ) -> tuple:  # fmt: skip
     """Run ``branches[1]`` on the first `num_vars` inputs while ``branches[0]`` gives true.
 
     Returns:
-      The variables, the history (their values before each iteration, where it is used), and the
-      new values of the state written.
+      The variables, the history (for each iteration their values before it and what it `kept`,
+      where the history is used), and the new values of the state written.
     """
     test, body = branches
-    values = list(args)
+    values, end = list(args), num_vars + len(kept)
     keys = [values[k] for k in keyed]
     history: list[tuple] | None = [] if used[num_vars] else None
     iteration = 0
     while (maximum is None or iteration < maximum) and test(*values)[0]:
-        if history is not None:
-            history.append(tuple(values[:num_vars]))
         results = body(*values)
+        if history is not None:
+            history.append((*values[:num_vars], *results[num_vars:end]))
         values[:num_vars] = results[:num_vars]
-        for position, new in zip(written, results[num_vars:], strict=True):
+        for position, new in zip(written, results[end:], strict=True):
             values[position] = new
         iteration += 1
         for position, key in zip(keyed, keys, strict=True):
@@ -63,31 +63,36 @@ def _advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
 
 def while_gradient(
     xp: Any, history: list[tuple], *args: Any, branches: Sequence[Callable], num_grads: int,
-    num_sums: int, keyed: Sequence[int], **notes: Any,
+    num_sums: int, num_rows: int = 0, keyed: Sequence[int], **notes: Any,
 ) -> tuple:  # fmt: skip
     """Run the loop backward: ``branches[0]`` gives gradients of one iteration's inputs.
 
     `args` are the gradients of the loop's results (`num_grads`), zeros to sum the gradients of
-    captured values into (`num_sums`), the captured values, and random keys.
+    captured values into (`num_sums`), arrays without rows to put the rows of sparse gradients
+    after (`num_rows`), the captured values, and random keys.
     """
     (body,) = branches
-    grads, sums = list(args[:num_grads]), list(args[num_grads : num_grads + num_sums])
-    rest = list(args[num_grads + num_sums :])
-    first = 1 + num_grads + num_sums
+    last = num_grads + num_sums
+    first = last + num_rows
+    grads, sums = list(args[:num_grads]), list(args[num_grads:last])
+    empty, rest = args[last:first], list(args[first:])
+    rows = [[array] for array in empty]
     keys = [args[k - 1] for k in keyed]
     own = False
     for iteration in range(len(history) - 1, -1, -1):
         for position, key in zip(keyed, keys, strict=True):
-            rest[position - first] = _advanced(key, iteration)
-        results = body(history[iteration], *grads, *sums, *rest)
+            rest[position - first - 1] = _advanced(key, iteration)
+        results = body(history[iteration], *grads, *sums, *empty, *rest)
         grads = list(results[:num_grads])
         sums = [
             # From the second turn on a sum is in memory of its own.
             xp.add(s, r, out=s) if own and isinstance(s, xp.ndarray) else s + r
-            for s, r in zip(sums, results[num_grads:], strict=True)
+            for s, r in zip(sums, results[num_grads:last], strict=True)
         ]
+        for parts, part in zip(rows, results[last:], strict=True):
+            parts.append(part)
         own = True
-    return (*grads, *sums)
+    return (*grads, *sums, *(xp.concatenate(parts) for parts in rows))
 
 
 def history_item(xp: Any, values: tuple, *, index: int) -> Any:

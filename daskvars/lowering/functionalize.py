@@ -59,7 +59,16 @@ def functionalize(
         if not getattr(op.opdef.pattern, "writes", False)
         for t in op.outputs if t in walk.values
     ]  # fmt: skip
+    if program.required:
+        _require_used(program)
     return program
+
+
+def _require_used(program: Program) -> None:
+    """Require no value of variables that only a branch not taken would have used."""
+    program.drop_dead()
+    used = {leaf.what for leaf in program.leaves.values() if leaf.kind == STATE}
+    program.required = {key: name for key, name in program.required.items() if key in used}
 
 
 def _grouped(targets: Sequence[Operation]) -> list[Operation]:

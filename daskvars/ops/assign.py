@@ -61,6 +61,20 @@ def read_variable(handle: Tensor, name: str | None = None) -> Tensor:
     return apply(READ, handle, name=name)
 
 
+PASSED_IN = OpDef(
+    "ReadPassedIn", "value:T", infer=lambda inputs: inputs[0], pattern=Elementwise(), kernel=None,
+    gradient=PASS_GRADIENT,
+)  # fmt: skip
+
+
+def value_passed_in(value: Tensor, name: str | None = None) -> Tensor:
+    """Return the value of a variable that is read around a branch or loop and used in it.
+
+    An op of its own: it is turned into `READ` where the body assigns the variable as well.
+    """
+    return apply(PASSED_IN, value, name=name)
+
+
 IS_INITIALIZED = OpDef(
     "IsVariableInitialized", "ref:T", infer=lambda inputs: Spec(dtypes.bool, ()),
     pattern=Effect(Opaque(), presence=True), kernel=None, gradient=NO_GRADIENT,

@@ -259,7 +259,7 @@ def test_a_part_names_what_it_lacks_in_bodies_too():
         outer = dv.Variable(1.0, name="outer")
         with dv.name_scope("part"):
             inner = dv.Variable(2.0, name="inner")
-            dv.cond(inner.value() > 0.0, lambda: outer.read_value() * 2.0, lambda: inner.value())
+            dv.cond(inner.value() > 0.0, lambda: outer.assign_add(1.0) * 2.0, inner.value)
     part, unbound = extract(graph.as_graph_def(), "part")
     assert unbound == ["$unbound_inputs_outer"]
     assert {node.name for node in part.node} >= {"inner", "inner/Assign", "cond"}
@@ -268,7 +268,7 @@ def test_a_part_names_what_it_lacks_in_bodies_too():
         (y,) = dv.import_graph_def(part, {unbound[0]: other.handle}, ["cond:0"], name="")
     with dv.Session(graph=again) as sess:
         sess.run([other.initializer, "inner/Assign"])
-        assert sess.run(y) == 10.0
+        assert sess.run(y) == 12.0
 
 
 def test_a_graph_def_of_the_session_and_from_a_version():

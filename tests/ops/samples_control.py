@@ -3,8 +3,8 @@
 import numpy
 
 import daskvars as dv
-from daskvars.graph.interpreter import apply_op
-from daskvars.ops import branching, control, looping, weighting
+from daskvars.graph.interpreter import apply, apply_op
+from daskvars.ops import assign, bodies, branching, control, looping, weighting
 from tests.ops.sample import Sample
 
 X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])
@@ -63,5 +63,7 @@ SAMPLES = [
     Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,)),
     Sample("PyFuncStateless", lambda x: control.py_func(double, [x], dv.float64, False), (X,)),
     Sample("If", branch, (X,), (0,)),
+    Sample("ReadPassedIn", lambda x: assign.value_passed_in(x) * x, (X,), (0,)),
+    Sample("KeptRead", lambda x: apply(bodies.KEPT_READ, dv.stop_gradient(x), x), (X,), (0,)),
     Sample("While", power, (X,), (0,)),
 ]

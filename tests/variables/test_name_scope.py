@@ -6,7 +6,7 @@ import daskvars.v1 as tf
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.name_scope import name_scope
-from daskvars.ops.branching import parameter
+from daskvars.ops.bodies import parameter
 from daskvars.ops.control import no_op
 
 
