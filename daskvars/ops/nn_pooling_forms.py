@@ -8,6 +8,7 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
+from daskvars.ops.axes import either
 from daskvars.ops.nn_pooling import avg_pool, max_pool
 from daskvars.ops.reshaping import expand_dims, reshape, squeeze
 from daskvars.ops.transposing import transpose
@@ -146,6 +147,63 @@ def _volumes(
         folded = pool(folded, (window[0], 1), (step[0], 1), padding)
         pooled = reshape(folded, [-1, folded.spec.shape[1], rows, columns, channels])
         return transpose(pooled, [0, 4, 1, 2, 3]) if data_format == "NCDHW" else pooled
+
+
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: Any,
+    dilation_rate: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Sequence[int] | None = None,
+) -> Tensor:
+    """Pool in one, two or three dimensions.
+
+    Args:
+      input: [batch, *space, channels] floating, or [batch, channels, *space].
+      window_shape: an int for each dimension of space.
+      pooling_type: "MAX" or "AVG".
+      padding: "SAME" or "VALID".
+      dilation_rate: ones; there is no dilated pooling.
+      strides: an int for each dimension of space, by default ones.
+      name: name of the operation, by default "max_pool" or "avg_pool".
+      data_format: "NWC" or "NCW", "NHWC" or "NCHW", "NDHWC" or "NCDHW"; by default channels are
+        last.
+      dilations: the new name of `dilation_rate`.
+
+    Returns:
+      [batch, *space, channels] of the dtype of `input`, in the order of `data_format`.
+
+    Raises:
+      ValueError: there are not 1, 2 or 3 dimensions of space, or an argument is none of those.
+
+    >>> import daskvars as dv
+    >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", "VALID").numpy().ravel().tolist()
+    [3.0, 3.0]
+    """
+    forms = {
+        "MAX": (max_pool1d, max_pool2d, max_pool3d), "AVG": (avg_pool1d, avg_pool2d, avg_pool3d)
+    }  # fmt: skip
+    if pooling_type not in forms:
+        raise ValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}")
+    rate = either(dilations, dilation_rate, "dilations", "dilation_rate")
+    window, steps = tuple(window_shape), tuple(strides or (1,) * len(window_shape))
+    rank = len(window)
+    if rank not in (1, 2, 3) or len(steps) != rank:
+        raise ValueError(
+            f"pool takes 1 to 3 dimensions of space, got window_shape {window} and strides {steps}"
+        )
+    if any(n != 1 for n in rate or ()):
+        raise ValueError(f"pool has no dilation, got {tuple(rate)}; dilate a convolution instead")
+    space = "DHW"[3 - rank :]
+    first = data_format is not None and data_format.startswith("NC")
+    return forms[pooling_type][rank - 1](
+        input, window, steps, padding, f"NC{space}" if first else f"N{space}C",
+        name or f"{pooling_type.lower()}_pool",
+    )  # fmt: skip
 
 
 def _sizes(value: Any, rank: int, data_format: str, what: str) -> tuple[int, ...]:
