@@ -1,12 +1,15 @@
 """The record of a directory, and reading checkpoints without a graph."""
 
+import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import daskvars.v1 as tf
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
+from daskvars.state.manifest import Manifest
 
 
 @pytest.fixture
@@ -97,6 +100,17 @@ def test_only_a_whole_checkpoint_is_restored(saved):
         tf.Variable([[1.0, 2.0]], name="scope/w")
         with pytest.raises(ValueError, match="is not a valid checkpoint"):
             tf.train.Saver().restore(sess, saved + ".meta")
+
+
+def test_whether_a_checkpoint_is_there_is_one_document(saved, monkeypatch):
+    monkeypatch.setattr(Manifest, "from_json", None)  # to call it would be a TypeError
+    assert tf.train.checkpoint_exists(saved)
+    assert tf.train.latest_checkpoint(os.path.dirname(saved)) == saved
+    document = json.loads(Path(saved, "zarr.json").read_text())
+    document["attributes"]["daskvars_snapshot"]["complete"] = False
+    Path(saved, "zarr.json").write_text(json.dumps(document))
+    assert not tf.train.checkpoint_exists(saved)
+    assert tf.train.latest_checkpoint(os.path.dirname(saved)) is None
 
 
 def test_times_and_removal(saved, tmp_path):

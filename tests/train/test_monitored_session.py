@@ -307,6 +307,21 @@ def test_a_session_is_prepared_by_initializing_or_restoring(tmp_path):
         manager.recover_session("", saver, str(tmp_path), path)
 
 
+def test_checkpoints_of_before_a_restart_are_deleted_in_their_turn(tmp_path):
+    paths = []
+    for _ in range(3):
+        with tf.Graph().as_default():
+            tf.Variable(1.0, name="v")
+            saver = tf.train.Saver(max_to_keep=2)
+            manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())
+            session = manager.prepare_session(
+                "", tf.global_variables_initializer(), saver, str(tmp_path)
+            )
+            assert saver.last_checkpoints == paths[-2:]
+            paths.append(saver.save(session, str(tmp_path / "m"), len(paths)))
+    assert [tf.train.checkpoint_exists(path) for path in paths] == [False, True, True]
+
+
 def test_local_variables_wait_for_the_global_ones():
     g = tf.Variable(4, name="g")
     local = tf.Variable(g.initialized_value() + 1, collections=[tf.GraphKeys.LOCAL_VARIABLES])
