@@ -15,6 +15,7 @@ from daskvars.train.adaptive import (
 )
 from daskvars.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from daskvars.train.checkpoint_initializers import init_from_checkpoint
+from daskvars.train.checkpoint_iterator import checkpoints_iterator
 from daskvars.train.checkpoint_reader import (
     NewCheckpointReader,
     list_variables,
@@ -165,6 +166,7 @@ __all__ = [
     "assign_moving_average",
     "byte_size_load_fn",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",

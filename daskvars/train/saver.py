@@ -225,7 +225,7 @@ class Saver:
         found = [path for path in checkpoint_paths if checkpoint_exists(path)]
         # Where a store keeps no times, a checkpoint counts as one of now.
         self.set_last_checkpoints_with_time(
-            [(path, *(get_checkpoint_mtimes([path]) or [time.time()])) for path in found]
+            [(path, (get_checkpoint_mtimes([path]) or [time.time()])[0]) for path in found]
         )
 
     # -- saving and restoring -----------------------------------------------------------------

@@ -31,11 +31,12 @@ from daskvars.variables.variable_arguments import (
     layout_of,
     variable_name,
 )
+from daskvars.variables.variable_creators import MadeByCreators
 from daskvars.variables.variable_reference import VariableReference
 from daskvars.variables.variable_updates import VariableUpdates
 
 
-class Variable(VariableUpdates, WithOperators):
+class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     """State that outlives a run: an array under a name, with ops that read and assign it.
 
     In a graph the variable has no value before its `initializer` is run in a session. In the eager

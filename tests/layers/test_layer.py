@@ -105,6 +105,12 @@ def test_losses_and_updates_by_input():
     update = tf.no_op()
     layer.add_update(update)
     assert (layer.get_updates_for(None), layer.get_updates_for(a)) == ([update], [])
+    assert layer.get_losses_for(None) == []
+    before = tf.ones([1, 2])
+    between = tf.exp(before)
+    after = layer(between)
+    assert layer.get_losses_for(before) == layer.get_losses_for([between]) == layer.losses[2:]
+    assert layer.get_losses_for([after, tf.ones([])]) == layer.losses[2:]
     layer(a)
     layer(a)
     assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == [update]

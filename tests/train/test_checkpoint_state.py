@@ -142,3 +142,17 @@ def test_printing_counts_what_is_not_excluded(saved, capsys):
     assert "# Total number of params: 2 (excluding scope)" in capsys.readouterr().out
     with pytest.raises(tf.errors.NotFoundError, match="texts"):
         print_tensors_in_checkpoint_file(saved, "text", False)
+
+
+def test_new_checkpoints_one_after_the_other(saved):
+    directory = os.path.dirname(saved)
+    found = tf.train.checkpoints_iterator(directory, timeout=0)
+    assert next(found) == saved
+    newer = directory + "/m-4"
+    os.rename(saved, newer)
+    tf.train.update_checkpoint_state(directory, newer)
+    assert list(found) == [newer]
+    answers = iter([False, False, True])
+    ended = tf.train.checkpoints_iterator(directory + "/none", 0, 0, lambda: next(answers))
+    assert list(ended) == []
+    assert next(answers, None) is None

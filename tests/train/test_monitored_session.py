@@ -245,6 +245,8 @@ def test_a_worker_waits_for_the_chief():
 def test_a_scaffold_makes_what_is_missing_once(graph):
     tf.Variable(1, name="g")
     tf.Variable(2, name="l", collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    table = tf.Variable(3, name="t", collections=[])
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, table.initializer)
     first, second = tf.train.Scaffold().finalize(), tf.train.Scaffold().finalize()
     for name in ("init_op", "ready_op", "ready_for_local_init_op", "local_init_op", "saver"):
         assert getattr(first, name) is getattr(second, name) is not None
@@ -255,6 +257,7 @@ def test_a_scaffold_makes_what_is_missing_once(graph):
         assert session.run(first.ready_for_local_init_op).size == 0
         session.run(first.local_init_op)
         assert session.run(first.ready_op).size == 0
+        assert session.run(table) == 3
 
 
 def test_a_scaffold_takes_what_is_given():
