@@ -95,16 +95,17 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     ) -> None:
         self._save_slice_info: Any = None
         self._constraint = checked_constraint(constraint)
+        if variable_def is not None and initial_value is not None:
+            raise ValueError("variable_def and initial_value are mutually exclusive.")
         if variable_def is not None:
-            if initial_value is not None:
-                raise ValueError("variable_def and initial_value are mutually exclusive.")
             self._init_from_proto(variable_def, import_scope)
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         trainable, dtype = dtype_in_second_place(trainable, dtype)
         self._trainable = resolved_trainable(trainable, synchronization)
-        self.synchronization, self.aggregation = synchronization, aggregation
+        self.synchronization = synchronization or VariableSynchronization.AUTO
+        self.aggregation = aggregation or VariableAggregation.NONE
         keys = collections_of(collections, self._trainable)
         builder = owner()
         with building_in(builder):
