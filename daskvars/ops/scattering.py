@@ -117,7 +117,7 @@ def _check_updates(target: Shape, indices: Shape, updates: Shape, batch_dims: in
 
 
 SCATTER_ND = OpDef(
-    "ScatterNd", "indices:I, updates:N", infer=_scattered, pattern=Opaque(),
+    "ScatterNd", "indices:I, updates:T", infer=_scattered, pattern=Opaque(),
     kernel=kernels.scatter_nd, operands=("shape",),
     gradient=lambda op, dy: (
         None, gather_nd(dy, op.inputs[0], batch_dims=op.attrs["batch_dims"])
@@ -130,7 +130,8 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 
     Args:
       indices: [..., k] int32 or int64.
-      updates: [*indices.shape[:-1], *shape[k:]] any number; those of equal coordinates add up.
+      updates: [*indices.shape[:-1], *shape[k:]] any dtype; those of equal coordinates add up:
+        bools to whether any holds, texts to one text.
       shape: [rank] int32 or int64, the shape of the result.
       name: name of the operation, by default "ScatterNd".
 
