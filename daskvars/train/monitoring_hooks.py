@@ -325,9 +325,10 @@ class ProfilerHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Write it."""
         step = run_values.results
-        if self._next_step is None or self._is_due:
-            self._timer.update_last_triggered_step(step)
+        if self._next_step is None:
+            self._timer.update_last_triggered_step(step - 1)  # counted from before the first run
         if self._is_due:
+            self._timer.update_last_triggered_step(step)
             with open(self._path.format(step), "w") as file:
                 json.dump(chrome_trace(run_values.run_metadata.step_stats), file)
             if self._writer is not None:

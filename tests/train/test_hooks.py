@@ -238,9 +238,9 @@ def test_a_profile_is_a_trace(add, tmp_path):
         session.run(add)
     hook.end(session)
     traces = sorted(tmp_path.glob("timeline-*"))
-    assert [p.name for p in traces] == ["timeline-3.json", "timeline-5.json"]
+    assert [p.name for p in traces] == ["timeline-2.json", "timeline-4.json"]
     trace = json.loads(traces[0].read_text())
     assert "AssignAdd" in trace["traceEvents"][0]["args"]["ops"]
     (events,) = tmp_path.glob("events*")
     tags = [e.tagged_run_metadata.tag for e in tf.train.summary_iterator(str(events))]
-    assert tags == ["", "step_3", "step_5"]
+    assert tags == ["", "step_2", "step_4"]
