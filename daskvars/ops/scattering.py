@@ -159,7 +159,7 @@ def _changed(inputs, *, mode):
 TENSOR_SCATTER = """{summary}
 
 Args:
-  tensor: [...] any number.
+  tensor: [...] any {kind}.
   indices: [..., k] int32 or int64, coordinates.
   updates: [*indices.shape[:-1], *tensor.shape[k:]], of the dtype of `tensor`.
   name: name of the operation, by default "{type}".
@@ -176,8 +176,9 @@ Raises:
 def _tensor_scatter(
     type: str, mode: str, gradient: Callable[..., Any], summary: str
 ) -> Callable[..., Tensor]:
+    kind = "T" if mode == "update" else "N"
     definition = OpDef(
-        type, "tensor:N, indices:I, updates:N", infer=_changed, pattern=Opaque(),
+        type, f"tensor:{kind}, indices:I, updates:{kind}", infer=_changed, pattern=Opaque(),
         kernel=segment.scatter_nd_rows, gradient=gradient,
     )  # fmt: skip
 
@@ -185,7 +186,9 @@ def _tensor_scatter(
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
 
     function.__name__ = function.__qualname__ = f"tensor_scatter_{mode}"
-    function.__doc__ = TENSOR_SCATTER.format(summary=summary, type=type)
+    function.__doc__ = TENSOR_SCATTER.format(
+        summary=summary, type=type, kind="dtype" if mode == "update" else "number"
+    )
     return function
 
 

@@ -209,6 +209,8 @@ def test_dtypes_that_do_not_fit(call):
         (lambda: tf.scatter_nd([[1], [0]], [["a", "b"], ["c", ""]], [2, 2]),
          [[b"c", b""], [b"a", b"b"]]),
         (lambda: tf.tensor_scatter_update(tf.ones([4]), [[1], [3]], [9.0, 8.0]), [1, 9, 1, 8]),
+        (lambda: tf.tensor_scatter_update(["a", "b"], [[1]], ["c"]), [b"a", b"c"]),
+        (lambda: tf.scatter_nd(tf.zeros([0, 1], tf.int32), tf.zeros([0]), [0]), []),
         (lambda: tf.batch_gather([[1, 2], [3, 4]], [[1], [0]]), [[2], [3]]),
         (lambda: tf.segment_sum([[1, 2, 3, 4], [-1, -2, -3, -4], [5, 6, 7, 8]], [0, 0, 1]),
          [[0, 0, 0, 0], [5, 6, 7, 8]]),

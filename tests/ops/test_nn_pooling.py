@@ -79,6 +79,17 @@ def test_pool_chooses_by_type_and_rank():
     assert_allclose(row, (x[:, 0, 0:4:2] + x[:, 0, 1:5:2]) / 2)
 
 
+@pytest.mark.parametrize("kind", ["MAX", "AVG"])
+def test_windows_whose_elements_are_apart(kind):
+    x = rng.normal(size=(2, 7, 6, 3))
+    found = pool(x, [3, 2], kind, "VALID", dilation_rate=[2, 3]).numpy()
+    seen = [x[:, i : i + 3, j : j + 3] for i in (0, 2, 4) for j in (0, 3)]
+    fold = numpy.max if kind == "MAX" else numpy.mean
+    assert_allclose(found, fold(seen, axis=0))
+    first = pool(x.transpose(0, 3, 1, 2), [3, 2], kind, "VALID", [2, 3], data_format="NCHW")
+    assert_allclose(first.numpy(), found.transpose(0, 3, 1, 2))
+
+
 def test_names_and_shapes():
     with dv.Graph().as_default():
         x = tf.placeholder(dv.float32, [None, 28, 28, 32])
@@ -105,8 +116,10 @@ def test_errors():
             ops.avg_pool(tf.zeros([1, 2, 2, 1]), 3, 1, "VALID")
         with pytest.raises(ValueError, match="pooling_type"):
             pool(x, [2, 2], "MEDIAN", "SAME")
-        with pytest.raises(ValueError, match="dilation"):
+        with pytest.raises(ValueError, match="needs strides of 1"):
             pool(x, [2, 2], "MAX", "SAME", dilation_rate=[2, 2])
+        with pytest.raises(ValueError, match="needs known sizes"):
+            pool(tf.placeholder(dv.float32, [1, None, 3]), [2], "MAX", "VALID", dilation_rate=[2])
         with pytest.raises(ValueError, match="Targmax"):
             ops.max_pool_with_argmax(x, 2, 2, "SAME", dv.float32)
         with pytest.raises(TypeError):
