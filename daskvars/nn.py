@@ -2,6 +2,7 @@
 
 from daskvars.layers import rnn_cell
 from daskvars.layers.bidirectional import bidirectional_dynamic_rnn, static_bidirectional_rnn
+from daskvars.layers.learned_candidates import learned_unigram_candidate_sampler
 from daskvars.layers.raw_recurrent import raw_rnn
 from daskvars.layers.recurrent import dynamic_rnn, static_rnn
 from daskvars.ops.clip import global_norm
@@ -140,6 +141,7 @@ __all__ = [
     "l2_normalize",
     "layer_norm",
     "leaky_relu",
+    "learned_unigram_candidate_sampler",
     "local_response_normalization",
     "log_poisson_loss",
     "log_sigmoid",
