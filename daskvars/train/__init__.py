@@ -105,6 +105,7 @@ from daskvars.train.training_step import (
     get_or_create_global_step,
     global_step,
 )
+from daskvars.train.warm_starting import warm_start
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -196,6 +197,7 @@ __all__ = [
     "start_queue_runners",
     "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "weighted_moving_average",
     "write_graph",
 ]
