@@ -73,7 +73,8 @@ def _slice_keys(
         )
     if x.shape == tuple(size):
         return key, (...,), part
-    in_block, in_part = [], []
+    in_block: list[Any] = []
+    in_part: list[Any] = []
     axes = iter(zip(size, offset or (), x.shape, strict=True))
     for item in _per_axis(key, len(size)):
         if item is None:

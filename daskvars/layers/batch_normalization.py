@@ -266,9 +266,9 @@ class BatchNormalization(Layer):
         self, x: Tensor, found: tuple[Tensor, Tensor], training: Any, scale: Any, offset: Any
     ) -> tuple[Any, Any]:
         """Return scale and offset in training; have the averages moved."""
-        if self.virtual_batch_size is not None:
-            found = tuple(reduce_mean(v, axis=1, keepdims=True) for v in found)
         mean, variance = found
+        if self.virtual_batch_size is not None:
+            mean, variance = (reduce_mean(v, axis=1, keepdims=True) for v in found)
         if self.adjustment is not None:
             factor, shift = self.adjustment(shape_of(x))
             factor = chosen(training, factor, ones_like(factor))
