@@ -5,7 +5,7 @@ depth are one convolution of images: 1.35 times as fast as one for each tap, the
 (3x3x3x16x32 on one thread), for as many times the images' memory as there are taps.
 
 Filters are [depth, height, width, inputs, outputs]; volumes are [batch, depth, height, width,
-channels] ("NDHWC") or [batch, channels, depth, height, width] ("NCDHW", turned around at the edges).
+channels] ("NDHWC") or [batch, channels, depth, height, width] ("NCDHW", turned at the edges).
 """
 from __future__ import annotations
 
