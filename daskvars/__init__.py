@@ -212,6 +212,7 @@ from daskvars.variables.variable_collections import (
     local_variables_initializer, model_variables, moving_average_variables,
     report_uninitialized_variables, trainable_variables, variables_initializer,
 )
+from daskvars.variables.variable_creators import variable_creator_scope
 from daskvars.variables.variable_scope import (
     create_partitioned_variables, get_local_variable, get_variable, no_regularizer,
     variable_op_scope, variable_scope,
@@ -314,8 +315,8 @@ __all__ = [
     "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
     "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
-    "variable_axis_size_partitioner", "variable_op_scope", "variable_scope",
-    "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite",
-    "weighted_moments", "where", "where_v2", "while_loop", "zeros", "zeros_initializer",
-    "zeros_like", "zeta",
+    "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
+    "variable_scope", "variables_initializer", "variance_scaling_initializer", "variant",
+    "verify_tensor_all_finite", "weighted_moments", "where", "where_v2", "while_loop", "zeros",
+    "zeros_initializer", "zeros_like", "zeta",
 ]

@@ -39,7 +39,14 @@ groups), ``parts`` (partitioned variables as one array), ``checkpoint``, ``tenso
 from __future__ import annotations
 
 from daskvars.state.assembly import stored_chunk
-from daskvars.state.checkpoint import is_announced, list_variables, load_variable, restore, save
+from daskvars.state.checkpoint import (
+    is_announced,
+    is_complete,
+    list_variables,
+    load_variable,
+    restore,
+    save,
+)
 from daskvars.state.chunks import (
     ChunkRef,
     chunk_ref,
@@ -89,6 +96,7 @@ __all__ = [
     "encode_keys",
     "forget_values",
     "is_announced",
+    "is_complete",
     "list_snapshots",
     "list_variables",
     "load_variable",

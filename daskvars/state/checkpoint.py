@@ -29,7 +29,13 @@ from daskvars.state.foreign import foreign_loader, records_from_group
 from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
 from daskvars.state.objects import in_parallel, join, open_zarr_store
-from daskvars.state.snapshot import SnapshotWriter, check_complete, find_manifest, location
+from daskvars.state.snapshot import (
+    ATTRIBUTE,
+    SnapshotWriter,
+    check_complete,
+    find_manifest,
+    location,
+)
 from daskvars.state.zarr_store import ZarrStore, is_store
 
 NUM_ATTEMPTS = 5
@@ -212,6 +218,26 @@ def is_announced(where: Any) -> bool:
         return get_document(*open_zarr_store(where, "r")) is not None
     except OpError:
         return False
+
+
+def is_complete(where: Any) -> bool:
+    """Return whether there is something to restore from: a complete checkpoint, or a Zarr group.
+
+    One document is read, and of a checkpoint's only the field that says so: whether its records
+    are sound is for `restore` to find.
+    """
+    try:
+        store, path = open_zarr_store(where, "r")
+        document = get_document(store, path)
+        if document is None or document.get("node_type") != "group":
+            return False
+        manifest = document.get("attributes", {}).get(ATTRIBUTE)
+        if manifest is None:
+            is_empty = is_store(store, path) and not ZarrStore(StorePath(store, path), "r").head()
+            return not is_empty
+    except OpError:
+        return False
+    return isinstance(manifest, dict) and manifest.get("complete") is True
 
 
 def list_variables(where: Any) -> list[tuple[str, tuple[int, ...]]]:

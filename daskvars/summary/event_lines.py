@@ -14,7 +14,8 @@ from daskvars.messages import from_plain
 from daskvars.summary.records import Event, SummaryValue
 
 KINDS = {
-    "simple_value": "scalar", "histo": "histogram", "image": "image", "tensor": "tensor"
+    "simple_value": "scalar", "histo": "histogram", "image": "image", "audio": "audio",
+    "tensor": "tensor",
 }  # fmt: skip
 FIELDS = {kind: field for field, kind in KINDS.items()}
 

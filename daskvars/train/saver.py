@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from daskvars.shapes import is_known
 from daskvars.state import is_announced
 from daskvars.train import saver_ops
 from daskvars.train.checkpoint_state import (
+    checkpoint_exists,
     get_checkpoint_mtimes,
     meta_graph_filename,
     update_checkpoint_state,
@@ -220,8 +222,10 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Take those of these that are there for the saver's own, after a restart."""
+        found = [path for path in checkpoint_paths if checkpoint_exists(path)]
+        # Where a store keeps no times, a checkpoint counts as one of now.
         self.set_last_checkpoints_with_time(
-            [(path, when) for path in checkpoint_paths for when in get_checkpoint_mtimes([path])]
+            [(path, (get_checkpoint_mtimes([path]) or [time.time()])[0]) for path in found]
         )
 
     # -- saving and restoring -----------------------------------------------------------------

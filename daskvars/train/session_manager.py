@@ -10,7 +10,7 @@ from daskvars import logging
 from daskvars.errors import DeadlineExceededError, FailedPreconditionError
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
-from daskvars.train.checkpoint_state import checkpoint_exists, get_checkpoint_state
+from daskvars.train.checkpoint_state import get_checkpoint_state
 
 Readiness = tuple[bool, str | None]
 
@@ -185,8 +185,7 @@ class SessionManager:
             time.sleep(self._wait_secs)
             state = get_checkpoint_state(directory)
         saver.restore(session, state.model_checkpoint_path)
-        kept = [path for path in state.all_model_checkpoint_paths if checkpoint_exists(path)]
-        saver.set_last_checkpoints(kept)
+        saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return session, True
 
     def _initialize_locally(self, session: Session) -> Readiness:

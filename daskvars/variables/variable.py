@@ -31,11 +31,12 @@ from daskvars.variables.variable_arguments import (
     layout_of,
     variable_name,
 )
+from daskvars.variables.variable_creators import MadeByCreators
 from daskvars.variables.variable_reference import VariableReference
 from daskvars.variables.variable_updates import VariableUpdates
 
 
-class Variable(VariableUpdates, WithOperators):
+class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     """State that outlives a run: an array under a name, with ops that read and assign it.
 
     In a graph the variable has no value before its `initializer` is run in a session. In the eager
@@ -94,16 +95,17 @@ class Variable(VariableUpdates, WithOperators):
     ) -> None:
         self._save_slice_info: Any = None
         self._constraint = checked_constraint(constraint)
+        if variable_def is not None and initial_value is not None:
+            raise ValueError("variable_def and initial_value are mutually exclusive.")
         if variable_def is not None:
-            if initial_value is not None:
-                raise ValueError("variable_def and initial_value are mutually exclusive.")
             self._init_from_proto(variable_def, import_scope)
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         trainable, dtype = dtype_in_second_place(trainable, dtype)
         self._trainable = resolved_trainable(trainable, synchronization)
-        self.synchronization, self.aggregation = synchronization, aggregation
+        self.synchronization = synchronization or VariableSynchronization.AUTO
+        self.aggregation = aggregation or VariableAggregation.NONE
         keys = collections_of(collections, self._trainable)
         builder = owner()
         with building_in(builder):

@@ -39,6 +39,7 @@ def test_what_changes_no_result_is_accepted():
     )  # fmt: skip
     options.gpu_options.allow_growth = True
     options.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+    options.graph_options.rewrite_options.constant_folding = 2  # RewriterConfig.OFF
     with tf.Session(config=options) as session:
         assert session.run(tf.constant(2.0)) == 2.0
 
