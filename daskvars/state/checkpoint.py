@@ -21,6 +21,7 @@ from zarr.storage import StorePath
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
+from daskvars.state.addresses import open_zarr_store
 from daskvars.state.assembly import Load, Run, assemble_region, assemble_values
 from daskvars.state.chunks import read_chunk
 from daskvars.state.documents import get_document
@@ -28,7 +29,7 @@ from daskvars.state.failures import not_found
 from daskvars.state.foreign import foreign_loader, records_from_group
 from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.objects import in_parallel, join, open_zarr_store
+from daskvars.state.objects import in_parallel, join
 from daskvars.state.snapshot import SnapshotWriter, check_complete, find_manifest, location
 from daskvars.state.zarr_store import ZarrStore, is_store
 

@@ -101,6 +101,12 @@ class VariableRecord:
         """Whether the stored chunks are those of the layout."""
         return self.grid.chunks == self.chunks
 
+    def stored(self, **fields: Any) -> VariableRecord:
+        """Give the record with other `path`, `naming` or `digests`, which fit it: unchecked."""
+        record = object.__new__(VariableRecord)
+        record.__dict__.update(self.__dict__, **fields)
+        return record
+
     @property
     def nbytes(self) -> int:
         """Size of the value in bytes; of strings, as NumPy counts it, that of the references."""

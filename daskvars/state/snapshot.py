@@ -94,7 +94,7 @@ class SnapshotWriter(Writer):
         self.before = manifest_to_replace(self.store, self.path, self.overwrite)
         naming = next_naming(self.before)
         self.records = {
-            key: replace(record, path=paths[key], naming=naming, digests=())
+            key: record.stored(path=paths[key], naming=naming, digests=())
             for key, record in declared.items()
         }
         self.digests.clear()
@@ -134,8 +134,9 @@ class SnapshotWriter(Writer):
 
     def check_announcement(self) -> None:
         """Refuse to commit if another writer has announced itself at this path."""
-        found = find_manifest(self.store, self.path)
-        if found is None or found.writer != self.token:
+        document = get_document(self.store, self.path) or {}
+        found = document.get("attributes", {}).get(ATTRIBUTE)
+        if type(found) is not dict or found.get("writer") != self.token:
             raise conflict(
                 f"{location(self.store, self.path)}: another writer took over; its snapshot stands"
             )

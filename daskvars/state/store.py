@@ -18,7 +18,6 @@ import json
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -154,7 +153,7 @@ class Writer(ABC):
                 f"{len(missing)} chunks were not written: {named}; write them, then commit"
             )
         records = {
-            key: replace(record, digests=self.digests_of(key))
+            key: record.stored(digests=self.digests_of(key))
             for key, record in self.records.items()
         }
         step = None if global_step is None else int(global_step)
