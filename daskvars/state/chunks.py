@@ -73,13 +73,13 @@ def chunk_ref(record: VariableRecord, index: Index) -> ChunkRef:
     grid = record.grid
     check_index(record, index)
     return ChunkRef(
-        key=record.key,
-        index=index,
-        name=chunk_object(record, index),
-        dtype=record.dtype,
-        shape=region_shape(grid.region(index)),
-        full_shape=grid.chunk_shape,
-        digest=record.digests[grid.position(index)] if record.digests else None,
+        record.key,
+        index,
+        chunk_object(record, index),
+        record.dtype,
+        region_shape(grid.region(index)),
+        grid.chunk_shape,
+        record.digests[grid.position(index)] if record.digests else None,
     )
 
 

@@ -41,7 +41,7 @@ def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
         try:
             file = os.open(beside, WRITE, 0o666)
         except FileNotFoundError:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
+            make_directory(target.rpartition("/")[0])
             file = os.open(beside, WRITE, 0o666)
         try:
             for part in parts:
@@ -57,6 +57,16 @@ def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
         if not isinstance(error, OSError):
             raise
         raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
+
+
+def make_directory(path: str) -> None:
+    """Make a directory, and those above it, where they are not there."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return  # another thread was faster
+    except FileNotFoundError:
+        os.makedirs(path, exist_ok=True)
 
 
 def write_all(file: int, part: Any) -> None:
@@ -84,8 +94,13 @@ def get_file(path: str, memory: Memory) -> bool:
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            for part, look in memory(os.fstat(file).st_size):
-                fill(file, part, look)
+            size = os.fstat(file).st_size
+            parts = memory(size)
+            if size <= STEP_BYTES:
+                fill_small(file, parts, size)
+            else:
+                for part, look in parts:
+                    fill(file, part, look)
         finally:
             os.close(file)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -93,6 +108,15 @@ def get_file(path: str, memory: Memory) -> bool:
     except OSError as error:
         raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
     return True
+
+
+def fill_small(file: int, parts: Sequence[tuple[np.ndarray, Look | None]], size: int) -> None:
+    """Fill vectors from a file in one call."""
+    if os.readv(file, [part for part, _ in parts]) != size:
+        raise ValueError("became shorter while it was read")
+    for part, look in parts:
+        if look:
+            look(part)
 
 
 def fill(file: int, part: np.ndarray, look: Look | None) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import struct
 import sys
+from functools import cache
 from typing import Any
 
 import google_crc32c
@@ -60,6 +61,7 @@ def zarr_data_type(dtype: str) -> str:
     return STORED_AS.get(dtype, dtype)
 
 
+@cache
 def item_bytes(dtype: str) -> int:
     """Give the size of one element; for a string that of a reference, as NumPy counts it."""
     data_type = zarr_data_type(dtype)
@@ -89,6 +91,7 @@ def zarr_fill_value(dtype: str) -> Any:
     return [0.0, 0.0] if data_type.startswith("complex") else 0
 
 
+@cache
 def memory_dtype(dtype: str) -> np.dtype:
     """Give the NumPy dtype in which values of a dtype are computed with."""
     return as_dtype(dtype).np

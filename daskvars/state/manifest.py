@@ -78,7 +78,7 @@ class VariableRecord:
         if not is_storable(self.dtype):
             yield f"dtype {self.dtype!r} cannot be stored"
             return
-        if min((*self.shape, *(size for sizes in self.chunks for size in sizes)), default=0) < 0:
+        if any(min(sizes, default=0) < 0 for sizes in (self.shape, *self.chunks)):
             yield f"negative size in shape {self.shape} or chunks {shorten(self.chunks)}"
         if layout_shape(self.chunks) != self.shape:
             yield f"chunks {shorten(self.chunks)} do not add up to shape {self.shape}"

@@ -32,7 +32,7 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.state.chunks import write_chunk
 from daskvars.state.documents import (
     DOCUMENT,
-    array_document,
+    array_text,
     chunk_object,
     get_document,
     group_document,
@@ -188,7 +188,7 @@ def put_manifest(store: ZarrStorage, path: str, manifest: Manifest, synced: bool
 
 def put_documents(store: ZarrStorage, path: str, records: Iterable[VariableRecord]) -> None:
     """Write the documents of a snapshot's arrays and of the groups between, many at once."""
-    documents = {record.path: array_document(record) for record in records}
+    documents: dict[str, Any] = {record.path: array_text(record) for record in records}
     documents |= {group: group_document({}) for group in group_paths(documents)}
     in_parallel(
         store, lambda item: put_document(store, join(path, item[0]), item[1]), documents.items()
