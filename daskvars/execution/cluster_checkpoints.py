@@ -18,12 +18,12 @@ from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.seals import load_regions
+from daskvars.state.seals import load_regions, write_aside, write_parts
 
 
 def save(
     client: Client, stamp: str, values: Mapping[str, tuple[VariableRecord, Blocks]], where: Any,
-    global_step: int | None,
+    global_step: int | None, aside: bool = False,
 ) -> None:  # fmt: skip
     """Write a checkpoint of variables whose blocks are on workers; see `checkpoint.save`.
 
@@ -33,6 +33,7 @@ def save(
       values: name -> record and blocks.
       where: path or URL, which all workers reach.
       global_step: the step that is noted in it.
+      aside: leave the workers' threads to other tasks meanwhile.
     """
     storage, path = open_zarr_store(where, "a")
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
@@ -40,7 +41,7 @@ def save(
     groups = grouped({name: (writer.records[name], blocks) for name, (_, blocks) in values.items()})
     keys = [f"save-{stamp}-{number}" for number in range(len(groups))]
     graph = {
-        key: write_task(key, storage, path, group, None)
+        key: write_task(key, storage, path, group, None, write_aside if aside else write_parts)
         for key, group in zip(keys, groups, strict=True)
     }
     try:

@@ -251,11 +251,20 @@ class DistributedExecutor:
         """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
         with self.values.run_lock:
             self.pipeline.settle(everything=True)
+        self._save(values, where, global_step, aside=False)
+
+    def save_aside(self, values: Mapping[str, Any], where: Any, global_step: int | None) -> None:
+        """Do so while runs go on, beside the tasks of runs; the values may be still to come."""
+        self._save(values, where, global_step, aside=True)
+
+    def _save(
+        self, values: Mapping[str, Any], where: Any, global_step: int | None, aside: bool
+    ) -> None:
         moved = self.moved({name: blocks for name, (_, blocks) in values.items()})
         values = {n: (record, moved.get(n, blocks)) for n, (record, blocks) in values.items()}
         stamp = f"{self.token}.{self.next_number()}"
         try:
-            cluster_checkpoints.save(self.client, stamp, values, where, global_step)
+            cluster_checkpoints.save(self.client, stamp, values, where, global_step, aside)
         except GONE as error:
             durable = self.sealer.version
             raise unavailable(error, "a checkpoint", sorted(values), durable) from error

@@ -64,6 +64,7 @@ def save(
     global_step: int | None = None,
     overwrite: bool = True,
     extra: Mapping[str, Any] | None = None,
+    release: bool = False,
 ) -> Manifest:
     """Save values as a checkpoint.
 
@@ -74,6 +75,7 @@ def save(
         overwrite: whether a checkpoint that is there may be replaced; until the new one is
             complete, the old one is what a restore finds.
         extra: further JSON data to keep.
+        release: drop each block from its dict as soon as it is written.
 
     Returns:
         The checkpoint's manifest.
@@ -93,7 +95,7 @@ def save(
     writer = SnapshotWriter(store, path, global_step or 0, overwrite)
     writer.declare(record for record, _ in values.values())
     try:
-        writer.write_values({key: blocks for key, (_, blocks) in values.items()})
+        writer.write_values({key: blocks for key, (_, blocks) in values.items()}, release)
         return writer.commit(global_step=global_step, extra=extra)
     except BaseException:
         with contextlib.suppress(OpError):  # the first error is the one to tell
