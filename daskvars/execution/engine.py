@@ -192,7 +192,6 @@ class Engine:
           names: key -> name in the checkpoint.
           offsets: key -> where in the array the variable begins, if it is a part of it.
         """
-        self.saves.settle()
         new = self.executor.restore(where, wanted, names, offsets or {})
         records = {
             key: VariableRecord(key, dtype.name, layout_shape(chunks), chunks)

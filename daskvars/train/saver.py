@@ -373,6 +373,7 @@ class Saver:
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
         path = os.fspath(save_path)
+        engine.saves.settle()
         if not is_announced(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
