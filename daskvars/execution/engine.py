@@ -154,12 +154,11 @@ class Engine:
         found = self._captured(parts)
         if found is None:
             return None
-        executor = self.executor
         values = {name: (record, dict(blocks)) for name, (record, blocks) in found.items()}
+        save = self.executor.save_later(values, where, global_step)
 
         def write() -> None:
-            executor.save_aside(values, where, global_step)
-            values.clear()
+            save()
             then()
 
         return self.saves.begin(where, write)

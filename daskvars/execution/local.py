@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import dask.array
@@ -71,12 +72,14 @@ class LocalExecutor:
         """Write a checkpoint of key -> (record, blocks)."""
         checkpoint.save(values, where, global_step=global_step)
 
-    def save_aside(self, values: Mapping[str, Any], where: str, global_step: int | None) -> None:
-        """Write a checkpoint while runs go on; blocks are dropped from `values` as they are done.
+    def save_later(
+        self, values: Mapping[str, Any], where: str, global_step: int | None
+    ) -> Callable[[], Any]:
+        """Return what writes a checkpoint while runs go on.
 
-        Until then nobody changes them in place, for `values` refers to them.
+        Nobody changes a block in place while `values` refers to it, which ends when it is written.
         """
-        checkpoint.save(values, where, global_step=global_step, release=True)
+        return partial(checkpoint.save, values, where, global_step=global_step, release=True)
 
     def restore(
         self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any]
