@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dask._task_spec import Task
-from distributed import Client
+from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
 from daskvars.execution.bundles import SPLIT_BYTES
@@ -18,12 +18,12 @@ from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.seals import load_regions
+from daskvars.state.seals import load_regions, write_aside, write_parts
 
 
 def save(
     client: Client, stamp: str, values: Mapping[str, tuple[VariableRecord, Blocks]], where: Any,
-    global_step: int | None,
+    global_step: int | None, in_flight: Sequence[Future] | None = None,
 ) -> None:  # fmt: skip
     """Write a checkpoint of variables whose blocks are on workers; see `checkpoint.save`.
 
@@ -33,18 +33,25 @@ def save(
       values: name -> record and blocks.
       where: path or URL, which all workers reach.
       global_step: the step that is noted in it.
+      in_flight: of the runs that made the values: what must succeed. With it workers write in
+        threads beside those of their other tasks.
     """
     storage, path = open_zarr_store(where, "a")
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
     writer.declare(record for record, _ in values.values())
     groups = grouped({name: (writer.records[name], blocks) for name, (_, blocks) in values.items()})
     keys = [f"save-{stamp}-{number}" for number in range(len(groups))]
+    write = write_parts if in_flight is None else write_aside
     graph = {
-        key: write_task(key, storage, path, group, None)
+        key: write_task(key, storage, path, group, None, write)
         for key, group in zip(keys, groups, strict=True)
     }
     try:
         written = client.get(RunGraph(graph, {}, f"save-{stamp}"), keys)
+        wait(client, in_flight or ())
+        failed = next((future for future in in_flight or () if future.status != "finished"), None)
+        if failed is not None:
+            raise error_of(failed)
     except Exception:
         writer.abort()
         raise

@@ -251,11 +251,28 @@ class DistributedExecutor:
         """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
         with self.values.run_lock:
             self.pipeline.settle(everything=True)
+        self._save(values, where, global_step)
+
+    def save_later(
+        self, values: Mapping[str, Any], where: Any, global_step: int | None
+    ) -> Callable[[], None]:
+        """Return what does so while runs go on, beside their tasks.
+
+        The values may still be to come; if a run that is in flight now fails, so does the save.
+        """
+        with self.values.run_lock:
+            in_flight = [future for run in self.pipeline.pending for future in run.futures]
+        return lambda: self._save(values, where, global_step, in_flight)
+
+    def _save(
+        self, values: Mapping[str, Any], where: Any, global_step: int | None,
+        in_flight: list[Future] | None = None,
+    ) -> None:  # fmt: skip
         moved = self.moved({name: blocks for name, (_, blocks) in values.items()})
         values = {n: (record, moved.get(n, blocks)) for n, (record, blocks) in values.items()}
         stamp = f"{self.token}.{self.next_number()}"
         try:
-            cluster_checkpoints.save(self.client, stamp, values, where, global_step)
+            cluster_checkpoints.save(self.client, stamp, values, where, global_step, in_flight)
         except GONE as error:
             durable = self.sealer.version
             raise unavailable(error, "a checkpoint", sorted(values), durable) from error

@@ -24,6 +24,7 @@ from daskvars.execution.distributed import (
 )
 from daskvars.execution.durable import Durable, open_state, read_version
 from daskvars.execution.local import LocalExecutor
+from daskvars.execution.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.plan_cache import PlanCache
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
@@ -43,6 +44,7 @@ class Engine:
       durable: what keeps the two in step.
       executor: what runs plans.
       plans: plans by signature, bound to the executor.
+      saves: checkpoints that are being written.
     """
 
     def __init__(self, where: Any = None, num_threads: int | None = None) -> None:
@@ -51,6 +53,7 @@ class Engine:
         self.values, self.store = open_state(where)
         self.durable = None if self.store is None else Durable(self.values, self.store)
         self.plans = PlanCache()
+        self.saves = PendingSaves()
         self._executor: LocalExecutor | DistributedExecutor | None = None
         self._draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
@@ -124,11 +127,44 @@ class Engine:
         Raises:
           UnavailableError: values were lost with workers, and cannot be computed again.
         """
-        return self.executor.recovering(lambda: self._save(parts, where, global_step))
+        self.saves.settle()
 
-    def _save(
-        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None
-    ) -> bool:
+        def save() -> bool:
+            found = self._captured(parts)
+            if found is not None:
+                self.executor.save(found, where, global_step)
+            return found is not None
+
+        return self.executor.recovering(save)
+
+    def save_async(
+        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None,
+        then: Callable[[], None],
+    ) -> PendingSave | None:  # fmt: skip
+        """Begin to save the present values as a checkpoint, and return.
+
+        Args:
+          parts, where, global_step: as for `save`.
+          then: called by the thread that writes, when the checkpoint is complete.
+
+        Returns:
+          None, and nothing was begun, where `save` returns False.
+        """
+        self.saves.settle()
+        found = self._captured(parts)
+        if found is None:
+            return None
+        values = {name: (record, dict(blocks)) for name, (record, blocks) in found.items()}
+        save = self.executor.save_later(values, where, global_step)
+
+        def write() -> None:
+            save()
+            then()
+
+        return self.saves.begin(where, write)
+
+    def _captured(self, parts: Mapping[str, Sequence[Part]]) -> dict[str, Any] | None:
+        """Return name -> record and blocks of what is to be saved; None if parts do not line up."""
         values = self.values
         keys = [part.key for found in parts.values() for part in found]
         _, blocks = values.read(keys)
@@ -138,10 +174,7 @@ class Engine:
             for name, found in parts.items()
         }
         joined = {name: array for name, array in arrays.items() if array is not None}
-        if len(joined) < len(arrays):
-            return False
-        self.executor.save(joined, where, global_step)
-        return True
+        return joined if len(joined) == len(arrays) else None
 
     def restore(
         self,
@@ -202,10 +235,13 @@ class Engine:
             return read_version(self.values, self.store)
 
     def close(self) -> None:
-        """Make the values durable and let go of the executor, once no run is in flight."""
-        self.seal()
-        if self._executor is not None:
-            self._executor.close()
+        """Make the values durable and let go of the executor, once nothing is in flight."""
+        try:
+            self.saves.settle()
+        finally:
+            self.seal()
+            if self._executor is not None:
+                self._executor.close()
 
     def draw(self, op: Operation) -> tuple[int, int]:
         """Return the random key of the next use of an operation of a graph."""

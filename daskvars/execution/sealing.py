@@ -340,7 +340,9 @@ def grouped(variables: dict[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
     return list(groups.values())
 
 
-def write_task(key: str, storage: Any, path: str, group: Group, slot: Slot | None) -> Task:
+def write_task(
+    key: str, storage: Any, path: str, group: Group, slot: Slot | None, write: Any = write_parts
+) -> Task:
     """Return the task that writes a group."""
     numbers: dict[str, int] = {}
     parts = []
@@ -354,4 +356,4 @@ def write_task(key: str, storage: Any, path: str, group: Group, slot: Slot | Non
             number = numbers.setdefault(reference.future.key, len(numbers))
             fragments.append(Fragment(number, reference.position, source, target))
         parts.append((chunk_ref(record, index), fragments))
-    return Task(key, write_parts, storage, path, parts, slot, *map(TaskRef, numbers))
+    return Task(key, write, storage, path, parts, slot, *map(TaskRef, numbers))

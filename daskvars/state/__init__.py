@@ -38,6 +38,7 @@ groups), ``parts`` (partitioned variables as one array), ``checkpoint``, ``tenso
 
 from __future__ import annotations
 
+from daskvars.state.addresses import open_zarr_store
 from daskvars.state.assembly import stored_chunk
 from daskvars.state.checkpoint import (
     is_announced,
@@ -63,7 +64,6 @@ from daskvars.state.grids import Blocks, Grid, Index, Region, stored_chunks
 from daskvars.state.keypath import check_key, decode_path, encode_keys
 from daskvars.state.manifest import Manifest, VariableRecord
 from daskvars.state.memory_store import MemoryStore
-from daskvars.state.objects import open_zarr_store
 from daskvars.state.snapshot import (
     SnapshotWriter,
     delete_snapshot,

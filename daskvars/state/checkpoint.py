@@ -21,6 +21,7 @@ from zarr.storage import StorePath
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
+from daskvars.state.addresses import open_zarr_store
 from daskvars.state.assembly import Load, Run, assemble_region, assemble_values
 from daskvars.state.chunks import read_chunk
 from daskvars.state.documents import get_document
@@ -28,7 +29,7 @@ from daskvars.state.failures import not_found
 from daskvars.state.foreign import foreign_loader, records_from_group
 from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.objects import in_parallel, join, open_zarr_store
+from daskvars.state.objects import in_parallel, join
 from daskvars.state.snapshot import (
     ATTRIBUTE,
     SnapshotWriter,
@@ -69,6 +70,7 @@ def save(
     global_step: int | None = None,
     overwrite: bool = True,
     extra: Mapping[str, Any] | None = None,
+    release: bool = False,
 ) -> Manifest:
     """Save values as a checkpoint.
 
@@ -79,6 +81,7 @@ def save(
         overwrite: whether a checkpoint that is there may be replaced; until the new one is
             complete, the old one is what a restore finds.
         extra: further JSON data to keep.
+        release: drop each block from its dict as soon as it is written.
 
     Returns:
         The checkpoint's manifest.
@@ -98,7 +101,7 @@ def save(
     writer = SnapshotWriter(store, path, global_step or 0, overwrite)
     writer.declare(record for record, _ in values.values())
     try:
-        writer.write_values({key: blocks for key, (_, blocks) in values.items()})
+        writer.write_values({key: blocks for key, (_, blocks) in values.items()}, release)
         return writer.commit(global_step=global_step, extra=extra)
     except BaseException:
         with contextlib.suppress(OpError):  # the first error is the one to tell

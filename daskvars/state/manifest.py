@@ -78,7 +78,7 @@ class VariableRecord:
         if not is_storable(self.dtype):
             yield f"dtype {self.dtype!r} cannot be stored"
             return
-        if min((*self.shape, *(size for sizes in self.chunks for size in sizes)), default=0) < 0:
+        if any(min(sizes, default=0) < 0 for sizes in (self.shape, *self.chunks)):
             yield f"negative size in shape {self.shape} or chunks {shorten(self.chunks)}"
         if layout_shape(self.chunks) != self.shape:
             yield f"chunks {shorten(self.chunks)} do not add up to shape {self.shape}"
@@ -100,6 +100,12 @@ class VariableRecord:
     def is_regular(self) -> bool:
         """Whether the stored chunks are those of the layout."""
         return self.grid.chunks == self.chunks
+
+    def stored(self, **fields: Any) -> VariableRecord:
+        """Give the record with other `path`, `naming` or `digests`, which fit it: unchecked."""
+        record = object.__new__(VariableRecord)
+        record.__dict__.update(self.__dict__, **fields)
+        return record
 
     @property
     def nbytes(self) -> int:
