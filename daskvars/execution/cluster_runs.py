@@ -86,7 +86,8 @@ class BoundPlan:
         }  # fmt: skip
         if plan.updates:  # the program may write into its arrays before the run happens
             feeds = [owned(value) for value in feeds]
-        return self.executor.recovering(lambda: self._run(feeds, drawn, outcome))
+        reads = bool(self.state_keys or plan.updates)
+        return self.executor.recovering(lambda: self._run(feeds, drawn, outcome), reads)
 
     def _run(
         self, feeds: Sequence[Any], drawn: dict[int, Any], outcome: Outcome | None

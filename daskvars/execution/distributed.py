@@ -61,6 +61,7 @@ class DistributedExecutor:
         self.sealer = Sealer(client, values, self.token, store, self.placing.wish_of)
         self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
         self.users = 0
+        self._is_behind = False
         self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
         self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
         self._numbers = itertools.count(1)
@@ -138,38 +139,51 @@ class DistributedExecutor:
 
         self.recovering(fetch)
 
-    def recovering(self, action: Callable[[], Any]) -> Any:
+    def recovering(self, action: Callable[[], Any], reads: bool = True) -> Any:
         """Call `action`; if it fails because data is lost, bring that back and call it again.
 
         More may be lost meanwhile, so this is tried a few times.
+
+        Args:
+          action: what to do.
+          reads: whether it takes variables, which must be what all runs so far lead to.
 
         Raises:
           UnavailableError: what was lost cannot be computed again.
         """
         for _ in range(RECOVERIES):
             try:
-                return action()
+                return self._up_to_date(action, reads)
             except LostError:
                 with self.values.run_lock:
                     if not self.pipeline.is_complete:
                         raise
-                    self._replay()
+                    self._is_behind = True
+        return self._up_to_date(action, reads)
+
+    def _up_to_date(self, action: Callable[[], Any], reads: bool) -> Any:
+        if self._is_behind and reads:
+            with self.values.run_lock:
+                self._replay()
         return action()
 
     def _replay(self) -> None:
-        """Send the runs since the last seal again, on what was sealed: all of them or none."""
+        """Send the runs since the last seal again, on what was sealed: all of them or none.
+
+        Raises:
+          OpError: they could not be sent; it will be tried again before the next run.
+        """
         runs, state = dict(self.pipeline.log), self.values.capture()[1]
         events.publish(events.RunsRepeated(len(runs)))
         try:
             self._rewind()
             for bound, feeds, drawn, seen_by in runs.values():
                 bound.dispatch(feeds, drawn, seen_by())
-        except BaseException as error:
-            # Back to what is lost: who next needs it will come here again.
+        except BaseException:
+            # Whoever needs the variables next will come here again.
             self._set({**dict.fromkeys(self.values.capture()[1]), **state})
-            self.pipeline.log = runs
-            if not isinstance(error, LostError):
-                raise
+            self.pipeline.log, self._is_behind = runs, True
+            raise
 
     def recover(self) -> int:
         """Set the variables back to the last durable version, and return its number.
@@ -195,6 +209,7 @@ class DistributedExecutor:
         restore(self.values, state)
         self.pipeline.pending.clear()
         self.pipeline.note_seal()
+        self._is_behind = False
 
     def place(
         self, data: Mapping[str, Any], wishes: Mapping[str, dict[str, Any]] | None = None

@@ -96,6 +96,8 @@ def matching(offers: Sequence[Offer], device: str) -> list[Offer]:
     rest. A CPU is one of a worker without GPUs, if there is any.
     """
     spec = DeviceSpec.from_string(device)
+    if spec.replica not in (None, 0):
+        return []
     found = [o for o in offers if spec.job in (None, o.job) and spec.task in (None, o.task)]
     if spec.device_type is None:
         return found

@@ -56,6 +56,7 @@ class Placing:
         self._seen: set[str] = set()
         self._found: dict[str, list[Offer]] = {}
         self._loads: Counter[str] = Counter()
+        self._used: dict[tuple[str, int], list[str]] = {}  # the latest last
         self._version = -1
 
     # -- devices --------------------------------------------------------------------------------
@@ -193,19 +194,21 @@ class Placing:
 
     def _balanced(self, device: str, nbytes: int, num_chunks: int) -> str:
         """Return the place of a new variable: that of the one before it, if balance allows."""
-        places = [_place(device, offset) for offset in range(len(self.fitting(device)))]
-        last = next(reversed(self.homes.values()), None)
-
-        def peak(place: str) -> int:
-            shares = self._shares(Home(place, nbytes, num_chunks))
-            return max(self._loads[address] + share for address, share in shares.items())
-
-        alike = last is not None and last.num_chunks == num_chunks and last.place in places
-        default = last.place if alike else places[0]
+        used = self._used.get((device, num_chunks), [])
         mean = (self._loads.total() + nbytes) / len(self.offers)
-        if peak(default) <= mean + max(SLACK_BYTES, SLACK_SHARE * mean):
-            return default
-        return min([default, *places], key=peak)
+        # What has to be spread is spread evenly; what need not be stays in one place.
+        slack = max(SLACK_BYTES, SLACK_SHARE * mean) if len(used) < 2 else 0
+        places = [_place(device, offset) for offset in range(len(self.fitting(device)))]
+        place = used[-1] if used and used[-1] in places else places[0]
+        if self._peak(place, nbytes, num_chunks) > mean + slack:
+            place = min([place, *places], key=lambda p: self._peak(p, nbytes, num_chunks))
+        self._used[device, num_chunks] = [p for p in used if p != place] + [place]
+        return place
+
+    def _peak(self, place: str, nbytes: int, num_chunks: int) -> int:
+        """Return the most bytes of a worker that would have chunks of such a variable."""
+        shares = self._shares(Home(place, nbytes, num_chunks))
+        return max(self._loads[address] + share for address, share in shares.items())
 
     def _shares(self, home: Home) -> Counter[str]:
         """Return the bytes of a variable by worker."""

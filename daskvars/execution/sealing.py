@@ -239,7 +239,7 @@ class Sealer:
         for key, (((name, index), *_), _) in zip(keys, wanted, strict=True):
             wishes[key] = self.wish_of(name, numbers[name][index], len(numbers[name]))
         for key, home in zip(keys, homes, strict=False):
-            if wishes[key].get("allow_other_workers", True):
+            if not wishes[key] or "allow_other_workers" in wishes[key]:
                 wishes[key] = {"workers": [home], "allow_other_workers": True}
         graph = RunGraph(graph, by_annotation(wishes), f"load-{stamp}")
         futures = self.client.get(graph, keys, sync=False)
