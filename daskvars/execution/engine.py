@@ -25,6 +25,7 @@ from daskvars.execution.distributed import (
 from daskvars.execution.durable import Durable, open_state, read_version
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.plan_cache import PlanCache
+from daskvars.execution.targets import client_of
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
@@ -52,6 +53,7 @@ class Engine:
         abandon_closed()
         self._num_threads = num_threads
         self._soft = soft
+        self._where = where
         self.values, self.store = open_state(where)
         self.durable = None if self.store is None else Durable(self.values, self.store)
         self.plans = PlanCache()
@@ -67,7 +69,7 @@ class Engine:
             if found is not None:
                 found.abandon()
             self.plans = PlanCache()
-            client = active_client()
+            client = client_of(self._where) or active_client()
             found = self._executor = (
                 LocalExecutor(self.values, self._num_threads) if client is None
                 else shared_executor(client, self.values, self.store)

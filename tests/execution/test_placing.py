@@ -1,4 +1,4 @@
-"""Devices are obeyed or refused, bytes are balanced, and workers of a device may go and come back."""
+"""Devices are obeyed or refused, bytes are balanced, workers of a device may go and come back."""
 
 import logging
 import time
