@@ -20,6 +20,7 @@ tf.app.flags.DEFINE_string("job_name", "", "ps or worker; without it all are sta
 tf.app.flags.DEFINE_integer("task_index", 0, "number of this task in its job")
 tf.app.flags.DEFINE_list("ps_hosts", "", "host:port of each parameter server")
 tf.app.flags.DEFINE_list("worker_hosts", "", "host:port of each worker")
+tf.app.flags.DEFINE_integer("num_workers", 2, "how many workers are started here")
 tf.app.flags.DEFINE_integer("steps", 100, "global steps")
 tf.app.flags.DEFINE_boolean("sync", False, "one update from the gradients of all workers")
 FLAGS = tf.app.flags.FLAGS
@@ -27,8 +28,8 @@ FLAGS = tf.app.flags.FLAGS
 WEIGHTS = np.array([[1.0], [-2.0], [0.5]], "f4")
 
 
-def launch(num_workers=2):
-    """Start one process per task, and wait for the workers."""
+def launch(num_workers):
+    """Start one process per task, and wait for the workers. Return the worst exit code."""
     ports = []
     for _ in range(num_workers + 1):
         with socket.socket() as free:
@@ -44,7 +45,7 @@ def launch(num_workers=2):
     codes = [process.wait() for process in processes[1:]]
     processes[0].kill()
     processes[0].wait()
-    return max(codes)
+    return max(map(abs, codes))
 
 
 def model(cluster):
@@ -69,7 +70,7 @@ def model(cluster):
 def main(_):
     """Run the task that the flags name."""
     if not FLAGS.job_name:
-        return launch()
+        return launch(FLAGS.num_workers)
     cluster = tf.train.ClusterSpec({"ps": FLAGS.ps_hosts, "worker": FLAGS.worker_hosts})
     server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
     if FLAGS.job_name == "ps":

@@ -5,7 +5,9 @@ first task: the lowest of the job "ps", whose programs only wait, or else of the
 The scheduler listens there; all workers, and each program's client, connect to it. Workers are
 named after their tasks ("ps-0"), which is what devices refer to.
 
-Both run on a thread of this process, as TensorFlow's servers do, and end with it.
+Both run on a thread of this process, as TensorFlow's servers do, and end with it. A worker runs
+one task at a time unless `config.num_threads` says more; its resources, and what secures the
+connections, are those of Dask's configuration.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from contextlib import AsyncExitStack
 import dask
 from distributed import Client, Scheduler, Worker
 
+from daskvars import config
 from daskvars.errors import UnavailableError
 from daskvars.execution.offers import workers_of
 from daskvars.train.cluster_spec import ClusterSpec
@@ -70,12 +73,11 @@ class ClusterMember:
         async with AsyncExitStack() as stack:
             if self.is_first:
                 await stack.enter_async_context(
-                    Scheduler(
-                        host=host, port=int(port), dashboard_address=f"{host}:0"
-                    )
+                    Scheduler(host=host, port=int(port), dashboard_address=f"{host}:0")
                 )
             worker = Worker(
-                self.scheduler_address, name=f"{self.job}-{self.task}", nthreads=1, host=host,
+                self.scheduler_address, name=f"{self.job}-{self.task}", host=host,
+                nthreads=config.get().num_threads or 1,
                 port=0 if self.is_first else int(port), memory_limit=0,
                 dashboard_address=f"{host}:0",
             )  # fmt: skip
