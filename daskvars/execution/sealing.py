@@ -241,8 +241,8 @@ class Sealer:
         for key, home in zip(keys, homes, strict=False):
             if not wishes[key] or "allow_other_workers" in wishes[key]:
                 wishes[key] = {"workers": [home], "allow_other_workers": True}
-        graph = RunGraph(graph, by_annotation(wishes), f"load-{stamp}")
-        futures = self.client.get(graph, keys, sync=False)
+        expression = RunGraph(graph, by_annotation(wishes), f"load-{stamp}")
+        futures = self.client.get(expression, keys, sync=False)
         for (names, _), future in zip(wanted, futures, strict=True):
             for position, (key, index) in enumerate(names):
                 state[key][index].reference = Reference(future, position)

@@ -39,16 +39,15 @@ def cluster():
     """A cluster whose parameter server is another process."""
     ps, worker = free_addresses(2)
     process = subprocess.Popen([sys.executable, "-c", PS, ps, worker], stderr=subprocess.DEVNULL)
-    yield tf.train.ClusterSpec({"ps": [ps], "worker": [worker]}), process
+    yield tf.train.ClusterSpec({"ps": [ps], "worker": [worker]})
     process.kill()
     process.wait()
 
 
 def test_variables_live_on_the_parameter_server(cluster):
-    spec, process = cluster
-    server = tf.train.Server(spec, "worker", 0)
+    server = tf.train.Server(cluster, "worker", 0)
     with tf.Graph().as_default():
-        with tf.device(tf.train.replica_device_setter(cluster=spec)):
+        with tf.device(tf.train.replica_device_setter(cluster=cluster)):
             v = tf.get_variable("v", [4], initializer=tf.ones_initializer())
             w = v.assign_add(v * 2.0)
         with tf.device("/job:moon"):
@@ -60,7 +59,7 @@ def test_variables_live_on_the_parameter_server(cluster):
             text = sess.explain(w)
             with pytest.raises(tf.errors.InvalidArgumentError, match="ps-0 = /job:ps/task:0"):
                 sess.run(lost)
-            process.kill()
+    server._member.close()
     assert names == [f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("ps", "worker")]
     assert "on /job:ps/task:0 (workers ps-0)" in text
     assert "on /job:worker (workers worker-0)" in text
