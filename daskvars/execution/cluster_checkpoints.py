@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dask._task_spec import Task
@@ -63,7 +63,7 @@ def save(
 
 
 def restore(
-    client: Client, stamp: str, homes: Sequence[str], where: Any,
+    client: Client, stamp: str, wish_of: Callable[[str, int, int], dict[str, Any]], where: Any,
     wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
     offsets: Mapping[str, tuple[int, ...]],
 ) -> dict[str, dict[Any, RemoteBlock]]:  # fmt: skip
@@ -72,7 +72,7 @@ def restore(
     Args:
       client: the cluster.
       stamp: a text for keys that was not used before.
-      homes: the workers over which a variable's blocks are spread.
+      wish_of: ``wish_of(key, number, count)``: the Dask annotations of what makes a chunk.
       where: path or URL, which all workers reach.
       wanted: key -> dtype, shape and chunks.
       names: key -> name in the checkpoint.
@@ -93,7 +93,8 @@ def restore(
         found[key] = {index: RemoteBlock() for index in indices}
         size = source.records[names[key]].nbytes // max(1, len(indices))
         for number, index in enumerate(indices):
-            home = homes[number * len(homes) // len(indices)] if len(indices) > 1 else None
+            wish = wish_of(key, number, len(indices))
+            home = tuple(wish.get("workers", ())), "allow_other_workers" in wish
             room -= size
             if room < 0:
                 batch, room = batch + 1, SPLIT_BYTES
@@ -101,13 +102,13 @@ def restore(
             batches.setdefault((batch, home), []).append((key, index, region))
     graph = {}
     annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
-    for number, ((_, home), blocks) in enumerate(batches.items()):
+    for number, ((_, (home, is_loose)), blocks) in enumerate(batches.items()):
         key = f"restore-{stamp}-{number}"
         regions = tuple((names[name], region) for name, _, region in blocks)
         graph[key] = Task(key, load_regions, storage, path, regions, source.token)
-        if home is not None:
-            annotations["workers"][key] = [home]
-            annotations["allow_other_workers"][key] = True
+        if home:
+            annotations["workers"][key] = list(home)
+            annotations["allow_other_workers"][key] = is_loose
     expression = RunGraph(graph, annotations, f"restore-{stamp}")
     futures = client.get(expression, list(graph), sync=False)
     wait(client, futures)

@@ -26,6 +26,7 @@ from daskvars.execution.durable import Durable, open_state, read_version
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.plan_cache import PlanCache
+from daskvars.execution.targets import client_of
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
@@ -42,14 +43,19 @@ class Engine:
       values: the variables' present values.
       store: where they are made durable, if anywhere.
       durable: what keeps the two in step.
-      executor: what runs plans.
+      executor: what runs plans; on a cluster it replaces devices that no worker offers if the
+        engine was made with ``soft=True``, or by `config.soft_placement`.
       plans: plans by signature, bound to the executor.
       saves: checkpoints that are being written.
     """
 
-    def __init__(self, where: Any = None, num_threads: int | None = None) -> None:
+    def __init__(
+        self, where: Any = None, num_threads: int | None = None, soft: bool | None = None
+    ) -> None:
         abandon_closed()
         self._num_threads = num_threads
+        self._soft = soft
+        self._where = where
         self.values, self.store = open_state(where)
         self.durable = None if self.store is None else Durable(self.values, self.store)
         self.plans = PlanCache()
@@ -66,11 +72,13 @@ class Engine:
             if found is not None:
                 found.abandon()
             self.plans = PlanCache()
-            client = active_client()
+            client = client_of(self._where) or active_client()
             found = self._executor = (
                 LocalExecutor(self.values, self._num_threads) if client is None
                 else shared_executor(client, self.values, self.store)
             )  # fmt: skip
+            if found.placing is not None:
+                found.placing.soft = self._soft or config.get().soft_placement
         return found
 
     def program(
@@ -182,6 +190,7 @@ class Engine:
         where: str,
         names: Mapping[str, str],
         offsets: Mapping[str, tuple[int, ...]] | None = None,
+        devices: Mapping[str, str] | None = None,
     ) -> None:
         """Set variables from a checkpoint, all or none.
 
@@ -190,8 +199,9 @@ class Engine:
           where: path or URL of the checkpoint, or of any Zarr group.
           names: key -> name in the checkpoint.
           offsets: key -> where in the array the variable begins, if it is a part of it.
+          devices: key -> the device that the variable asks for.
         """
-        new = self.executor.restore(where, wanted, names, offsets or {})
+        new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
         records = {
             key: VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
             for key, (dtype, _, chunks) in wanted.items()
@@ -326,6 +336,10 @@ class Program:
         """Return the plan for these fed values without running it."""
         return self._lowered(values).plan
 
+    def explain(self, values: Sequence[Any]) -> str:
+        """Return the plan for these fed values as text: what runs where, and why."""
+        return self._lowered(values).explain()
+
     def _lowered(self, values: Sequence[Any]) -> Any:
         start = time.perf_counter()
         executor = self.engine.executor
@@ -339,8 +353,9 @@ class Program:
     def _lower(self, values: Sequence[Any], parts: int) -> Any:
         specs = feeds.feed_specs(self.fed, values, parts)
         return lower(
-            self.fetches, self.targets, specs, self.engine.state_of, self.sequential, self.identify
-        )
+            self.fetches, self.targets, specs, self.engine.state_of, self.sequential,
+            self.identify, self.engine.executor.placing,
+        )  # fmt: skip
 
 
 class DurableProgram(Program):

@@ -64,6 +64,11 @@ class LocalExecutor:
             self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
         return self._pool
 
+    @property
+    def placing(self) -> None:
+        """What chooses workers: nothing, as everything runs in this process."""
+        return None
+
     def recovering(self, action: Callable[[], Any]) -> Any:
         """Call `action`: nothing is ever lost here."""
         return action()
@@ -82,8 +87,9 @@ class LocalExecutor:
         return partial(checkpoint.save, values, where, global_step=global_step, release=True)
 
     def restore(
-        self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any]
-    ) -> dict[str, Any]:
+        self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
+        devices: Mapping[str, str],
+    ) -> dict[str, Any]:  # fmt: skip
         """Read blocks from a checkpoint, in the layouts wanted."""
         return checkpoint.restore(where, wanted, names, allow_unexpected=True, offsets=offsets)
 
@@ -112,6 +118,10 @@ class _Bound:
             if (layout := full_layout(value)) is not None
         }
         self.unshaped = [key for key in plan.updates if key not in self.records]
+
+    def explain(self) -> str:
+        """Return the plan as text."""
+        return self.plan.explain()
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         if not self.plan.updates:

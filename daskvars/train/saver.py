@@ -388,6 +388,7 @@ class Saver:
             path,
             {tensor.key: tensor.name for tensor in self._tensors},
             {t.key: t.part.offset for t in self._tensors if t.part.offset is not None},
+            {tensor.key: tensor.handle.op.device for tensor in self._tensors},
         )
 
 
