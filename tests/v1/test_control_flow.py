@@ -145,6 +145,14 @@ def test_only_the_branch_taken_needs_a_value(sess, read):
     assert sess.run(y) == 2.0
 
 
+def test_the_identity_of_a_handle_is_the_value_of_that_moment(sess):
+    v = tf.Variable([1.0])
+    with tf.control_dependencies([v.initializer]):
+        value = tf.identity(v._ref())
+    assert value.dtype == tf.float32
+    assert sess.run(value + 2.0).tolist() == [3.0]
+
+
 # -- slices ----------------------------------------------------------------------------------------
 
 
