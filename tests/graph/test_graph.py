@@ -181,7 +181,7 @@ def test_names_may_be_bytes_and_elements_may_stand_for_names(graph):
 
 def test_an_operation_is_no_tensor(graph):
     for convert in (tf.convert_to_tensor, lambda op: tf.constant(1.0) + op):
-        with pytest.raises(TypeError, match="Can't convert Operation 'NoOp.*' to Tensor"):
+        with pytest.raises(TypeError, match=r"Can't convert Operation 'NoOp.*' to Tensor"):
             convert(tf.no_op())
 
 
