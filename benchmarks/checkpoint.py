@@ -64,6 +64,19 @@ def read_plain(path: Path, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     return found
 
 
+def in_turns(clock: Clock, sess: Any, saver: Any, variables: Any, directory: Path) -> None:
+    """Save, write plainly, restore, read plainly."""
+    arrays, plain = sess.run(variables), directory / "plain"
+    path = clock("save", lambda: saver.save(sess, str(directory / "m")))
+    clock("plain write", lambda: write_plain(plain, arrays))
+    clock("restore", lambda: saver.restore(sess, path))
+    again = clock("plain read", lambda: read_plain(plain, arrays))
+    if not all(map(np.array_equal, again, sess.run(variables))):
+        raise AssertionError("what was restored is not what was saved")
+    shutil.rmtree(path)
+    plain.unlink()
+
+
 def training_beside(clock: Clock, sess: Any, step: Any, begin: Callable[[], Any]) -> Any:
     """Time steps alone, the call that begins a save, and the steps until it is written."""
     for _ in range(3):
@@ -78,7 +91,7 @@ def training_beside(clock: Clock, sess: Any, step: Any, begin: Callable[[], Any]
 
 def measured(shape: tuple[int, int], count: int, rounds: int, directory: Path) -> Clock:
     """Return the times of everything, in turns."""
-    clock, plain = Clock(), directory / "plain"
+    clock = Clock()
     with tf.Graph().as_default(), tf.Session() as sess:
         variables = [
             tf.get_variable(f"v{i}", shape, initializer=tf.random_normal_initializer(seed=i))
@@ -88,20 +101,11 @@ def measured(shape: tuple[int, int], count: int, rounds: int, directory: Path) -
         saver = tf.train.Saver(max_to_keep=0)
         sess.run(tf.global_variables_initializer())
         for _ in range(rounds + 1):
-            arrays = sess.run(variables)
-            path = clock("save", lambda: saver.save(sess, str(directory / "m")))
-            clock("plain write", lambda: write_plain(plain, arrays))
-            clock("restore", lambda: saver.restore(sess, path))
-            again = clock("plain read", lambda: read_plain(plain, arrays))
-            if not all(map(np.array_equal, again, sess.run(variables))):
-                raise AssertionError("what was restored is not what was saved")
-            del arrays, again
-            shutil.rmtree(path)
+            in_turns(clock, sess, saver, variables, directory)
             path = training_beside(
                 clock, sess, step, lambda: saver.save_async(sess, str(directory / "a"))
             )
             shutil.rmtree(path)
-            plain.unlink()
     return clock
 
 

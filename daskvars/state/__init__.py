@@ -28,12 +28,14 @@ Rules, and why:
 - Any Zarr tool reads what is written: ``zarr.open_group(path)["conv1/weights"][:]``.
 
 Files, each using only those before it: ``failures``, ``keypath`` (key to node path and back),
-``grids`` (chunk arithmetic), ``encoding`` (array to chunk bytes), ``objects`` (bytes in any Zarr
-store), ``manifest``, ``documents`` (Zarr metadata), ``assembly`` (blocks to chunks and back),
-``chunks`` (verified reads and writes), ``store`` (the contract), ``snapshot``, ``locks`` (other
-writers kept out for a moment), ``zarr_store``, ``memory_store``, ``foreign`` (other people's Zarr
-groups), ``parts`` (partitioned variables as one array), ``checkpoint``, ``tensor_slices``
-(checkpoints from inside a graph), ``files`` (what lies beside checkpoints), ``values``.
+``grids`` (chunk arithmetic), ``encoding`` (array to chunk bytes), ``addresses`` (paths, URLs),
+``disk`` (files), ``objects`` (bytes in any Zarr store), ``manifest``, ``documents`` (Zarr
+metadata), ``assembly`` (blocks to chunks and back), ``chunks`` (verified reads and writes),
+``store`` (the contract), ``snapshot``, ``locks`` (other writers kept out for a moment),
+``conditional`` (or told apart by the store), ``zarr_store``, ``memory_store``, ``foreign`` (other
+people's Zarr groups), ``parts`` (partitioned variables as one array), ``checkpoint``,
+``tensor_slices`` (checkpoints from inside a graph), ``files`` (what lies beside checkpoints),
+``values``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,17 @@
-"""Where state lives: local paths, URLs of object stores, Zarr stores."""
+"""Where state lives: local paths, URLs of object stores, Zarr stores.
+
+What is guaranteed where. A checkpoint has one writer at a time everywhere, is visible when it is
+complete, and needs only that an object is written whole and seen once it is. A session's store may
+have several writing processes
+
+- in a local directory, or one on NFS: they are kept apart by `locks`;
+- on S3, Google's or Azure's object storage through obstore (what their URLs mean where it is
+  installed, and any ``zarr.storage.ObjectStore`` of it): by `conditional` writes.
+
+Any other Zarr store should have one: a commit notices the commits before it, not one at the same
+moment. Icechunk's stores are refused by Icechunk: it takes chunks of one naming only, and not
+before their array's document.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +19,19 @@ import os
 from urllib.parse import urlsplit
 
 from zarr.abc.store import Store
-from zarr.storage import FsspecStore, LocalStore, StorePath
+from zarr.storage import FsspecStore, LocalStore, ObjectStore, StorePath
 
 from daskvars.state.failures import invalid, not_found, store_failure
+
+try:
+    import obstore
+    import obstore.store
+except ImportError:  # it is an extra
+    obstore = None
+
+OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
+"""URLs that obstore opens, where it is installed; all others are fsspec's. Credentials, regions
+and endpoints are those of the environment (``AWS_ENDPOINT_URL``), on the workers theirs."""
 
 
 def open_zarr_store(
@@ -17,8 +40,8 @@ def open_zarr_store(
     """Open the place where a snapshot or a store of snapshots lives.
 
     Args:
-        where: a local path, a URL that fsspec knows (``s3://bucket/run``), a Zarr store such as
-            ``zarr.storage.ObjectStore(obstore_store)``, or a ``StorePath`` inside one.
+        where: a local path, a URL that obstore (``s3://bucket/run``) or fsspec knows, a Zarr
+            store such as ``zarr.storage.ObjectStore(obstore_store)``, or a ``StorePath`` in one.
         mode: ``"r"`` to read what is there, ``"a"`` to write as well.
 
     Returns:
@@ -53,13 +76,18 @@ def open_zarr_store(
 def open_address(address: str, mode: str) -> Store:
     """Open a local path or a URL."""
     scheme = urlsplit(address).scheme if "://" in address else ""
+    if scheme in OBSTORE_SCHEMES and obstore is not None:
+        try:
+            return ObjectStore(obstore.store.from_url(address), read_only=mode == "r")
+        except (ValueError, obstore.exceptions.BaseError) as error:
+            raise store_failure(f"cannot open {address!r}: {error}") from error
     if scheme and scheme != "file":
         try:
             return FsspecStore.from_url(address, read_only=mode == "r")
         except (ImportError, ValueError) as error:
             raise store_failure(
-                f"cannot open {address!r}: {error}; install fsspec with that filesystem, or pass"
-                " a Zarr store"
+                f"cannot open {address!r}: {error}; install daskvars[object-stores], or fsspec"
+                " with that filesystem, or pass a Zarr store"
             ) from error
     root = os.path.abspath(os.path.expanduser(address.removeprefix("file://")))
     if mode == "r" and not os.path.isdir(root):

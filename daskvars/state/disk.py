@@ -112,7 +112,7 @@ def get_file(path: str, memory: Memory) -> bool:
 
 def fill_small(file: int, parts: Sequence[tuple[np.ndarray, Look | None]], size: int) -> None:
     """Fill vectors from a file in one call."""
-    if os.readv(file, [part for part, _ in parts]) != size:
+    if os.readv(file, [part.data for part, _ in parts]) != size:
         raise ValueError("became shorter while it was read")
     for part, look in parts:
         if look:
@@ -126,7 +126,7 @@ def fill(file: int, part: np.ndarray, look: Look | None) -> None:
         piece = part[start : start + step]
         filled = 0
         while filled < len(piece):
-            count = os.readv(file, [piece[filled:]])
+            count = os.readv(file, [piece[filled:].data])
             if not count:
                 raise ValueError("became shorter while it was read")
             filled += count

@@ -12,7 +12,9 @@ import contextlib
 import fcntl
 import json
 import os
+import socket
 import threading
+import time
 from collections.abc import Iterator
 
 from zarr.abc.store import Store
@@ -110,3 +112,9 @@ def exclusive(store: Store, path: str) -> Iterator[None]:
         _locks.setdefault(place, PlaceLock(file))
     with _locks[place]:
         yield
+
+
+def this_process() -> str:
+    """Name this process and moment, for others to know who wrote what they find."""
+    moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    return f"process {os.getpid()} on {socket.gethostname()} at {moment}"

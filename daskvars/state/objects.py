@@ -233,7 +233,7 @@ def object_names(store: Store, path: str) -> list[str]:
     if type(store) is LocalStore:
         return list_files(f"{store.root}/{path}")
     prefix = f"{path}/" if path else ""
-    below = sync(collect(store.list_prefix(prefix)))
+    below = sync(collect(store.list_prefix, prefix))
     return [name for name in (full[len(prefix) :] for full in below) if "/" not in name]
 
 
@@ -241,12 +241,12 @@ def child_names(store: Store, path: str) -> list[str]:
     """List the objects and groups directly under a path, by their last name."""
     if type(store) is LocalStore:
         return list_names(f"{store.root}/{path}")
-    return sync(collect(store.list_dir(path)))
+    return sync(collect(store.list_dir, path))
 
 
-async def collect(names: AsyncIterator[str]) -> list[str]:
-    """Gather an asynchronous listing."""
-    return [name async for name in names]
+async def collect(listing: Callable[[str], AsyncIterator[str]], path: str) -> list[str]:
+    """Gather an asynchronous listing, which some stores begin when they are asked for it."""
+    return [name async for name in listing(path)]
 
 
 def delete(store: Store, names: Iterable[str]) -> None:

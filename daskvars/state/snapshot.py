@@ -102,6 +102,10 @@ class SnapshotWriter(Writer):
         announcement = replace(
             self.before, pending=tuple(dict.fromkeys(pending)), writer=self.token
         )
+        self.announce(announcement)
+
+    def announce(self, announcement: Manifest) -> None:
+        """Write the announcement of this snapshot."""
         put_manifest(self.store, self.path, announcement)
 
     def write_chunk(self, key: str, index: Index, array: np.ndarray) -> int:
@@ -183,7 +187,12 @@ def location(store: ZarrStorage, path: str) -> str:
 
 def put_manifest(store: ZarrStorage, path: str, manifest: Manifest, synced: bool = False) -> None:
     """Write a manifest into its group's document, in one write."""
-    put_document(store, path, group_document({ATTRIBUTE: manifest.to_json()}), synced)
+    put_document(store, path, manifest_document(manifest), synced)
+
+
+def manifest_document(manifest: Manifest) -> dict[str, Any]:
+    """Give the document of a snapshot's group."""
+    return group_document({ATTRIBUTE: manifest.to_json()})
 
 
 def put_documents(store: ZarrStorage, path: str, records: Iterable[VariableRecord]) -> None:

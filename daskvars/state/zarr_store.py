@@ -11,18 +11,22 @@ on is the head still, writes its manifest and clears away all interrupted versio
 begun before it cannot be committed any more, whether or not their writers live. A writer that was
 killed leaves a group without a manifest, which nobody reads and the next commit removes.
 
-On a store that is no local directory only this process is kept out. There a writer of another
-process that committed earlier is noticed, one that commits at the same moment is not: such a store
-should have one writing process.
+On an object store that can compare before it writes (`conditional`) there is no lock. An
+announcement is created where nothing was, so a number has one writer. A commit first *fences* all
+other announcements that it can see, by replacing each if it is what it was, and then replaces its
+own by the manifest, if that is what it was. Of two writers on one version, at least one sees the
+other after announcing itself, and either fences it or finds its manifest; so at most one commits.
+Perhaps neither does, and both try again. A killed writer blocks nobody.
+
+On any other store that is no local directory only this process is kept out. There a writer of
+another process that committed earlier is noticed, one that commits at the same moment is not: such
+a store should have one writing process.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import socket
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,9 +35,10 @@ import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
 from daskvars import config
-from daskvars.errors import CorruptChunkError, StoreError
+from daskvars.errors import AlreadyExistsError, CorruptChunkError, StoreError
 from daskvars.state.addresses import open_zarr_store
 from daskvars.state.chunks import read_chunk
+from daskvars.state.conditional import get_tagged, is_conditional, put_tagged
 from daskvars.state.documents import (
     DOCUMENT,
     chunk_object,
@@ -45,12 +50,13 @@ from daskvars.state.documents import (
 from daskvars.state.failures import (
     ConflictError,
     already_exists,
+    conflict,
     invalid,
     not_found,
     store_failure,
 )
 from daskvars.state.grids import Index
-from daskvars.state.locks import exclusive
+from daskvars.state.locks import exclusive, this_process
 from daskvars.state.manifest import Fields, Manifest, VariableRecord
 from daskvars.state.objects import (
     child_names,
@@ -67,6 +73,7 @@ from daskvars.state.snapshot import (
     SnapshotWriter,
     find_manifest,
     location,
+    manifest_document,
     named_objects,
     parse_manifest,
     put_documents,
@@ -149,9 +156,43 @@ class ZarrStore(Store):
                 base = NO_VERSION if head is None else head.version
             self.check_base(base, head)
             last = max([self.root_numbers()[1], *self.version_numbers()])
+            if is_conditional(self.storage):
+                return self.first_free(list(records), max(version, last + 1), base)
             writer = VersionWriter(self, max(version, last + 1), base)
             writer.declare(records)
         return writer
+
+    def first_free(self, records: list[VariableRecord], version: int, base: int) -> Writer:
+        """Begin to write the first version from a number on that nobody else has taken."""
+        for number in range(version, version + MOST_LOOKS):
+            writer = VersionWriter(self, number, base)
+            try:
+                writer.declare(records)
+            except (ConflictError, AlreadyExistsError):
+                continue
+            return writer
+        raise conflict(f"{location(self.storage, self.path)}: too many writers; try again")
+
+    def fence(self, own: int) -> list[int]:
+        """Make sure that no writer announced by now commits, save that of one version.
+
+        Returns:
+            The versions that never will be.
+        """
+        fenced = []
+        for version in self.version_numbers() - {own}:
+            place = self.place(version)
+            found = get_tagged(self.storage, place)
+            manifest = found and parse_manifest(found[0], location(self.storage, place))
+            if not found or manifest is None or manifest.complete:
+                continue
+            announcement = replace(manifest, writer="")
+            try:
+                put_tagged(self.storage, place, manifest_document(announcement), found[1])
+            except ConflictError:
+                continue  # it has just committed, given up, or been fenced by another
+            fenced.append(version)
+        return fenced
 
     def check_base(self, base: int, head: Manifest | None) -> None:
         """Refuse to build on a version that is not the head."""
@@ -216,9 +257,7 @@ class ZarrStore(Store):
         where = location(self.storage, self.path)
         attributes = document.get("attributes", {})
         if ATTRIBUTE not in attributes:
-            raise already_exists(
-                f"{where} holds a Zarr node that is no store of daskvars; choose another place"
-            )
+            raise already_exists(f"{where} holds a Zarr node that is no store; save elsewhere")
         fields = Fields(attributes[ATTRIBUTE], where)
         if fields.take("format", int) != FORMAT:
             raise store_failure(f"{where}: format {fields.take('format', int)}, not {FORMAT}")
@@ -226,16 +265,29 @@ class ZarrStore(Store):
 
     def put_root(self, head: int, last: int) -> None:
         """Write the head and the highest number ever used into the root's attributes."""
-        attributes = {ATTRIBUTE: {"format": FORMAT, "head": head, "last": last}}
-        put_document(self.storage, self.path, group_document(attributes))
+        if not is_conditional(self.storage):
+            put_document(self.storage, self.path, root_document(head, last))
+            return
+        for _ in range(MOST_LOOKS):
+            found = get_tagged(self.storage, self.path)
+            last = max(last, self.root_numbers()[1])
+            with contextlib.suppress(ConflictError):
+                tag = found[1] if found else None
+                put_tagged(self.storage, self.path, root_document(head, last), tag)
+                return
 
-    def publish(self, manifest: Manifest) -> None:
-        """Take note of a committed version and drop interrupted ones and those not kept."""
+    def publish(self, manifest: Manifest, fenced: Iterable[int] | None = None) -> None:
+        """Take note of a committed version and drop interrupted ones and those not kept.
+
+        Args:
+            manifest: the version's.
+            fenced: the interrupted ones, if not all that are not complete are.
+        """
         self.manifests[manifest.version] = manifest
         numbers, complete = self.version_numbers(), self.snapshots()
         # Before they go: a writer that is still at one of them must have it for itself.
         self.put_root(manifest.version, max([self.root_numbers()[1], *numbers]))
-        for version in numbers.difference(complete):
+        for version in numbers.difference(complete) if fenced is None else fenced:
             delete_tree(self.storage, self.place(version))
         for version in complete[: -self.keep]:
             self.remove(version)
@@ -254,6 +306,7 @@ class VersionWriter(SnapshotWriter):
         super().__init__(owner.storage, owner.place(version), version)
         self.owner, self.base = owner, base
         self.carried: set[str] = set()
+        self.tag = ""  # of the announcement, where the store has tags
 
     def carry(self, key: str) -> bool:
         """Take a variable's objects over, as links on a disk; see `Writer.carry`."""
@@ -291,6 +344,9 @@ class VersionWriter(SnapshotWriter):
             if durable:
                 names = {join(self.path, name) for name in named_objects(manifest)}
                 flush(self.store, names - self.carried)
+            if is_conditional(self.store):
+                self.replace_announcement(manifest)
+                return manifest
             with self.owner.exclusive():
                 self.owner.check_base(self.base, self.owner.head())
                 self.check_announcement()
@@ -307,6 +363,27 @@ class VersionWriter(SnapshotWriter):
             raise
         return manifest
 
+    def announce(self, announcement: Manifest) -> None:
+        """Write the announcement; on an object store only where nothing is."""
+        if not is_conditional(self.store):
+            super().announce(announcement)
+            return
+        self.tag = put_tagged(self.store, self.path, manifest_document(announcement), None)
+
+    def replace_announcement(self, manifest: Manifest) -> None:
+        """Commit without a lock: nobody else who is announced will, and nobody has."""
+        fenced = self.owner.fence(self.version)
+        self.owner.check_base(self.base, self.owner.head())
+        try:
+            put_tagged(self.store, self.path, manifest_document(manifest), self.tag)
+        except ConflictError:
+            found = find_manifest(self.store, self.path)
+            if found is None or not found.complete:
+                raise
+            # It is there: the request was repeated after its answer had been lost.
+        with contextlib.suppress(StoreError):  # the version is the head, come what may
+            self.owner.publish(manifest, fenced)
+
     def abort(self) -> None:
         """Remove what was written; nothing of a committed version; see `Writer.abort`."""
         with self.owner.exclusive():
@@ -318,7 +395,6 @@ class VersionWriter(SnapshotWriter):
                 delete_tree(self.store, self.path)
 
 
-def this_process() -> str:
-    """Name this process and moment, for others to know who wrote what they find."""
-    moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-    return f"process {os.getpid()} on {socket.gethostname()} at {moment}"
+def root_document(head: int, last: int) -> dict[str, Any]:
+    """Give the document of a store's root."""
+    return group_document({ATTRIBUTE: {"format": FORMAT, "head": head, "last": last}})

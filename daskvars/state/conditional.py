@@ -1,0 +1,76 @@
+"""Writes that take place only if nobody else has written meanwhile, where a store offers them.
+
+Object stores compare an object's tag before they replace it (``If-Match``), or refuse to replace
+any (``If-None-Match``): S3, Google's and Azure's do, and in-memory ones, when they are driven by
+obstore. With that several processes can write versions of one store without a lock; see
+`zarr_store`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from zarr.abc.store import Store
+from zarr.storage import ObjectStore
+
+from daskvars.state.documents import DOCUMENT, ENCODER, parse_document
+from daskvars.state.failures import conflict, store_failure
+from daskvars.state.objects import join
+
+try:
+    import obstore
+    from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
+except ImportError:  # it is an extra; then no store is an ObjectStore
+    obstore = None
+
+BY_TAG = ("S3Store", "GCSStore", "AzureStore", "MemoryStore")
+"""Kinds of obstore's stores that compare tags."""
+
+
+def is_conditional(store: Store) -> bool:
+    """Tell whether a store can compare before it writes."""
+    return isinstance(store, ObjectStore) and type(store.store).__name__ in BY_TAG
+
+
+def get_tagged(store: Any, path: str) -> tuple[dict[str, Any], str] | None:
+    """Read the metadata document of a node, and the tag of that state; None where there is none.
+
+    Raises:
+        StoreError: it is no JSON object.
+    """
+    try:
+        found = obstore.get(store.store, join(path, DOCUMENT))
+    except FileNotFoundError:
+        return None
+    data = np.frombuffer(bytes(found.bytes()), np.uint8)
+    return parse_document(data, f"{store}/{path}"), found.meta["e_tag"]
+
+
+def put_tagged(store: Any, path: str, document: Mapping[str, Any], tag: str | None) -> str:
+    """Write the metadata document of a node, if it is what it was.
+
+    Args:
+        store: one that `is_conditional`.
+        path: the node's path.
+        document: what is written.
+        tag: the tag of what may be replaced; None where there must be nothing.
+
+    Returns:
+        The tag of what is there now.
+
+    Raises:
+        ConflictError: something else is there; nothing was written.
+        StoreError: the store is open for reading only.
+    """
+    if store.read_only:
+        raise store_failure(f"cannot write {path!r}: {store} is open for reading only")
+    mode: Any = "create" if tag is None else {"e_tag": tag}
+    try:
+        found = obstore.put(
+            store.store, join(path, DOCUMENT), ENCODER.encode(document).encode(), mode=mode
+        )
+    except (AlreadyExistsError, NotFoundError, PreconditionError, FileNotFoundError):
+        raise conflict(f"{store}/{path}: another writer was faster; read it again") from None
+    return found["e_tag"]
