@@ -330,6 +330,16 @@ def test_another_worker_of_the_job_takes_over():
     assert held == {"ps-1": 32, "worker-0": 0}
 
 
+def test_workers_may_come_after_the_first_run():
+    v = tf.get_variable("v", [8], initializer=tf.ones_initializer(), chunks=2)
+    with cluster_of() as client, client.as_current(), tf.Session() as sess:
+        sess.run(v.initializer)
+        worker = start(client.cluster, "0", CPU)
+        assert sess.run(v).tolist() == [1.0] * 8
+        sess.close()
+        client.cluster.sync(worker.close)
+
+
 # -- what fits what ---------------------------------------------------------------------------
 
 
