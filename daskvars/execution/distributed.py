@@ -57,7 +57,7 @@ class DistributedExecutor:
     def __init__(self, client: Client, values: Values, store: ZarrStore | None = None) -> None:
         self.client, self.values = client, values
         self.token = f"0{uuid.uuid4().hex[:15]}"
-        self.placing = Placing(workers_of(client))
+        self.placing = Placing(workers_of(client), values.__contains__)
         self.sealer = Sealer(client, values, self.token, store, self.placing.wish_of)
         self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
         self.users = 0

@@ -123,7 +123,8 @@ class Workers:
     Attributes:
       version: counts the changes seen.
       expected: tasks, (job, number), that are starting, so that it is worth waiting for them.
-      preferred: the task of the program itself, if it is one.
+      preferred: the task of the program itself, if it is one: where its own operations run that
+        ask for no other task of the job.
     """
 
     def __init__(self, client: Client) -> None:

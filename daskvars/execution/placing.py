@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from daskvars import logging
@@ -30,6 +30,7 @@ START_PATIENCE_S = 60.0  # for a task of the cluster that has not been there yet
 PATIENCE_S = 3.0  # for one that is gone: a nanny needs about two to replace its worker
 SLACK_BYTES = 2 << 20  # of imbalance that no task of its own is worth
 SLACK_SHARE = 1 / 8
+MOST_HOMES = 1_000  # before those of variables that are gone are forgotten
 
 
 class Home(NamedTuple):
@@ -43,18 +44,23 @@ class Home(NamedTuple):
 class Placing:
     """Gives places and workers to the plans of one executor.
 
-    Attributes:
+    Args:
       workers: the cluster's workers.
+      is_alive: tells of a key whether there is a variable of it.
+
+    Attributes:
+      workers: as given.
       soft: whether a device that no worker offers is replaced by one that is like it.
       homes: where variables live, by key.
     """
 
-    def __init__(self, workers: Workers) -> None:
-        self.workers = workers
+    def __init__(self, workers: Workers, is_alive: Callable[[str], bool]) -> None:
+        self.workers, self._is_alive = workers, is_alive
         self.soft = False
+        self._most_homes = MOST_HOMES
         self.homes: dict[str, Home] = {}
         self._seen: set[str] = set()
-        self._found: dict[str, list[Offer]] = {}
+        self._found: dict[tuple[str, bool], list[Offer]] = {}
         self._loads: Counter[str] = Counter()
         self._used: dict[tuple[str, int], list[str]] = {}  # the latest last
         self._version = -1
@@ -84,14 +90,12 @@ class Placing:
         return [offer.address for offer in self.fitting("")]
 
     def fitting(self, device: str) -> list[Offer]:
-        """Return the workers of a device, the program's own task first; may be none."""
-        offers = self.offers
-        found = self._found.get(device)
-        if found is None:
-            found = matching(offers, self._softened(device) if self.soft else device)
-            own = [o for o in found if (o.job, o.task) == self.workers.preferred]
-            found = self._found[device] = own + [o for o in found if o not in own]
-        return found
+        """Return the workers of a device; may be none."""
+        offers, key = self.offers, (device, self.soft)
+        if key not in self._found:
+            wanted = self._softened(device) if self.soft else device
+            self._found[key] = matching(offers, wanted)
+        return self._found[key]
 
     def is_bound(self, device: str) -> bool:
         """Return whether a device may not be left to Dask: it is only some of the workers.
@@ -183,6 +187,10 @@ class Placing:
             place = parent.place  # a slot lives with its variable
         else:
             place = self._balanced(device, nbytes, num_chunks)
+        if len(self.homes) >= self._most_homes:
+            for gone in [k for k in self.homes if not self._is_alive(k)]:
+                self._forget(gone)
+            self._most_homes = 2 * len(self.homes) + MOST_HOMES
         self.homes[key] = Home(place, nbytes, num_chunks)
         self._loads.update(self._shares(self.homes[key]))
         return place
@@ -194,6 +202,8 @@ class Placing:
 
     def _balanced(self, device: str, nbytes: int, num_chunks: int) -> str:
         """Return the place of a new variable: that of the one before it, if balance allows."""
+        if not self.fitting(device):
+            return _place(device, 0)  # until there are workers
         used = self._used.get((device, num_chunks), [])
         mean = (self._loads.total() + nbytes) / len(self.offers)
         # What has to be spread is spread evenly; what need not be stays in one place.
@@ -232,11 +242,12 @@ class Placing:
         bound = self.is_bound(device)
         if not bound and len(self.offers) < 2:
             return {}
-        self.require(device, "tasks")
-        if count > 1 or "@" in place:
+        found = self.require(device, "tasks")
+        if found and (count > 1 or "@" in place):
             wish: dict[str, Any] = {"workers": [self._worker(place, number, count)]}
         elif bound:
-            wish = {"workers": [offer.address for offer in self.fitting(device)]}
+            own = [o for o in found if (o.job, o.task) == self.workers.preferred]
+            wish = {"workers": [offer.address for offer in own or found]}
         else:
             return {}
         return wish if bound else {**wish, "allow_other_workers": True}

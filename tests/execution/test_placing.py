@@ -1,7 +1,6 @@
 """Devices are obeyed or refused, bytes are balanced, workers of a device may go and come back."""
 
 import logging
-import time
 from collections import defaultdict
 
 import numpy as np
@@ -13,10 +12,11 @@ from distributed.scheduler import Scheduler
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError, UnavailableError
+from daskvars.execution import placing
 from daskvars.execution.offers import Offer, matching, task_of
 from daskvars.execution.remote_blocks import remote_blocks
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
 CPU, GPU = {}, {"GPU": 1}
 MIXED = {"ps-0": CPU, "ps-1": CPU, "worker-0": CPU, "worker-1": GPU, "worker-2": GPU}
@@ -149,13 +149,15 @@ def test_the_log_of_where_tasks_ran_shows_no_violation(client):
         ("/device:TPU:0", "/device:TPU:0"), ("/replica:3", "/replica:3"),
     ],
 )  # fmt: skip
-def test_an_impossible_demand_is_refused_at_once(client, device, wanted):
+def test_an_impossible_demand_is_refused_before_anything_is_sent(
+    client, device, wanted, monkeypatch
+):
+    monkeypatch.setattr(client, "get", None)
+    monkeypatch.setattr(client, "scatter", None)
     with tf.name_scope("tower"), tf.device(device):
         y = tf.exp(tf.placeholder(tf.float32, []), name="y")
-    start = time.monotonic()
     with tf.Session() as sess, pytest.raises(InvalidArgumentError) as error:
         sess.run(y, {"tower/Placeholder:0": 1.0})
-    assert time.monotonic() - start < 5
     assert error.value.op is y.op
     text = str(error.value)
     assert f"operation 'tower/y' (scope 'tower'): it asks for {wanted}, which no worker" in text
@@ -289,6 +291,7 @@ def start(cluster, name, resources):
 
 
 def test_a_worker_of_a_device_dies_and_comes_back():
+    assert placing.PATIENCE_S < 5  # so long a run waits for it before it raises
     with tf.device("/job:ps"):
         v = tf.get_variable("v", [4], initializer=tf.zeros_initializer())
     add = v.assign_add(tf.ones([4]))
@@ -301,10 +304,8 @@ def test_a_worker_of_a_device_dies_and_comes_back():
         assert sess.run(add).tolist() == [2.0] * 4
         stop(cluster, "ps-0")
         for _ in range(2):
-            begin = time.monotonic()
             with pytest.raises(UnavailableError, match="/job:ps, whose workers are gone") as error:
                 sess.run(add)
-            assert time.monotonic() - begin < 5
             assert "worker-0 = /job:worker/task:0" in str(error.value)
         assert sess.run(free, {"x:0": [0.0, 0.0]}).tolist() == [1.0, 1.0]
         back = start(cluster, "ps-0", CPU)
@@ -328,6 +329,16 @@ def test_another_worker_of_the_job_takes_over():
         assert sess.run(v).tolist() == [6.0] * 8
         held = held_by(client, sess.engine.values)
     assert held == {"ps-1": 32, "worker-0": 0}
+
+
+def test_workers_may_come_after_the_first_run():
+    v = tf.get_variable("v", [8], initializer=tf.ones_initializer(), chunks=2)
+    with cluster_of() as client, client.as_current(), tf.Session() as sess:
+        sess.run(v.initializer)
+        worker = start(client.cluster, "0", CPU)
+        assert sess.run(v).tolist() == [1.0] * 8
+        sess.close()
+        client.cluster.sync(worker.close)
 
 
 # -- what fits what ---------------------------------------------------------------------------
