@@ -40,7 +40,7 @@ def constant(
     value: Any,
     dtype: Any = None,
     shape: Any = None,
-    name: str | None = "Const",
+    name: str | bytes | None = "Const",
     verify_shape: bool = False,
     chunks: Any = None,
 ) -> Tensor:
@@ -71,7 +71,7 @@ def constant(
         chunks = value.chunks if chunks is None and shape is None else chunks
         value = value.compute()
     name = name.decode() if isinstance(name, bytes) else name
-    label = None if name in (None, "Const") else name.strip("/")
+    label = None if name is None or name == "Const" else name.strip("/")
     array = dtypes.to_numpy(value, wanted, label)
     if not isinstance(value, bool | int | float | complex | str | bytes | list | tuple):
         array = numpy.array(array, order="C")  # the caller may write into what was given

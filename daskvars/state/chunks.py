@@ -52,7 +52,7 @@ class ChunkRef(NamedTuple):
     """
 
     key: str
-    index: Index
+    index: Index  # type: ignore[assignment]
     name: str
     dtype: str
     shape: tuple[int, ...]
