@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
     "errors", "messages", "dtypes", "shape_arithmetic", "chunk_grid", "shapes", "config", "backend",
+    "versioned",
     "logging",
 ]  # fmt: skip
 LEVELS = {
