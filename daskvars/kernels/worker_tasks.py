@@ -158,7 +158,8 @@ def aligned(value: Any) -> Any:
 
 def pick(bundle: tuple, positions: Sequence[int]) -> tuple:
     """Return some outputs of a bundle, so that the others need not travel with them."""
-    return tuple(bundle[position] for position in positions)
+    taken = [bundle[position] for position in positions]
+    return tuple(item.handed_on() if isinstance(item, Versioned) else item for item in taken)
 
 
 def shape_of(bundle: tuple, position: int | None) -> tuple[int, ...]:

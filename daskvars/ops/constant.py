@@ -208,6 +208,13 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return apply(FILL, value, name=name, dims=axes.as_sizes(dims))
 
 
+def is_uniform(value: Any, shape: Any, dtype: dtypes.DType) -> bool:
+    """Return whether `value` is a number and `shape` known, so that `uniform` will do."""
+    is_number = isinstance(value, int | float) and (dtype.is_floating or dtype.is_integer)
+    given = shape is not None and not isinstance(shape, Tensor)
+    return is_number and given and shapes.is_known(shapes.as_tuple(shape))
+
+
 def uniform(value: Any, shape: Any, dtype: Any, name: str | None, default: str) -> Tensor:
     """Return one number everywhere: large, it is made where it is needed, block by block."""
     dtype = as_dtype(dtype).base_dtype

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars import shapes
 from daskvars.dtypes import DType, as_dtype, float32
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
@@ -122,15 +121,9 @@ class Constant(Initializer):
     def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None) -> Tensor:
         verify = self.verify_shape if verify_shape is None else verify_shape
         dtype = self.dtype if dtype is None else dtype
-        if self._is_uniform(shape, as_dtype(dtype)) and not verify:
+        if constants.is_uniform(self.value, shape, as_dtype(dtype)) and not verify:
             return constants.uniform(self.value, shape, dtype, None, "Const")
         return constants.constant(self.value, dtype, shape, verify_shape=verify)
-
-    def _is_uniform(self, shape: Any, dtype: DType) -> bool:
-        """Return whether it is a number everywhere in a shape that is known."""
-        is_number = isinstance(self.value, int | float) and (dtype.is_floating or dtype.is_integer)
-        given = shape is not None and not isinstance(shape, WithOperators)
-        return is_number and given and shapes.is_known(shapes.as_tuple(shape))
 
 
 class RandomUniform(Initializer):
