@@ -235,8 +235,9 @@ class Versioned:
     def successor(self, made_by: Any) -> Versioned | None:
         """Give the version that a task made of this one before, if it did."""
         newer = self._version.newer
-        found = newer is not None and newer.made_by == made_by
-        return Versioned.of(newer, 0) if newer is not None and found else None
+        if newer is None or made_by is None or newer.made_by != made_by:
+            return None
+        return Versioned.of(newer, 0)
 
 
 def changed(
@@ -247,7 +248,8 @@ def changed(
 
     Args:
         blocks: versions, or arrays, which are copied.
-        made_by: names the task. Run anew on the same versions, it gets what it made before.
+        made_by: names the task: run anew on the same versions, it gets what it made before. None
+            names none.
         write: ``write(arrays, record)`` changes the arrays in place; before it does it calls
             ``record(array, rows)`` with the ascending numbers of the rows that it will change.
 

@@ -107,7 +107,7 @@ class WorkerRegion:
                 self.second(*arrays, *passed)
 
         blocks = [arguments[slot] for slot in tail.variables]
-        new = changed(blocks, thread_state.key, write)
+        new = changed(blocks, getattr(thread_state, "key", None), write)
         outputs = dict(zip(tail.kept, found, strict=False))
         outputs.update(zip(tail.updates, new, strict=True))
         return [outputs[position] for position in range(len(outputs))]
