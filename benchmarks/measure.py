@@ -112,6 +112,13 @@ class Report:
         text = f"{what} {spelled(value_s)}, limit {spelled(limit_s)}"
         self._judge(text, value_s / limit_s, 1.0)
 
+    def against_bytes(
+        self, what: str, nbytes: float, limit: float, unit_bytes: float, unit: str
+    ) -> None:
+        """Judge a number of bytes by another."""
+        text = f"{what} {nbytes / 2**20:.4g} MiB, {unit} {unit_bytes / 2**20:.4g} MiB"
+        self._judge(text, nbytes / unit_bytes, limit)
+
     def linear(self, what: str, per_item_s: Mapping[int, float], limit: float) -> None:
         """Judge whether the cost of an item stays what it is when there are more of them."""
         (few, first_s), *_, (many, last_s) = per_item_s.items()

@@ -9,7 +9,8 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours
 - ``gradients``, ``variables``, ``lowering`` (graph and fetches to a plan of few Dask tasks)
 - ``execution``: sessions, eager code and compiled functions on one engine
-- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, and cells
+- ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, and cells;
+  ``data``: batches
 - ``nn``: names of ops and of layers
 - this module and ``v1``: the public names, and ``cli``
 
@@ -234,7 +235,7 @@ from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
 # -- layers and training
-from daskvars import layers, losses, metrics, train
+from daskvars import data, layers, losses, metrics, train
 from daskvars.train.meta_graph import MetaGraphDef
 
 __all__ = [
@@ -261,8 +262,8 @@ __all__ = [
     "complex128", "complex64", "concat", "cond", "config", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_indexed_slices", "cos", "cosh", "count_nonzero", "count_up_to",
-    "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient", "debugging",
-    "depth_to_space", "device", "diag", "diag_part", "digamma", "dimension_at_index",
+    "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient", "data",
+    "debugging", "depth_to_space", "device", "diag", "diag_part", "digamma", "dimension_at_index",
     "dimension_value", "disable_resource_variables", "div", "div_no_nan", "divide", "double",
     "dynamic_partition", "dynamic_stitch", "einsum", "enable_resource_variables", "ensure_shape",
     "equal", "erf", "erfc", "errors", "exp", "expand_dims", "expm1", "eye", "fill",

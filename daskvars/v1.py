@@ -45,13 +45,12 @@ _AS_IS = {
     "get_default_graph",
     "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
-_EAGER_ONLY = {"GradientTape", "config", "function", "sync"}
+_EAGER_ONLY = {"GradientTape", "config", "data", "function", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
     "FIFOQueue": "feed NumPy or dask arrays",
     "SparseTensor": "keep indices, values and shape as three tensors; see also IndexedSlices",
     "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
-    "data": "feed NumPy or dask arrays",
     "estimator": "write the training loop with a session",
     "keras": "use layers, losses, train and metrics",
     "python_io": "read records in Python and feed arrays",

@@ -183,3 +183,12 @@ def test_the_readme_does_what_it_says(tmp_path):
             found = next(printed).rstrip() + "\n" * bool(expected)
             if not doctest.OutputChecker().check_output(expected, found, doctest.ELLIPSIS):
                 assert found == expected, f"README.md, line {line}"
+
+
+def test_a_table_over_workers_is_trained_saved_and_restored():
+    printed = run("train_embedding.py", "--rows", 3000, "--batch", 256, "--steps", 4)
+    assert re.search(r"loss 0\.69\d\d \.\.\. 0\.69", printed)
+    moved = re.search(r"a step: \d+ ms, ([\d.]+) (B|kiB) moved", printed)
+    nbytes = float(moved[1]) * (1024 if moved[2] == "kiB" else 1)
+    assert 0 < nbytes < 2 * 256 * (16 * 4 + 100)
+    assert "its share of the variables 187.50 kiB" in printed and "restored in" in printed

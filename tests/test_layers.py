@@ -8,14 +8,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
     "errors", "messages", "dtypes", "shape_arithmetic", "chunk_grid", "shapes", "config", "backend",
-    "logging",
+    "versioned", "logging",
 ]  # fmt: skip
 LEVELS = {
     "graph": 1, "kernels": 1, "state": 1, "scripting": 1,
     "ops": 2,
     "gradients": 3, "variables": 3, "lowering": 3,
     "execution": 4,
-    "train": 5, "layers": 5, "losses": 5, "metrics": 5, "summary": 3,
+    "data": 5, "train": 5, "layers": 5, "losses": 5, "metrics": 5, "summary": 3,
     "initializers": 4, "namespaces": 3,
     "nn": 6,  # names only: ops, and recurrent cells, which are layers
     "observe": 6,

@@ -78,6 +78,10 @@ PITFALLS = {
             "gather_gives_slices", "large_densification_names_op_and_size",
         ],
         "train/test_optimizers.py": ["rows_not_used_are_not_touched"],
+        "execution/test_row_shards.py": [
+            "rows_change_in_place_at_their_owners_and_only_rows_travel",
+        ],
+        "lowering/test_route.py": ["rows_of_a_cut_table_travel_once"],
     }),
     20: ("scope rules are boring and errors help", {
         "variables/test_scope_table.py": ["table", "names"],

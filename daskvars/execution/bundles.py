@@ -12,6 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from daskvars.execution.steps import updated_inputs
 from daskvars.lowering.plan import Plan, Value
 from daskvars.lowering.program import STATE
 
@@ -51,19 +52,31 @@ def bundlings(plan: Plan) -> list[Bundling]:
     for number, region in enumerate(plan.regions):
         positions = range(len(region.program.outputs))
         sizes = [_block_bytes(values[number, p]) if (number, p) in values else 0 for p in positions]
+        staying = _staying(plan, number)
+        moved = [0 if p in staying else size for p, size in enumerate(sizes)]
         apart: dict[Any, list[int]] = {}
         for position in positions:
             readers = frozenset(wanted[number, position])
             # Nobody of this plan reads it, others may: a large one is worth a group of its own.
-            alone = not readers and sizes[position] >= SPLIT_BYTES
+            alone = not readers and moved[position] >= SPLIT_BYTES
             apart.setdefault(position if alone else readers, []).append(position)
         groups = tuple(map(tuple, apart.values()))
-        spared = sum(sizes) - max((sum(sizes[p] for p in g) for g in groups), default=0)
+        spared = sum(moved) - max((sum(moved[p] for p in g) for g in groups), default=0)
         if spared < SPLIT_BYTES:
             groups = (tuple(positions),)
         where = {p: (g, i) for g, group in enumerate(groups) for i, p in enumerate(group)}
         found.append(Bundling(groups, where, tuple(sizes)))
     return found
+
+
+def _staying(plan: Plan, number: int) -> set[int]:
+    """Return the outputs that are variables of which rows change: who reads rows goes there."""
+    program = plan.regions[number].program
+    made = {slot: call for call in program.calls for slot in call.outs}
+    return {
+        position for position in updated_inputs(plan, number)
+        if (call := made.get(program.outputs[position])) is not None and call.in_place is not None
+    }  # fmt: skip
 
 
 def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, Value]]:

@@ -11,6 +11,7 @@ import numpy
 from distributed import CancelledError, Client, Future
 
 from daskvars.state.grids import Blocks
+from daskvars.versioned import Versioned
 
 
 class Reference(NamedTuple):
@@ -61,6 +62,6 @@ def own(value: Any) -> Any:
 
     Without a network between, client and worker hold one and the same array.
     """
-    if isinstance(value, numpy.ndarray):
+    if isinstance(value, numpy.ndarray | Versioned):
         return numpy.array(value, order="C")
     return value

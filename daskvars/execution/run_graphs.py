@@ -15,6 +15,7 @@ from dask._task_spec import Task, TaskRef
 
 from daskvars.execution.blocks import recipe
 from daskvars.execution.bundles import Bundling, bundlings
+from daskvars.execution.steps import updated_inputs
 from daskvars.kernels.tasks import Cut, Take
 from daskvars.kernels.worker_tasks import PackedRegion, pack_region, pick, run_region
 from daskvars.lowering.plan import Index, Origin, Piece, Plan, Region
@@ -62,7 +63,10 @@ class Template:
         self.tasks: list[list[BlockTask]] = []
         for number, region in enumerate(plan.regions):
             steps, tasks = self._region(number, region)
-            self.packed.append(pack_region(f"program-{token}-{number}", region.program, steps))
+            kept = [v.origin.position for v in plan.updates.values() if v.origin.region == number]
+            pairs = updated_inputs(plan, number)
+            name = f"program-{token}-{number}"
+            self.packed.append(pack_region(name, region.program, steps, pairs, kept))
             self.tasks.append(tasks)
         taken = [d for tasks in self.tasks for task in tasks for d in task.dependencies]
         self.uses = Counter(d for d in taken if isinstance(d, Piece))

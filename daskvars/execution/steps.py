@@ -22,15 +22,7 @@ class Step:
 
     def __init__(self, plan: Plan, number: int) -> None:
         region = plan.regions[number]
-        pairs = {}
-        needed = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
-        needed.update(s.value.origin for r in plan.regions for s in r.sources if s.value)
-        slots = _slots_of_variables(plan, region)
-        for key, value in plan.updates.items():
-            if value.origin.region == number and needed[value.origin] == 1:
-                slot = slots.get((key, value.layout, value.axes if value.layout else None))
-                if slot is not None:
-                    pairs[value.origin.position] = slot
+        pairs = updated_inputs(plan, number)
         self.tail = inplace.split(region.program, pairs) if pairs else None
         main = region.program if self.tail is None else self.tail.main
         self.function = regions.compiled(main, numpy)
@@ -61,6 +53,23 @@ class Step:
             into = {out: slot for out, slot in program.into.items() if slot not in shared}
             found = self._programs[shared] = replace(program, into=into, cache={})
         return found
+
+
+def updated_inputs(plan: Plan, number: int) -> dict[int, int]:
+    """Return position of an output -> the input of a region that it takes the place of.
+
+    That is where a variable is read and its new value goes nowhere else, block for block.
+    """
+    pairs = {}
+    needed = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
+    needed.update(s.value.origin for r in plan.regions for s in r.sources if s.value)
+    slots = _slots_of_variables(plan, plan.regions[number])
+    for key, value in plan.updates.items():
+        if value.origin.region == number and needed[value.origin] == 1:
+            slot = slots.get((key, value.layout, value.axes if value.layout else None))
+            if slot is not None:
+                pairs[value.origin.position] = slot
+    return pairs
 
 
 def _slots_of_variables(plan: Plan, region: Region) -> dict[tuple[str, Any, Any], int]:

@@ -23,6 +23,8 @@ from daskvars.shapes import Shape
 
 Attrs = Mapping[str, Any]
 
+PLACE = "place"  # how partial results are merged that are rows with their places
+
 
 class Dim(NamedTuple):
     """One labelled dimension; its chunks are the label's chunks times `factor` elements."""
@@ -232,7 +234,12 @@ class Gather(Pattern):
 
     Where the rows are cut, each block gives the rows it owns and zeros for the others, and the
     sum of the blocks is the result: the kernel gets the block's first row as ``offset``.
+
+    `partial` is the kernel for a block that gives only the rows it owns, which are then put
+    together by the rows' places rather than added.
     """
+
+    partial: Callable[..., Any] | None = None
 
     def access(self, inputs, outputs, attrs):
         params, ids = inputs[0], inputs[1]
@@ -241,7 +248,8 @@ class Gather(Pattern):
         rows = len(ids)
         ids_dims = tuple(Dim(i) for i in range(rows))
         rest = tuple(Dim(rows + 1 + i) for i in range(len(params) - 1))
-        return Access(((Dim(rows), *rest), ids_dims), ((*ids_dims, *rest),), "add")
+        combine = "add" if self.partial is None else PLACE
+        return Access(((Dim(rows), *rest), ids_dims), ((*ids_dims, *rest),), combine)
 
 
 @dataclass(frozen=True)

@@ -302,6 +302,14 @@ def scatter_rows_into(
     put_rows(xp, out, flat, old)
 
 
+def rows_named(xp: Any, ids: Any, count: int, offset: int, size: int | None) -> Any:
+    """Return the rows of a part of ``count`` rows that ``ids`` name, ascending, each once."""
+    flat = ids.reshape(-1)
+    if size is not None and size != count:
+        flat = flat[(flat >= offset) & (flat < offset + count)] - offset
+    return flat if (flat[1:] > flat[:-1]).all() else xp.unique(flat)
+
+
 def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
     """Return the slices of ``params`` that rows of ``indices`` name (as ``tf.gather_nd``).
 

@@ -45,7 +45,7 @@ def cut_array(shape: tuple[int, ...], parts: Sequence[tuple[Any, Any, Any]]) -> 
     if len(parts) == 1:
         array, source, _ = parts[0]
         return array[source]
-    result = numpy.empty_like(parts[0][0], shape=shape)
+    result = numpy.empty(shape, parts[0][0].dtype)
     for array, source, target in parts:
         result[target] = array[source]
     return result
@@ -63,16 +63,37 @@ def run_block(function: Callable[..., tuple], steps: Literal, dependencies: Sequ
       The region's outputs, as one bundle.
     """
 
-    def take(item: Take) -> Any:
+    return function(*arguments_of(steps.value, dependencies, itself))
+
+
+def itself(value: Any, slot: int) -> Any:
+    """Return a value as it is."""
+    return value
+
+
+def arguments_of(
+    steps: Sequence[Any], dependencies: Sequence[Any], as_argument: Callable[[Any, int], Any]
+) -> list[Any]:
+    """Return the arguments of a region's function.
+
+    Args:
+      steps: as in `run_block`.
+      dependencies: results of other tasks and Literals.
+      as_argument: ``as_argument(value, slot)`` gives what is taken for an argument, or put together
+        with others to one.
+    """
+
+    def take(item: Take, slot: int) -> Any:
         found = plain(dependencies[item.dependency])
-        return found if item.position is None else found[item.position]
+        return as_argument(found if item.position is None else found[item.position], slot)
 
     arguments: list[Any] = []
-    for step in steps.value:
+    for slot, step in enumerate(steps):
         if isinstance(step, Take):
-            arguments.append(take(step))
+            arguments.append(take(step, slot))
         elif isinstance(step, Cut):
-            arguments.append(cut_array(step.shape, [(take(i), s, t) for i, s, t in step.parts]))
+            parts = [(take(item, -1), s, t) for item, s, t in step.parts]
+            arguments.append(cut_array(step.shape, parts))
         else:
             arguments.append(step)
-    return function(*arguments)
+    return arguments

@@ -14,41 +14,110 @@ worker's limit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy
 from dask._expr import Expr
 from distributed.protocol import pickle
+from distributed.worker import thread_state
 
 from daskvars import backend
 from daskvars.kernels.region import RegionProgram, compiled
-from daskvars.kernels.tasks import Literal, run_block
+from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_updates
+from daskvars.kernels.tasks import arguments_of
+from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
 
 
 class PackedRegion(NamedTuple):
-    """A region's program, and for each of its blocks where the arguments come from, as bytes."""
+    """What a worker needs to run the blocks of a region, as bytes."""
 
     key: str
     data: bytes
 
 
-def pack_region(key: str, program: RegionProgram, steps: dict[Any, list[Any]]) -> PackedRegion:
+def pack_region(
+    key: str, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
+    kept: Sequence[int],
+) -> PackedRegion:  # fmt: skip
     """Return a region as bytes.
 
     Args:
       key: its Dask key.
       program: its kernel calls.
       steps: block -> the steps of `run_block`.
+      pairs: position of an output -> the input that is the variable which it is a new value of.
+      kept: positions of all outputs that are values of variables.
     """
-    return PackedRegion(key, pickle.dumps((program, steps)))
+    return PackedRegion(key, pickle.dumps((program, steps, pairs, tuple(kept))))
 
 
 @lru_cache(maxsize=512)
-def unpacked(packed: PackedRegion) -> tuple[Any, dict[Any, list[Any]]]:
-    """Return a region's compiled function and its steps, made once per process."""
-    program, steps = pickle.loads(packed.data)
-    return compiled(program, numpy), steps
+def unpacked(packed: PackedRegion) -> WorkerRegion:
+    """Return a region that can be called, made once per process."""
+    return WorkerRegion(*pickle.loads(packed.data))
+
+
+class WorkerRegion:
+    """A region compiled for this worker.
+
+    Large values of variables are `Versioned`. Of one whose rows change, the new value is the next
+    version, in the same memory; where only rows of it are read, an old version need not be copied.
+
+    Args:
+      program, steps, pairs, kept: see `pack_region`.
+    """
+
+    def __init__(
+        self, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
+        kept: Sequence[int],
+    ) -> None:  # fmt: skip
+        self.steps, self.kept = steps, kept
+        self.tail = row_updates(program, pairs)
+        self.main = compiled(program if self.tail is None else self.tail.main, numpy)
+        if self.tail is not None:
+            self.second = compiled(self.tail.program, numpy)
+        self.by_rows = inputs_read_by_rows(program)
+
+    def __call__(self, block: Any, dependencies: Sequence[Any]) -> tuple:
+        """Return the outputs of one block, as one bundle."""
+        with ExitStack() as lent:
+
+            def as_argument(value: Any, slot: int) -> Any:
+                if isinstance(value, Versioned) and slot not in self.by_rows:
+                    return lent.enter_context(value.lend())
+                return value
+
+            arguments = arguments_of(self.steps[block], dependencies, as_argument)
+            found = list(self.main(*arguments))
+        if self.tail is not None:
+            found = self._updated(arguments, found)
+        for position in self.kept:
+            found[position] = versioned(found[position])
+        return tuple(found)
+
+    def _updated(self, arguments: list[Any], found: list[Any]) -> list[Any]:
+        """Change rows of the variables, and return all outputs in their order."""
+        tail = self.tail
+        passed = found[len(tail.kept) :]
+
+        def write(arrays: list[Any], record: Any) -> None:
+            with recording(record):
+                self.second(*arrays, *passed)
+
+        blocks = [arguments[slot] for slot in tail.variables]
+        new = changed(blocks, getattr(thread_state, "key", None), write)
+        outputs = dict(zip(tail.kept, found, strict=False))
+        outputs.update(zip(tail.updates, new, strict=True))
+        return [outputs[position] for position in range(len(outputs))]
+
+
+def versioned(value: Any) -> Any:
+    """Return a value of a variable as the first of its versions, if it is large."""
+    if isinstance(value, numpy.ndarray) and value.ndim and value.dtype != object:
+        return Versioned(value) if value.nbytes >= VERSIONED_BYTES else value
+    return value
 
 
 def run_region(
@@ -66,13 +135,13 @@ def run_region(
     Returns:
       The region's outputs, as one bundle.
     """
-    function, steps = unpacked(packed)
+    region = unpacked(packed)
     if positions is not None:
         dependencies = tuple(
             d if p is None else d[p] for d, p in zip(dependencies, positions, strict=True)
         )
     with backend.one_blas_thread, numpy.errstate(all="ignore"):
-        return run_block(function, Literal(steps[block]), tuple(map(aligned, dependencies)))
+        return region(block, tuple(map(aligned, dependencies)))
 
 
 def aligned(value: Any) -> Any:
@@ -89,7 +158,8 @@ def aligned(value: Any) -> Any:
 
 def pick(bundle: tuple, positions: Sequence[int]) -> tuple:
     """Return some outputs of a bundle, so that the others need not travel with them."""
-    return tuple(bundle[position] for position in positions)
+    taken = [bundle[position] for position in positions]
+    return tuple(item.handed_on() if isinstance(item, Versioned) else item for item in taken)
 
 
 def shape_of(bundle: tuple, position: int | None) -> tuple[int, ...]:

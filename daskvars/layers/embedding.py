@@ -10,7 +10,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.layer import Layer
 from daskvars.ops.casting import cast
-from daskvars.ops.nn_embedding import embedding_lookup
+from daskvars.ops.nn_embedding import embedding_lookup, interleaved
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import RandomUniform
 
@@ -29,6 +29,9 @@ class Embedding(Layer):
       embeddings_regularizer: function of the table that gives a loss.
       embeddings_constraint: function that projects the table after an update.
       chunks: layout of the table, see `Variable`; chunks of rows are kept by different workers.
+      partition_strategy: "div" keeps id i in row i; "mod" deals ids out to the chunks in turns,
+        so that ids numbered by frequency do not all come from one worker: id i is in row
+        ``i % n * (input_dim // n) + i // n`` for n chunks.
       trainable, name: see `Layer`.
 
     Source: Keras, ``keras.layers.Embedding``.
@@ -48,6 +51,7 @@ class Embedding(Layer):
         activity_regularizer: Callable[[Any], Any] | None = None,
         embeddings_constraint: Callable[[Any], Any] | None = None,
         chunks: Any = None,
+        partition_strategy: str = "div",
         trainable: bool = True,
         name: Any = None,
         **kwargs: Any,
@@ -58,7 +62,10 @@ class Embedding(Layer):
         self.embeddings_initializer = embeddings_initializer
         self.embeddings_regularizer = embeddings_regularizer
         self.embeddings_constraint = embeddings_constraint
+        if partition_strategy not in ("mod", "div"):
+            raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
         self.chunks = chunks
+        self.partition_strategy = partition_strategy
         self.embeddings: Any = None
 
     def build(self, input_shape: Any) -> None:
@@ -75,6 +82,8 @@ class Embedding(Layer):
         ids = convert_to_tensor(inputs)
         if ids.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
             ids = cast(ids, dtypes.int32)
+        if self.partition_strategy == "mod":
+            ids = interleaved(ids, self.input_dim, len(self.embeddings.chunks[0]))
         return embedding_lookup(self.embeddings, ids)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:

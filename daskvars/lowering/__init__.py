@@ -21,6 +21,7 @@ from daskvars.lowering.place import Places, place
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.propagate import propagate
 from daskvars.lowering.prune import prune
+from daskvars.lowering.route import route
 from daskvars.lowering.specialize import specialize
 
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
@@ -51,6 +52,7 @@ def lower(
     operations = prune(fetches, targets, feeds)
     program = functionalize(operations, fetches, feeds, state_of, sequential, identify, targets)
     program = specialize(program)
+    program = route(program)
     program = propagate(program)
     program = place(program, places)
     return emit(program, fuse(program))

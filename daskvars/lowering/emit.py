@@ -1,4 +1,4 @@
-"""Pass 7: regions to a plan: programs as data, and where each input comes from."""
+"""Pass 8: regions to a plan: programs as data, and where each input comes from."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import chunk_grid, config
-from daskvars.graph.patterns import (
-    Block,
-    Contraction,
-    Effect,
-    Elementwise,
-    Gather,
-    Movement,
-    Reduction,
-)
+from daskvars.graph import patterns
+from daskvars.graph.patterns import PLACE, Block, Contraction, Effect, Elementwise, Movement
 from daskvars.kernels.region import Call, RegionProgram
 from daskvars.kernels.tiling import is_tiled
 from daskvars.lowering.fuse import Group, label, lines_up
+from daskvars.lowering.part_kernels import (
+    block_kernel,
+    own_rows_call,
+    place_rows_call,
+    row_attrs,
+)
 from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
 from daskvars.lowering.program import CONSTANT, PARAMETER, Leaf, Node, Program, Ref
 
@@ -169,7 +168,7 @@ class _RegionBuilder:
             self.slots[Ref(node, i)] = self._new_slot()
             outs.append(self.slots[Ref(node, i)])
         if node.opdef is None:
-            self.calls.append(_plain_call(node, arguments, tuple(outs)))
+            self._add_plain(node, arguments, tuple(outs))
             return
         attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
         if node.bodies:
@@ -185,13 +184,21 @@ class _RegionBuilder:
         inner = pattern.inner if isinstance(pattern, Effect) else pattern
         writes = isinstance(pattern, Effect) and pattern.writes
         self.calls.append(Call(
-            node.kernel, arguments, tuple(outs), attrs, node.operands, block, node.multiple,
+            block_kernel(node), arguments, tuple(outs), attrs, node.operands, block, node.multiple,
             node.name, isinstance(inner, Elementwise),
             isinstance(inner, Movement) and inner.view, node.opdef.in_place, node.opdef.check,
-            tuple(_nominal(s.shape, n) for s, n in zip(node.specs, node.layouts, strict=True)),
+            tuple(map(_block_shape, node.specs, node.layouts, [node.ragged] * len(outs))),
             tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
-            isinstance(inner, (Contraction, Gather, Reduction)) and not writes,
+            isinstance(inner, (Contraction, patterns.Gather, patterns.Reduction)) and not writes,
         ))  # fmt: skip
+
+    def _add_plain(self, node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> None:
+        """Add the call of a node that belongs to no op."""
+        if not node.ragged:
+            self.calls.append(_plain_call(node, arguments, outs))
+            return
+        block = self._input((id(node), "attrs"), row_attrs(node), None)
+        self.calls.append(own_rows_call(node, arguments, outs, block))
 
     def _add_merge(self, node: Node) -> None:
         """Merge from left to right, so that the order never depends on timing."""
@@ -200,8 +207,15 @@ class _RegionBuilder:
         shape = _nominal(node.specs[0].shape, node.layouts[0])
         parts = []
         for part in range(math.prod(grid[axis] for axis in node.merges)):
-            source = Source(value, "part", merged=node.merges, grid=grid, part=part)
+            source = Source(
+                value, "part", merged=node.merges, grid=grid, part=part,
+                has_own_rows=node.kernel == PLACE,
+            )  # fmt: skip
             parts.append(self._input((value.origin, "part", node.merges, part), source, shape))
+        if node.kernel == PLACE:
+            self.slots[Ref(node)] = out = self._new_slot()
+            self.calls.append(place_rows_call(node, tuple(parts), out, shape))
+            return
         total = parts[0]
         for part in parts[1:]:
             out = self._new_slot()
@@ -238,6 +252,11 @@ def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -
         node.kernel, arguments, outs, {}, name=node.name, elementwise=node.merges is not None,
         shapes=(_nominal(spec.shape, node.layouts[0]),), dtypes=(spec.dtype.np,),
     )  # fmt: skip
+
+
+def _block_shape(spec: Any, layout: Any, ragged: bool) -> Any:
+    """Return the shape of the first block, which stands for all, or None if only the run tells."""
+    return None if ragged else _nominal(spec.shape, layout)
 
 
 def _nominal(shape: Any, layout: Any) -> Any:
@@ -348,7 +367,7 @@ def _ordered(nodes: Sequence[Node]) -> list[Node]:
 
 def _tile_shape(node: Node) -> Any:
     """Return the block shape of a node that would be run tile by tile, else None."""
-    if len(node.specs) != 1 or node.operands or node.specs[0].dtype is None:
+    if len(node.specs) != 1 or node.ragged or node.operands or node.specs[0].dtype is None:
         return None
     elementwise = node.merges is not None
     if node.opdef is not None:

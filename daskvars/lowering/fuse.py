@@ -1,4 +1,4 @@
-"""Pass 6: group nodes into regions, each of which becomes one task per block.
+"""Pass 7: group nodes into regions, each of which becomes one task per block.
 
 Nodes get a stage: crossing an edge where blocks do not line up, or to another place, adds one.
 Nodes of equal stage, grid and place form a region. Within a stage data only flows from coarser to

@@ -99,6 +99,7 @@ class Source:
       grid: the producer's grid ("part").
       part: which of the partial results, in C order ("part").
       attrs: block index -> keyword arguments ("attrs").
+      has_own_rows: a partial result is the rows that its block owns, not zeros besides ("part").
     """
 
     value: Value | None
@@ -109,6 +110,7 @@ class Source:
     grid: tuple[int, ...] = ()
     part: int = 0
     attrs: dict[Index, dict[str, Any]] | None = None
+    has_own_rows: bool = False
 
     def take(self, block: Index) -> Any:
         """Return a Piece, a Cut or a dict: what block `block` gets."""
@@ -252,7 +254,10 @@ class Plan:
                 if source.value is None or source.value.origin.region < 0:
                     continue
                 spread = region.num_tasks if source.kind == "block" and not source.axes else 1
-                total += source.value.nbytes() * spread
+                shared = math.prod(source.grid[a] for a in source.merged) if (
+                    source.has_own_rows
+                ) else 1
+                total += source.value.nbytes() * spread // shared
         return total
 
     def explain(self, where: Callable[[Region], str] = lambda region: "this process") -> str:

@@ -73,6 +73,8 @@ class Node:
       in_maps, out_maps: for each dimension of each input and output, the axis of `grid` that
         numbers its blocks, or -1 for a whole dimension (`propagate`).
       merges: axes of the producer's grid over which partial results are merged (`propagate`).
+      pinned, cut: its labels and the chunks of some of them, where `route` has set them.
+      ragged: its blocks have fewer rows than their layout says (`route`).
       device: where its operation asks to run; of an assignment, where its variable is.
       place: where it runs, "" anywhere (`place`).
       reason: why there, in words (`place`).
@@ -97,6 +99,9 @@ class Node:
     in_maps: list[tuple[int, ...]] = field(default_factory=list)
     out_maps: list[tuple[int, ...]] = field(default_factory=list)
     merges: tuple[int, ...] | None = None
+    pinned: Access | None = None
+    cut: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    ragged: bool = False
     device: str = ""
     place: str = ""
     reason: str = ""

@@ -1,4 +1,4 @@
-"""Pass 4: layouts, from where data enters to everything after it.
+"""Pass 5: layouts, from where data enters to everything after it.
 
 Each node's access pattern labels its dimensions. The chunks of a label are those of the inputs
 that carry it; inputs that disagree, or are cut where they must be whole, are cut anew on the
@@ -61,12 +61,7 @@ class _Propagation:
                 self.program.updates[key] = self._recut(self.program.updates[key], layout)
 
     def _lay_out(self, node: Node) -> None:
-        in_shapes = [ref.spec.shape for ref in node.inputs]
-        seeded = node.opdef.seeded
-        access = _access(node, in_shapes[seeded:], [spec.shape for spec in node.specs])
-        if seeded:
-            access = Access(((), *access.inputs), access.outputs, access.combine)
-        node.access = access
+        node.access = access = node.pinned or _full_access(node)
         wanted = self.program.stored.get(_written_key(node))
         labels = self._label_chunks(node, access, wanted)
         self._finish(node, access, labels)
@@ -78,7 +73,7 @@ class _Propagation:
 
     def _label_chunks(self, node: Node, access: Access, wanted: Chunks | None) -> dict[int, Any]:
         """Return the chunks (in units of one) of each label that is cut."""
-        labels: dict[int, tuple[int, ...]] = {}
+        labels: dict[int, tuple[int, ...]] = dict(node.cut)
         given = list(zip(access.inputs, (ref.layout for ref in node.inputs), strict=True))
         if wanted is not None:
             given.insert(0, (access.outputs[0], wanted))
@@ -171,6 +166,14 @@ class _Propagation:
         return Ref(node)
 
 
+def _full_access(node: Node) -> Access:
+    """Return the labels of a node's dimensions, those of a random op's key included."""
+    in_shapes = [ref.spec.shape for ref in node.inputs]
+    seeded = node.opdef.seeded
+    access = _access(node, in_shapes[seeded:], [spec.shape for spec in node.specs])
+    return Access(((), *access.inputs), access.outputs, access.combine) if seeded else access
+
+
 def _access(node: Node, in_shapes: list[Any], out_shapes: list[Any]) -> Access:
     """Return the labels of a node's dimensions, where only the run can tell a size without any.
 
@@ -205,7 +208,7 @@ def _is_loose(ref: Ref) -> bool:
 
 
 def _written_key(node: Node) -> str | None:
-    pattern = node.opdef.pattern
+    pattern = node.opdef.pattern if node.opdef is not None else None
     if getattr(pattern, "writes", False) and node.op is not None:
         return node.op.inputs[0].op.attrs["key"]
     return None

@@ -208,7 +208,15 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return apply(FILL, value, name=name, dims=axes.as_sizes(dims))
 
 
-def _uniform(value: Any, shape: Any, dtype: Any, name: str | None, default: str) -> Tensor:
+def is_uniform(value: Any, shape: Any, dtype: dtypes.DType) -> bool:
+    """Return whether `value` is a number and `shape` known, so that `uniform` will do."""
+    is_number = isinstance(value, int | float) and (dtype.is_floating or dtype.is_integer)
+    given = shape is not None and not isinstance(shape, Tensor)
+    return is_number and given and shapes.is_known(shapes.as_tuple(shape))
+
+
+def uniform(value: Any, shape: Any, dtype: Any, name: str | None, default: str) -> Tensor:
+    """Return one number everywhere: large, it is made where it is needed, block by block."""
     dtype = as_dtype(dtype).base_dtype
     value = b"" if dtype is dtypes.string and not value else bool(value) if dtype.is_bool else value
     with name_scope(name, default, [shape]) as scope:
@@ -232,12 +240,12 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
     Raises:
       ValueError: a size is negative or not known.
     """
-    return _uniform(0, shape, dtype, name, "zeros")
+    return uniform(0, shape, dtype, name, "zeros")
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Return a tensor of ones (True). See `zeros`; the default name is "ones"."""
-    return _uniform(1, shape, dtype, name, "ones")
+    return uniform(1, shape, dtype, name, "ones")
 
 
 LIKE = {
@@ -256,7 +264,7 @@ def _uniform_like(
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = tensor.spec.dtype if dtype is None else as_dtype(dtype)
         if optimize and shapes.is_known(tensor.spec.shape):
-            return _uniform(value, tensor.spec.shape, wanted, scope, default)
+            return uniform(value, tensor.spec.shape, wanted, scope, default)
         wanted = wanted.base_dtype
         number = b"" if wanted is dtypes.string else value
         return apply(LIKE[value], tensor, name=scope, number=number, dtype=wanted)

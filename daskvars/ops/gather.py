@@ -18,7 +18,7 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access, Dim, Gather, Movement, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import gather_kernels as kernels
-from daskvars.kernels import segment
+from daskvars.kernels import row_parts, segment
 from daskvars.ops import axes, constant
 from daskvars.ops.joining import concat, known_axis
 from daskvars.ops.reshaping import reshape
@@ -72,7 +72,8 @@ def _rows_gradient(op: Operation, dy: Tensor) -> tuple[IndexedSlices, None]:
 
 
 GATHER = OpDef(
-    "GatherV2", "params:T, indices:I", infer=_rows, pattern=Gather(), kernel=segment.gather_rows,
+    "GatherV2", "params:T, indices:I", infer=_rows, kernel=segment.gather_rows,
+    pattern=Gather(row_parts.part_rows),
     static=_rows_value, gradient=_rows_gradient,
     block=lambda attrs, block: {
         **attrs, "offset": block.in_offsets[0][0], "size": block.full_in_shapes[0][0],

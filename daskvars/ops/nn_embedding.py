@@ -8,7 +8,7 @@ from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import add, add_n, maximum, number, subtract
+from daskvars.ops.arithmetic import add, add_n, maximum, multiply, number, subtract
 from daskvars.ops.casting import cast
 from daskvars.ops.clip import clip_by_norm
 from daskvars.ops.comparison import less, where_v2
@@ -77,6 +77,30 @@ def embedding_lookup(
         ]
         stitched = dynamic_stitch(dynamic_partition(places, own, len(tables)), rows)
         return _shaped(stitched, ids, scope)
+
+
+def interleaved(ids: Any, rows: int, parts: int) -> Tensor:
+    """Return the rows at which a table keeps its entries, if neighbours go to different parts.
+
+    Ids are often numbered by how frequent they are. Kept in that order, most of a batch would be
+    in the first part of the table; dealt out in turns, each part has its share of every batch.
+
+    Args:
+      ids: [...] int32 or int64, in [0, rows).
+      rows: the number of entries.
+      parts: the number of parts, of equal size.
+
+    Returns:
+      [...] of the dtype of `ids`: every row is that of one id.
+
+    >>> interleaved([0, 1, 2, 3, 4, 5, 6], 7, 2).numpy().tolist()
+    [0, 3, 1, 4, 2, 5, 6]
+    """
+    ids = convert_to_tensor(ids, name="ids")
+    size = rows // parts
+    dealt = add(multiply(floormod(ids, number(parts, ids)), number(size, ids)),
+                floordiv(ids, number(parts, ids)))  # fmt: skip
+    return where_v2(less(ids, number(size * parts, ids)), dealt, ids)
 
 
 def _parts(params: Any) -> list[Any]:

@@ -36,6 +36,7 @@ from daskvars.state.failures import invalid
 from daskvars.state.grids import Index, Region, region_shape
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.objects import get_into, in_parallel, join, put
+from daskvars.versioned import Versioned
 
 
 class ChunkRef(NamedTuple):
@@ -92,14 +93,17 @@ def check_index(record: VariableRecord, index: Index) -> None:
         )
 
 
-def write_ref(store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray) -> int:
+def write_ref(
+    store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray | Versioned
+) -> int:
     """Write one chunk of a declared variable, from any process.
 
     Args:
         store: the Zarr store.
         path: the snapshot's path in it.
         chunk: the chunk, ``chunk_ref(writer.records[key], index)``.
-        array: the chunk's elements, in the variable's NumPy dtype.
+        array: the chunk's elements, in the variable's NumPy dtype. A version of a block is
+            written piece by piece, whatever becomes of its memory meanwhile.
 
     Returns:
         The crc32c of the chunk's bytes, for `SnapshotWriter.commit`.
@@ -108,10 +112,36 @@ def write_ref(store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray)
         InvalidArgumentError: an array of another shape or dtype than declared.
         StoreError: the store refuses it.
     """
-    data = chunk_bytes(chunk, array)
     found = Checksum()
-    put(store, join(path, chunk.name), checked_parts(data, found))
+    put(store, join(path, chunk.name), object_parts(chunk, array, found))
     return found.value
+
+
+def object_parts(
+    chunk: ChunkRef, array: np.ndarray | Versioned, found: Checksum
+) -> Iterator[Any]:
+    """Give the bytes of a chunk's object in pieces, having checked that the array is one."""
+    check_array(chunk, array)
+    if not isinstance(array, Versioned):
+        return checked_parts(chunk_bytes(chunk, array), found)
+    if array.shape[1:] != chunk.full_shape[1:] or encoded_bytes(chunk.dtype, array.shape) is None:
+        return checked_parts(chunk_bytes(chunk, np.asarray(array)), found)
+    return version_parts(chunk, array, found)
+
+
+def version_parts(chunk: ChunkRef, block: Versioned, found: Checksum) -> Iterator[Any]:
+    """Give a version's bytes in pieces, those of the rows that it lacks, then their checksum."""
+    for _, rows in block.slabs():
+        data = encode(rows, chunk.dtype, rows.shape)
+        found.add(data)
+        yield data
+    row_bytes = (encoded_bytes(chunk.dtype, chunk.full_shape) or 0) // chunk.full_shape[0]
+    left = row_bytes * (chunk.full_shape[0] - len(block))
+    zeros = np.zeros(min(left, STEP_BYTES), np.uint8)
+    for first in range(0, left, STEP_BYTES):
+        found.add(zeros[: left - first])
+        yield zeros[: left - first]
+    yield found.value.to_bytes(CHECKSUM_BYTES, "little")
 
 
 def checked_parts(data: np.ndarray, found: Checksum) -> Iterator[Any]:
@@ -127,13 +157,18 @@ def checked_parts(data: np.ndarray, found: Checksum) -> Iterator[Any]:
     yield found.value.to_bytes(CHECKSUM_BYTES, "little")
 
 
-def chunk_bytes(chunk: ChunkRef, array: np.ndarray) -> np.ndarray:
-    """Give the bytes of a chunk, having checked that the array is one."""
+def check_array(chunk: ChunkRef, array: np.ndarray | Versioned) -> None:
+    """Refuse what is not the array of a chunk."""
     if array.shape != chunk.shape or array.dtype != memory_dtype(chunk.dtype):
         raise invalid(
             f"variable {chunk.key!r}, chunk {chunk.index}: {array.dtype} of shape {array.shape},"
             f" where the stored chunk is {chunk.dtype} of shape {chunk.shape}"
         )
+
+
+def chunk_bytes(chunk: ChunkRef, array: np.ndarray) -> np.ndarray:
+    """Give the bytes of a chunk, having checked that the array is one."""
+    check_array(chunk, array)
     return encode(on_host(array), chunk.dtype, chunk.full_shape)
 
 

@@ -25,6 +25,7 @@ from daskvars.state.failures import store_failure
 from daskvars.state.grids import Region
 from daskvars.state.objects import in_parallel
 from daskvars.state.snapshot import location
+from daskvars.versioned import VERSIONED_BYTES, Versioned
 
 
 class Fragment(NamedTuple):
@@ -86,8 +87,9 @@ def write_parts(
     digests, blocks = [], []
     for chunk, fragments in parts:
         array = put_together(chunk, fragments, dependencies)
-        digests.append(write_ref(storage, path, chunk, np.asarray(array)))
-        blocks.append(array)
+        is_version = isinstance(array, Versioned)
+        digests.append(write_ref(storage, path, chunk, array if is_version else np.asarray(array)))
+        blocks.append(array.handed_on() if is_version else array)
     if slot is not None:
         leave(slot, tuple(blocks))
     return address, digests
@@ -179,5 +181,7 @@ def load_regions(
 
 
 def as_result(array: np.ndarray) -> Any:
-    """Give what kernels give: a scalar, rather than an array of rank 0."""
+    """Give what tasks give: a scalar, rather than an array of rank 0, a version if it is large."""
+    if array.ndim and array.nbytes >= VERSIONED_BYTES and array.dtype != object:
+        return Versioned(array)
     return array if array.ndim else array[()]

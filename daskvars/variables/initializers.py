@@ -121,6 +121,8 @@ class Constant(Initializer):
     def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None) -> Tensor:
         verify = self.verify_shape if verify_shape is None else verify_shape
         dtype = self.dtype if dtype is None else dtype
+        if constants.is_uniform(self.value, shape, as_dtype(dtype)) and not verify:
+            return constants.uniform(self.value, shape, dtype, None, "Const")
         return constants.constant(self.value, dtype, shape, verify_shape=verify)
 
 

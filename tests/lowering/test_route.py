@@ -1,0 +1,94 @@
+"""Updates of rows of a variable cut by rows run where the rows are."""
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars.execution.local import LocalExecutor
+
+OPTIMIZERS = {
+    "sgd": lambda: tf.train.GradientDescentOptimizer(0.5),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.5, 0.9, use_nesterov=True),
+    "adagrad": lambda: tf.train.AdagradOptimizer(0.5),
+    "adam": lambda: tf.train.AdamOptimizer(0.5),
+    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.5, momentum=0.5),
+    "ftrl": lambda: tf.train.FtrlOptimizer(0.5, l1_regularization_strength=0.01),
+    "adadelta": lambda: tf.train.AdadeltaOptimizer(0.5),
+    "add": None, "update": None,
+}  # fmt: skip
+ROWS, IDS = 11, np.array([[3, 10, 3], [0, 7, 10]])
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    found = []
+    bind = LocalExecutor.bind
+    monkeypatch.setattr(
+        LocalExecutor, "bind", lambda self, plan: (found.append(plan), bind(self, plan))[1]
+    )
+    return found
+
+
+def step_of(name, table, ids):
+    if name == "add":
+        return tf.scatter_add(table, tf.reshape(ids, [-1]), tf.ones([6, 2]))
+    if name == "update":
+        rows = tf.gather(table, [1, 5, 8]) * 2.0 + tf.constant([[1.0], [2.0], [3.0]])
+        return tf.scatter_update(table, [1, 5, 8], rows)
+    loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids) - 0.3))
+    return OPTIMIZERS[name]().minimize(loss)
+
+
+def trained(name, chunks):
+    start = np.random.default_rng(0).normal(size=(ROWS, 2))
+    with tf.Graph().as_default():
+        table = tf.get_variable("t", initializer=start.astype("f"), chunks=chunks)
+        ids = tf.placeholder(tf.int64, [2, 3])
+        step = step_of(name, table, ids)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for shift in range(3):
+                session.run(step.op if hasattr(step, "op") else step, {ids: (IDS + shift) % ROWS})
+            return session.run(tf.global_variables())
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("chunks", [(4, 2), (3, 1)])
+def test_a_cut_table_is_trained_as_a_whole_one(name, chunks):
+    for whole, cut in zip(trained(name, None), trained(name, chunks), strict=True):
+        np.testing.assert_allclose(whole, cut, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["adagrad", "momentum", "sgd", "rmsprop", "ftrl"])
+def test_an_update_is_one_task_for_each_block(name, plans):
+    trained(name, (4, 2))
+    plan = plans[-2]  # the last one fetches
+    assert [region.num_tasks for region in plan.regions] == [3, 1, 3]
+    kernels = {getattr(call.kernel, "__name__", "") for call in plan.regions[-1].program.calls}
+    assert {"own_rows", "scatter_rows"} <= kernels
+
+
+def test_rows_of_a_cut_table_travel_once(plans):
+    with tf.Session() as session:
+        table = tf.get_variable("t", [1000, 8], chunks=(10, 8))
+        found = tf.gather(table, list(range(40)))
+        session.run(table.initializer)
+        session.run(found)
+    assert plans[-1].transfer_bytes <= 40 * 8 * 4
+
+
+def test_an_id_out_of_range_is_refused_and_nothing_changes():
+    table = tf.get_variable("t", [6, 2], chunks=(3, 2), initializer=tf.zeros_initializer())
+    ids = tf.placeholder(tf.int32, [2])
+    step = tf.scatter_add(table, ids, tf.ones([2, 2])).op
+    with tf.Session() as session:
+        session.run(table.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[1\] = 6 is not in"):
+            session.run(step, {ids: [0, 6]})
+        assert not session.run(table).any()
