@@ -11,6 +11,9 @@ Everything here is synchronous; `in_parallel` is where many objects are moved at
 there whole or not at all, whenever a process is killed. Only what is given to `flush` also survives
 a power cut: 5 small files cost 6 to 60 ms on ext4 rather than 3, 500 some 2 s rather than 0.4; on
 tmpfs, and for large files, nothing that can be measured.
+
+The files of a local store are opened as `local_files` says: no name leads out of the store, and no
+memory is taken before sizes are looked at.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, StorePath
 
 from daskvars.state.failures import invalid, not_found, store_failure
+from daskvars.state.local_files import MOST_BYTES, get_file, path_in
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -123,7 +127,7 @@ def put(store: Store, name: str, parts: Sequence[Any], synced: bool = False) -> 
     if store.read_only:
         raise store_failure(f"cannot write {name!r}: {store} is open for reading only")
     if type(store) is LocalStore:
-        put_file(f"{store.root}/{name}", parts, synced)
+        put_file(path_in(store, name), parts, synced)
     else:
         buffer = default_buffer_prototype().buffer.from_bytes(b"".join(parts))
         sync(store.set(name, buffer))
@@ -151,34 +155,25 @@ def put_file(target: str, parts: Sequence[Any], synced: bool = False) -> None:
         raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
 
 
-def get(store: Store, name: str) -> np.ndarray | None:
+def get(store: Store, name: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
     """Read one object.
+
+    Args:
+        store: where from.
+        name: the object's name in the store.
+        most_bytes: the size above which it is not read.
 
     Returns:
         Its bytes as a new, writable uint8 array, or None where there is no such object.
 
     Raises:
-        StoreError: the disk refuses it, with its reason.
+        StoreError: the disk refuses it, with its reason; it is larger than `most_bytes`, no plain
+            file, or behind a symbolic link.
     """
     if type(store) is LocalStore:
-        return get_file(f"{store.root}/{name}")
+        return get_file(path_in(store, name), most_bytes)
     buffer = sync(store.get(name, prototype=default_buffer_prototype()))
     return None if buffer is None else np.array(buffer.as_numpy_array(), dtype=np.uint8)
-
-
-def get_file(path: str) -> np.ndarray | None:
-    """Read a file into a new array of its size."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            data = np.empty(os.fstat(file.fileno()).st_size, np.uint8)
-            filled = 0
-            while filled < len(data) and (count := file.readinto(data.data[filled:])):
-                filled += count
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except OSError as error:
-        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
-    return data[:filled]
 
 
 def copy(store: Store, source: str, target: str) -> bool:
@@ -187,7 +182,7 @@ def copy(store: Store, source: str, target: str) -> bool:
     Returns:
         False where there is no source.
     """
-    if type(store) is LocalStore and link_file(f"{store.root}/{source}", f"{store.root}/{target}"):
+    if type(store) is LocalStore and link_file(path_in(store, source), path_in(store, target)):
         return True
     data = get(store, source)
     if data is not None:
@@ -199,7 +194,7 @@ def link_file(source: str, target: str) -> bool:
     """Link a file under a second name; False where the file or the possibility is missing."""
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.link(source, target)
+        os.link(source, target, follow_symlinks=False)
     except OSError:
         return False
     return True
@@ -302,7 +297,7 @@ def in_parallel(
 def object_names(store: Store, path: str) -> list[str]:
     """List the objects that lie directly under a path, by their last name."""
     if type(store) is LocalStore:
-        return list_files(f"{store.root}/{path}")
+        return list_files(path_in(store, f"{path}/"))
     prefix = f"{path}/" if path else ""
     below = sync(collect(store.list_prefix(prefix)))
     return [name for name in (full[len(prefix) :] for full in below) if "/" not in name]
@@ -321,7 +316,7 @@ def child_names(store: Store, path: str) -> list[str]:
     """List the objects and groups directly under a path, by their last name."""
     if type(store) is LocalStore:
         try:
-            return os.listdir(f"{store.root}/{path}")
+            return os.listdir(path_in(store, f"{path}/"))
         except (FileNotFoundError, NotADirectoryError):
             return []
     return sync(collect(store.list_dir(path)))
@@ -337,6 +332,7 @@ def delete(store: Store, names: Iterable[str]) -> None:
     over."""
     if type(store) is LocalStore:
         for name in names:
+            path_in(store, name)
             delete_file(str(store.root), name)
     else:
         in_parallel(store, lambda name: sync(store.delete(name)), names)
@@ -356,6 +352,6 @@ def delete_file(root: str, name: str) -> None:
 def delete_tree(store: Store, path: str) -> None:
     """Delete everything under a path; what another writer puts there meanwhile may stay."""
     if type(store) is LocalStore:
-        shutil.rmtree(f"{store.root}/{path}", ignore_errors=True)
+        shutil.rmtree(path_in(store, path), ignore_errors=True)
     else:
         sync(store.delete_dir(path))

@@ -1,0 +1,72 @@
+"""Files of a local store, which anybody may have made.
+
+The root may be a symbolic link, as its user names it; a link below it is refused, and so is
+whatever is no plain file, so that no name leads out of the store and nobody waits at a pipe. This
+costs 2 us per directory in a name. The size of a file is looked at before memory is taken for it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import numpy as np
+from zarr.storage import LocalStore
+
+from daskvars.state.failures import store_failure
+
+MOST_BYTES = 1 << 33
+"""Size above which no file is read whose size is not known beforehand."""
+
+
+def path_in(store: LocalStore, name: str) -> str:
+    """Give the path of an object in a local store.
+
+    Raises:
+        StoreError: a directory above it is a symbolic link.
+    """
+    root, end = str(store.root), name.find("/")
+    while end >= 0:
+        refuse_link(f"{root}/{name[:end]}")
+        end = name.find("/", end + 1)
+    return f"{root}/{name}"
+
+
+def refuse_link(path: str) -> None:
+    """Refuse a path in a store that is a symbolic link."""
+    try:
+        is_link = stat.S_ISLNK(os.lstat(path).st_mode)
+    except OSError:  # whoever uses the path is told
+        return
+    if is_link:
+        raise store_failure(
+            f"{path!r} is a symbolic link, which may lead out of the store; put the directory or"
+            " file itself there"
+        )
+
+
+def get_file(path: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
+    """Read a file into a new array of its size."""
+    try:
+        with open(path, "rb", buffering=0, opener=open_plain) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > most_bytes:
+                raise store_failure(
+                    f"{path!r} has {found.st_size} bytes, where at most {most_bytes} belong"
+                    if stat.S_ISREG(found.st_mode) else f"{path!r} is no plain file"
+                )  # fmt: skip
+            data = np.empty(found.st_size, np.uint8)
+            filled = 0
+            while filled < len(data) and (count := file.readinto(data.data[filled:])):
+                filled += count
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        refuse_link(path)
+        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
+    return data[:filled]
+
+
+def open_plain(path: str, flags: int) -> int:
+    """Open a file, following no link and waiting for nobody at the other end of a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
