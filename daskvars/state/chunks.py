@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.errors import CorruptChunkError
+from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.shapes import Chunks
 from daskvars.state.assembly import assemble_region, assemble_values
 from daskvars.state.documents import chunk_object
@@ -32,6 +32,9 @@ from daskvars.state.failures import invalid
 from daskvars.state.grids import Index, Region, region_shape
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.objects import get, in_parallel, join, put
+
+MOST_STRING_BYTES = 1 << 31
+"""A chunk of strings of more bytes than this is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +141,12 @@ def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:
     """
     if chunk.digest is None:
         raise invalid(f"variable {chunk.key!r}: use the record that its snapshot's manifest has")
-    data = get(store, join(path, chunk.name))
+    size = encoded_bytes(chunk.dtype, chunk.full_shape)
+    most = MOST_STRING_BYTES if size is None else size + CHECKSUM_BYTES
     try:
+        data = get(store, join(path, chunk.name), most)
         array = verified(data, chunk.digest, chunk.dtype, chunk.full_shape)
-    except ValueError as error:
+    except (ValueError, StoreError) as error:
         reason = f"object {join(path, chunk.name)!r} {error}"
         raise CorruptChunkError(chunk.key, chunk.index, reason, str(store)) from None
     if chunk.shape == chunk.full_shape:

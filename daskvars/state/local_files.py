@@ -49,13 +49,7 @@ def get_file(path: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
     """Read a file into a new array of its size."""
     try:
         with open(path, "rb", buffering=0, opener=open_plain) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > most_bytes:
-                raise store_failure(
-                    f"{path!r} has {found.st_size} bytes, where at most {most_bytes} belong"
-                    if stat.S_ISREG(found.st_mode) else f"{path!r} is no plain file"
-                )  # fmt: skip
-            data = np.empty(found.st_size, np.uint8)
+            data = np.empty(checked_size(path, os.fstat(file.fileno()), most_bytes), np.uint8)
             filled = 0
             while filled < len(data) and (count := file.readinto(data.data[filled:])):
                 filled += count
@@ -65,6 +59,15 @@ def get_file(path: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
         refuse_link(path)
         raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
     return data[:filled]
+
+
+def checked_size(path: str, found: os.stat_result, most_bytes: int) -> int:
+    """Give the size of a file; refuse one that is too large, and what is no plain file."""
+    if not stat.S_ISREG(found.st_mode):
+        raise store_failure(f"{path!r} is no plain file")
+    if found.st_size > most_bytes:
+        raise store_failure(f"{path!r} has {found.st_size} bytes, not {most_bytes} or fewer")
+    return found.st_size
 
 
 def open_plain(path: str, flags: int) -> int:

@@ -35,6 +35,7 @@ from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.state.chunks import read_chunk
 from daskvars.state.documents import (
     DOCUMENT,
+    MOST_DOCUMENT_BYTES,
     chunk_object,
     get_document,
     group_document,
@@ -50,7 +51,7 @@ from daskvars.state.failures import (
 )
 from daskvars.state.grids import Index
 from daskvars.state.locks import exclusive
-from daskvars.state.manifest import Fields, Manifest, VariableRecord
+from daskvars.state.manifest import Fields, Manifest, VariableRecord, shorten
 from daskvars.state.objects import (
     child_names,
     copy,
@@ -78,6 +79,8 @@ ATTRIBUTE = "daskvars_store"
 FORMAT = 1
 MOST_LOOKS = 10  # at the list of versions, while others commit
 SNAPSHOT = re.compile(r"v(\d{1,18})")
+MAX_VERSION = 10**18 - 10**6
+"""A head above this is damage: after it numbers would run out."""
 
 
 class ZarrStore(Store):
@@ -189,13 +192,17 @@ class ZarrStore(Store):
         """Give a version's manifest, None where it was not committed."""
         if version not in self.manifests:
             place = self.place(version)
-            data = get(self.storage, join(place, DOCUMENT))
+            data = get(self.storage, join(place, DOCUMENT), MOST_DOCUMENT_BYTES)
             if data is None or not len(data):  # empty: what a power cut leaves of an announcement
                 return None
             where = location(self.storage, place)
             manifest = parse_manifest(parse_document(data, where), where)
             if manifest is None or not manifest.complete:
                 return None
+            if manifest.version != version:
+                raise store_failure(
+                    f"{where} holds version {shorten(manifest.version)}, not {version}"
+                )
             self.manifests[version] = manifest
         return self.manifests[version]
 
@@ -221,8 +228,13 @@ class ZarrStore(Store):
             )
         fields = Fields(attributes[ATTRIBUTE], where)
         if fields.take("format", int) != FORMAT:
-            raise store_failure(f"{where}: format {fields.take('format', int)}, not {FORMAT}")
-        return fields.take("head", int), fields.take("last", int)
+            raise store_failure(
+                f"{where}: format {shorten(fields.take('format', int))}, not {FORMAT}"
+            )
+        head, last = fields.take("head", int), fields.take("last", int)
+        if not NO_VERSION <= head <= last < MAX_VERSION:
+            raise store_failure(f"{where}: no store has head {shorten(head)} of {shorten(last)}")
+        return head, last
 
     def put_root(self, head: int, last: int) -> None:
         """Write the head and the highest number ever used into the root's attributes."""
