@@ -28,10 +28,11 @@ Rules, and why:
 - Any Zarr tool reads what is written: ``zarr.open_group(path)["conv1/weights"][:]``.
 
 Files, each using only those before it: ``failures``, ``keypath`` (key to node path and back),
-``grids`` (chunk arithmetic), ``encoding`` (array to chunk bytes), ``objects`` (bytes in any Zarr
-store), ``manifest``, ``documents`` (Zarr metadata), ``assembly`` (blocks to chunks and back),
-``chunks`` (verified reads and writes), ``store`` (the contract), ``snapshot``, ``locks`` (other
-writers kept out for a moment), ``zarr_store``, ``memory_store``, ``foreign`` (other people's Zarr
+``grids`` (chunk arithmetic), ``encoding`` (array to chunk bytes), ``local_files`` (no way out of a
+store), ``objects`` (bytes in any Zarr store), ``manifest``, ``documents`` (Zarr metadata),
+``assembly`` (blocks to chunks and back), ``chunks`` (verified reads and writes), ``store`` (the
+contract), ``snapshot``, ``locks`` (other writers kept out for a moment), ``zarr_store``,
+``memory_store``, ``decompression``, ``foreign_codecs`` and ``foreign`` (other people's Zarr
 groups), ``parts`` (partitioned variables as one array), ``checkpoint``, ``tensor_slices``
 (checkpoints from inside a graph), ``files`` (what lies beside checkpoints), ``values``.
 """
@@ -51,7 +52,7 @@ from daskvars.state.chunks import (
     write_ref,
 )
 from daskvars.state.failures import ConflictError
-from daskvars.state.foreign import records_from_group
+from daskvars.state.foreign import foreign_variables
 from daskvars.state.grids import Blocks, Grid, Index, Region, stored_chunks
 from daskvars.state.keypath import check_key, decode_path, encode_keys
 from daskvars.state.manifest import Manifest, VariableRecord
@@ -87,6 +88,7 @@ __all__ = [
     "decode_path",
     "delete_snapshot",
     "encode_keys",
+    "foreign_variables",
     "forget_values",
     "is_announced",
     "list_snapshots",
@@ -99,7 +101,6 @@ __all__ = [
     "read_ref",
     "read_region",
     "read_values",
-    "records_from_group",
     "restore",
     "save",
     "stored_chunk",

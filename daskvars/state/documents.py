@@ -94,7 +94,7 @@ def get_document(store: Store, path: str) -> dict[str, Any] | None:
 def parse_document(data: np.ndarray, where: str) -> dict[str, Any]:
     """Parse a metadata document."""
     try:
-        document = json.loads(data.tobytes(), object_pairs_hook=without_repeats)
+        document = json.loads(data.tobytes().decode(), object_pairs_hook=without_repeats)
     except (ValueError, RecursionError) as error:
         raise store_failure(f"{where} is no JSON: {error}") from None
     if type(document) is not dict or type(document.get("attributes", {})) is not dict:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TextIO
 
 import numpy as np
 from zarr.storage import LocalStore
@@ -45,6 +46,18 @@ def refuse_link(path: str) -> None:
         )
 
 
+def check_file(store: LocalStore, name: str, most_bytes: int = MOST_BYTES) -> None:
+    """Refuse an object of a local store that another reader is about to open; see `get_file`."""
+    path = path_in(store, name)
+    refuse_link(path)
+    try:
+        found = os.stat(path)
+    except OSError:  # whoever uses the path is told
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        checked_size(path, found, most_bytes)
+
+
 def get_file(path: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
     """Read a file into a new array of its size."""
     try:
@@ -73,3 +86,16 @@ def checked_size(path: str, found: os.stat_result, most_bytes: int) -> int:
 def open_plain(path: str, flags: int) -> int:
     """Open a file, following no link and waiting for nobody at the other end of a pipe."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def open_text(path: str) -> TextIO:
+    """Open a text file to read it line by line.
+
+    Raises:
+        OSError: it is not there, no plain file, or a symbolic link.
+    """
+    file = open(path, encoding="utf-8", errors="replace", opener=open_plain)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path!r} is no plain file")
+    return file

@@ -217,10 +217,11 @@ class ZarrStore(Store):
 
     def root_numbers(self) -> tuple[int, int]:
         """Give the head and the highest number ever used, as the root's attributes have them."""
-        document = get_document(self.storage, self.path)
-        if document is None:
+        data = get(self.storage, join(self.path, DOCUMENT), MOST_DOCUMENT_BYTES)
+        if data is None or not len(data):  # empty: what a power cut leaves
             return NO_VERSION, NO_VERSION
         where = location(self.storage, self.path)
+        document = parse_document(data, where)
         attributes = document.get("attributes", {})
         if ATTRIBUTE not in attributes:
             raise already_exists(
