@@ -110,10 +110,12 @@ def main(arguments: list[str] | None = None) -> float:
         if options.cluster:
             cluster = stack.enter_context(
                 LocalCluster(
-                    n_workers=options.cluster, threads_per_worker=1, host="127.0.0.1",
+                    n_workers=options.cluster,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
                     dashboard_address="127.0.0.1:0",  # ":8787" would be open to the network
                     security=Security.temporary() if options.tls else None,
-                )  # fmt: skip
+                )
             )
             stack.enter_context(Client(cluster))
             print(f"dashboard: {cluster.dashboard_link}")
