@@ -118,6 +118,7 @@ from daskvars.ops.one_hot import one_hot
 from daskvars.ops.padding import pad
 from daskvars.ops.partitioning import dynamic_partition, dynamic_stitch, unique, unique_with_counts
 from daskvars.ops.placeholders import placeholder, placeholder_with_default
+from daskvars.ops.printing import print_ as print
 from daskvars.ops.random import (
     categorical, get_seed, multinomial, random_crop, random_normal, random_shuffle, random_uniform,
     set_random_seed, truncated_normal,
@@ -211,6 +212,7 @@ from daskvars.variables.variable_collections import (
     local_variables_initializer, model_variables, moving_average_variables,
     report_uninitialized_variables, trainable_variables, variables_initializer,
 )
+from daskvars.variables.variable_creators import variable_creator_scope
 from daskvars.variables.variable_scope import (
     create_partitioned_variables, get_local_variable, get_variable, no_regularizer,
     variable_op_scope, variable_scope,
@@ -286,9 +288,9 @@ __all__ = [
     "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
     "nn", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
     "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack",
-    "patterns", "placeholder", "placeholder_with_default", "polygamma", "polyval", "pow", "py_func",
-    "py_function", "qint16", "qint32", "qint8", "qr", "quint16", "quint8", "random", "random_crop",
-    "random_gamma", "random_normal", "random_normal_initializer", "random_poisson",
+    "patterns", "placeholder", "placeholder_with_default", "polygamma", "polyval", "pow", "print",
+    "py_func", "py_function", "qint16", "qint32", "qint8", "qr", "quint16", "quint8", "random",
+    "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson",
     "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "real",
     "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
@@ -313,8 +315,8 @@ __all__ = [
     "uint64", "uint8", "uniform_unit_scaling_initializer", "unique", "unique_with_counts",
     "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
-    "variable_axis_size_partitioner", "variable_op_scope", "variable_scope",
-    "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite",
-    "weighted_moments", "where", "where_v2", "while_loop", "zeros", "zeros_initializer",
-    "zeros_like", "zeta",
+    "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
+    "variable_scope", "variables_initializer", "variance_scaling_initializer", "variant",
+    "verify_tensor_all_finite", "weighted_moments", "where", "where_v2", "while_loop", "zeros",
+    "zeros_initializer", "zeros_like", "zeta",
 ]

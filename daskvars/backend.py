@@ -29,7 +29,7 @@ _OPENBLAS_NAMES = [
     f"{prefix}openblas_{{}}_num_threads{suffix}"
     for prefix in ("", "scipy_") for suffix in ("", "64_", "_64")
 ]  # fmt: skip
-_MMAP_MAX, _TRIM_THRESHOLD, _MMAP_THRESHOLD, _TOP_PAD = -4, -1, -3, -2
+_MMAP_MAX, _TRIM_THRESHOLD, _MMAP_THRESHOLD, _TOP_PAD, _ARENA_MAX = -4, -1, -3, -2, -8
 
 
 def namespace(*arrays: Any) -> Any:
@@ -101,12 +101,16 @@ def keep_freed_memory() -> None:
     """Tell glibc to keep the memory of freed arrays for the next ones.
 
     A fresh 1 MiB result costs 237 us when its pages are new and 54 us when they are not: glibc
-    gives large blocks back to the system at once unless told otherwise. Does nothing elsewhere.
+    gives large blocks back to the system at once unless told otherwise, and those that threads
+    allocated in arenas of their own whatever it is told, so there is one arena. (Two threads read
+    1 GiB from the page cache into fresh arrays in 400 ms without that, in 170 ms with it.) Does
+    nothing elsewhere.
     """
     if not sys.platform.startswith("linux") or "MALLOC_TRIM_THRESHOLD_" in os.environ:
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_MMAP_MAX, 0)
-        mallopt(_TRIM_THRESHOLD, 1 << 30)
+        mallopt(_TRIM_THRESHOLD, (1 << 31) - 1)
+        mallopt(_ARENA_MAX, 1)
         mallopt(_TOP_PAD, 64 << 20)

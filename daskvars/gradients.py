@@ -33,7 +33,7 @@ from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.arithmetic import add_n
-from daskvars.ops.branching import is_differentiable, use_gradients
+from daskvars.ops.bodies import is_differentiable, use_gradients
 from daskvars.ops.constant import ones_like, zeros_like
 from daskvars.ops.densify import densify, joined
 from daskvars.ops.joining import stack, unstack
@@ -99,19 +99,21 @@ def gradients(
     ...     dv.gradients(x * x, x)[0].op.name
     'gradients/AddN'
     """
-    unconnected = UnconnectedGradients(unconnected_gradients)
     ys, xs = _as_list(ys), _as_list(xs)
+    if unconnected_gradients not in (*UnconnectedGradients, "none", "zero"):
+        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
     if aggregation_method not in (None, 0, 1, 2):
-        raise ValueError(f"Invalid aggregation_method {aggregation_method!r}")
+        raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     builder = builder_for((*ys, *xs))
     with entered_graph(builder), builder.name_scope(name or "gradients"):
         targets = [_value_of(y) for y in ys]
         sources = [_element_of(x) for x in xs]
+        _check_graph(builder, sources)
         stops = {_element_of(t) for t in _as_list(stop_gradients)}
         walk = _Walk(builder, sources, stops, colocate_gradients_with_ops)
         walk.visit(targets, _checked_grad_ys(targets, grad_ys))
         found = [walk.result(source) for source in sources]
-        if unconnected is UnconnectedGradients.ZERO:
+        if UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO:
             found = [
                 zeros_like(_value_of(x)) if dx is None else dx
                 for x, dx in zip(xs, found, strict=True)
@@ -333,6 +335,14 @@ def _total(parts: Sequence[Gradient]) -> Gradient | None:
         return joined(sparse)
     dense = [densify(part) for part in parts]
     return list_sum(dense) if dense[0].spec.dtype is variant else add_n(dense)
+
+
+def _check_graph(builder: Any, sources: list[Tensor]) -> None:
+    """Refuse tensors of another graph: there is no way to them, which would look like no effect."""
+    if not hasattr(builder, "captures"):
+        for source in sources:
+            if source.op.graph is not builder.graph:
+                builder.capture(source)
 
 
 def _checked_grad_ys(ys: list[Tensor], grad_ys: Any) -> list[Gradient | None]:

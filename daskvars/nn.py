@@ -2,8 +2,9 @@
 
 from daskvars.layers import rnn_cell
 from daskvars.layers.bidirectional import bidirectional_dynamic_rnn, static_bidirectional_rnn
+from daskvars.layers.learned_candidates import learned_unigram_candidate_sampler
 from daskvars.layers.raw_recurrent import raw_rnn
-from daskvars.layers.recurrent import dynamic_rnn, static_rnn
+from daskvars.layers.recurrent import dynamic_rnn, static_rnn, static_state_saving_rnn
 from daskvars.ops.clip import global_norm
 from daskvars.ops.counting import zero_fraction
 from daskvars.ops.moments import (
@@ -39,6 +40,12 @@ from daskvars.ops.nn_convolution import (
     conv2d_transpose,
     depthwise_conv2d_native,
 )
+from daskvars.ops.nn_convolution3d import (
+    conv3d,
+    conv3d_backprop_filter,
+    conv3d_backprop_filter_v2,
+    conv3d_transpose,
+)
 from daskvars.ops.nn_convolution_adjoints import (
     atrous_conv2d_transpose,
     conv1d_transpose,
@@ -73,7 +80,7 @@ from daskvars.ops.nn_normalization import (
     local_response_normalization,
     lrn,
 )
-from daskvars.ops.nn_pooling import avg_pool, max_pool, max_pool_with_argmax, pool
+from daskvars.ops.nn_pooling import avg_pool, max_pool, max_pool_with_argmax
 from daskvars.ops.nn_pooling_forms import (
     avg_pool1d,
     avg_pool2d,
@@ -81,6 +88,7 @@ from daskvars.ops.nn_pooling_forms import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    pool,
 )
 from daskvars.ops.nn_ranking import in_top_k, top_k
 from daskvars.ops.nn_sampled_loss import nce_loss, sampled_softmax_loss
@@ -107,6 +115,10 @@ __all__ = [
     "conv2d_backprop_filter",
     "conv2d_backprop_input",
     "conv2d_transpose",
+    "conv3d",
+    "conv3d_backprop_filter",
+    "conv3d_backprop_filter_v2",
+    "conv3d_transpose",
     "convolution",
     "crelu",
     "depth_to_space",
@@ -129,6 +141,7 @@ __all__ = [
     "l2_normalize",
     "layer_norm",
     "leaky_relu",
+    "learned_unigram_candidate_sampler",
     "local_response_normalization",
     "log_poisson_loss",
     "log_sigmoid",
@@ -165,6 +178,7 @@ __all__ = [
     "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn",
     "static_rnn",
+    "static_state_saving_rnn",
     "sufficient_statistics",
     "swish",
     "tanh",

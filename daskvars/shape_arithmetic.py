@@ -22,6 +22,28 @@ def show(shape: Shape) -> str:
     return str(tuple("?" if d is None else d for d in shape)).replace("'", "")
 
 
+def in_brackets(shape: Shape) -> str:
+    """A shape as TensorFlow's ops print it: '[?,784]', '<unknown>'."""
+    if shape is None:
+        return "<unknown>"
+    return f"[{','.join('?' if d is None else str(d) for d in shape)}]"
+
+
+def difference(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> str:
+    """What keeps two shapes from being the same, as TensorFlow's ops say it.
+
+    >>> difference((2, 3), (2, 4))
+    'Dimension 1 in both shapes must be equal, but are 3 and 4. Shapes are [2,3] and [2,4]'
+    """
+    if len(a) != len(b):
+        return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
+    i = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if not compatible((x,), (y,)))
+    return (
+        f"Dimension {i} in both shapes must be equal, but are {a[i]} and {b[i]}. "
+        f"Shapes are {in_brackets(a)} and {in_brackets(b)}"
+    )
+
+
 def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
     """Whether the rank and every size are known."""
     return shape is not None and None not in shape

@@ -30,6 +30,8 @@ from daskvars.shape_arithmetic import (
     Shape,
     broadcast,
     compatible,
+    difference,
+    in_brackets,
     is_known,
     merge,
     normalize_axes,
@@ -41,8 +43,9 @@ from daskvars.shape_arithmetic import (
 __all__ = [
     "Chunks", "Dimension", "Shape", "TensorShape", "as_dimension", "as_shape", "as_tuple",
     "block_indices", "block_offset", "block_shape", "block_slices", "broadcast", "compatible",
-    "is_known", "matrix", "merge", "normalize_axes", "normalize_axis", "normalize_chunks",
-    "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape", "vector", "whole",
+    "difference", "in_brackets", "is_known", "matrix", "merge", "normalize_axes", "normalize_axis",
+    "normalize_chunks", "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape",
+    "vector", "whole",
 ]
 
 
@@ -70,6 +73,13 @@ def _comparison(symbol: Callable) -> Callable:
     return method
 
 
+def _no_division(self: Dimension, other: Any) -> Any:
+    raise TypeError(
+        "unsupported operand type(s) for /: 'Dimension' and "
+        f"'{type(other).__name__}', please use // instead"
+    )
+
+
 class Dimension:
     """One dimension of a `TensorShape`; arithmetic and comparison with an unknown give unknown.
 
@@ -90,6 +100,7 @@ class Dimension:
     __add__ = __radd__ = _arithmetic(operator.add)
     __mul__ = __rmul__ = _arithmetic(operator.mul)
     __sub__, __rsub__ = _arithmetic(operator.sub), _arithmetic(operator.sub, swapped=True)
+    __truediv__ = __rtruediv__ = _no_division
     __mod__, __rmod__ = _arithmetic(operator.mod), _arithmetic(operator.mod, swapped=True)
     __floordiv__ = _arithmetic(operator.floordiv)
     __rfloordiv__ = _arithmetic(operator.floordiv, swapped=True)
@@ -246,6 +257,12 @@ class TensorShape:
         """This shape followed by another; unknown when either rank is."""
         other = as_tuple(other)
         return TensorShape(None if self._tuple is None or other is None else self._tuple + other)
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return as_shape(other).concatenate(self)
 
     def assert_same_rank(self, other: Any) -> None:
         """Raise ValueError when both ranks are known and differ."""

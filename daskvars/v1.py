@@ -26,6 +26,7 @@ from daskvars.graph.default_graph import (
 )
 from daskvars.messages import Message
 from daskvars.scripting import app, flags, gfile, switches, text
+from daskvars.variables.variable_collections import tables_initializer
 
 # The version of TensorFlow whose names and rules these are: what programs compare it with is old.
 __version__ = VERSION = "1.15.0"
@@ -33,7 +34,7 @@ __version__ = VERSION = "1.15.0"
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
     "colocate_with", "container", "control_dependencies", "device", "init_scope", "name_scope",
-    "op_scope", "variable_op_scope", "variable_scope",
+    "op_scope", "variable_creator_scope", "variable_op_scope", "variable_scope",
 }  # fmt: skip
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
@@ -57,7 +58,6 @@ _ELSEWHERE = {
     "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
     "sparse_placeholder": "feed indices, values and shape through three placeholders",
     "test": "use unittest or pytest, with numpy.testing",
-    "variable_creator_scope": "give variable_scope a custom_getter",
 }
 _NAMESPACES = (
     daskvars.bitwise,
@@ -136,11 +136,6 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}")
 
 
-def _tables_initializer(name: str = "init_all_tables") -> Any:
-    """Return an operation that does nothing: there are no tables to initialize."""
-    return in_graph(daskvars.no_op)(name=name)
-
-
 def _compat() -> types.ModuleType:
     """Return `tf.compat`: this module as ``v1``, and functions for text."""
     result = types.ModuleType(f"{__name__}.compat", text.__doc__)
@@ -149,6 +144,7 @@ def _compat() -> types.ModuleType:
     return result
 
 
+_tables_initializer = in_graph(tables_initializer)
 # What programs use besides graphs; eager programs have Python's own.
 _V1_ONLY = {
     "VERSION": VERSION, "app": app, "compat": _compat(), "flags": flags, "gfile": gfile,

@@ -14,7 +14,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SCRIPTS = (
-    "adam_big", "char_lm", "convnet", "counter", "embedding", "graph_scale", "mlp_small",
+    "adam_big", "char_lm", "checkpoint", "convnet", "counter", "embedding", "graph_scale", "mlp_small",
     "mlp_wide", "var_scale",
 )  # fmt: skip
 # What `sides` of a benchmark takes for a small version of the same program.

@@ -353,3 +353,26 @@ def test_hessian_without_a_path_or_shape():
         tf.hessians(tf.reduce_sum(x * x), x)
     with pytest.raises(ValueError, match="do not depend on it"):
         tf.hessians(tf.constant(1.0), tf.constant([1.0]))
+
+
+def test_arguments_that_are_none_of_those_known_are_refused(graph):
+    x = tf.constant(1.0)
+    with pytest.raises(ValueError, match="Invalid aggregation_method specified 7"):
+        tf.gradients(x * x, x, aggregation_method=7)
+    with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'bad'"):
+        tf.gradients(x * x, x, unconnected_gradients="bad")
+    with tf.Graph().as_default():
+        foreign = tf.constant(1.0)
+    with pytest.raises(ValueError, match="must be from the same graph"):
+        tf.gradients(x * x, foreign)
+
+
+def test_sparse_gradients_are_tensors_to_every_op(graph):
+    table = tf.ones([4, 2])
+    rows = tf.gradients(tf.gather(table, [1, 3, 1]), table)[0]
+    assert str(rows).startswith('IndexedSlices(indices=Tensor("')
+    dense = [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0], [1.0, 1.0]]
+    both, product = tf.stack([rows, rows]), tf.multiply(rows, 2.0)
+    with tf.Session() as sess:
+        assert sess.run(both).tolist() == [dense, dense]
+        assert sess.run(product).tolist() == (2 * np.array(dense)).tolist()

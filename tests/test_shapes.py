@@ -285,3 +285,12 @@ def test_split_evenly_needs_parts():
 def test_most_specific_compatible_shape(a, b, expected):
     found = shapes.TensorShape(a).most_specific_compatible_shape(b)
     assert (None if found.dims is None else found.as_list()) == expected
+
+
+def test_shapes_add_up_and_dimensions_do_not_divide():
+    shape = TensorShape([1, None])
+    assert shape + [2] == [1, None, 2]
+    assert (3,) + shape == TensorShape([3, 1, None])
+    assert (shape + TensorShape(None)).ndims is None
+    with pytest.raises(TypeError, match="please use // instead"):
+        Dimension(4) / 2

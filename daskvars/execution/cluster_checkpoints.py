@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dask._task_spec import Task
-from distributed import Client
+from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
 from daskvars.execution.bundles import SPLIT_BYTES
@@ -18,12 +18,12 @@ from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.seals import load_regions
+from daskvars.state.seals import load_regions, write_aside, write_parts
 
 
 def save(
     client: Client, stamp: str, values: Mapping[str, tuple[VariableRecord, Blocks]], where: Any,
-    global_step: int | None,
+    global_step: int | None, in_flight: Sequence[Future] | None = None,
 ) -> None:  # fmt: skip
     """Write a checkpoint of variables whose blocks are on workers; see `checkpoint.save`.
 
@@ -33,18 +33,25 @@ def save(
       values: name -> record and blocks.
       where: path or URL, which all workers reach.
       global_step: the step that is noted in it.
+      in_flight: of the runs that made the values: what must succeed. With it workers write in
+        threads beside those of their other tasks.
     """
     storage, path = open_zarr_store(where, "a")
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
     writer.declare(record for record, _ in values.values())
     groups = grouped({name: (writer.records[name], blocks) for name, (_, blocks) in values.items()})
     keys = [f"save-{stamp}-{number}" for number in range(len(groups))]
+    write = write_parts if in_flight is None else write_aside
     graph = {
-        key: write_task(key, storage, path, group, None)
+        key: write_task(key, storage, path, group, None, write)
         for key, group in zip(keys, groups, strict=True)
     }
     try:
         written = client.get(RunGraph(graph, {}, f"save-{stamp}"), keys)
+        wait(client, in_flight or ())
+        failed = next((future for future in in_flight or () if future.status != "finished"), None)
+        if failed is not None:
+            raise error_of(failed)
     except Exception:
         writer.abort()
         raise
@@ -56,7 +63,7 @@ def save(
 
 
 def restore(
-    client: Client, stamp: str, homes: Sequence[str], where: Any,
+    client: Client, stamp: str, wish_of: Callable[[str, int, int], dict[str, Any]], where: Any,
     wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
     offsets: Mapping[str, tuple[int, ...]],
 ) -> dict[str, dict[Any, RemoteBlock]]:  # fmt: skip
@@ -65,7 +72,7 @@ def restore(
     Args:
       client: the cluster.
       stamp: a text for keys that was not used before.
-      homes: the workers over which a variable's blocks are spread.
+      wish_of: ``wish_of(key, number, count)``: the Dask annotations of what makes a chunk.
       where: path or URL, which all workers reach.
       wanted: key -> dtype, shape and chunks.
       names: key -> name in the checkpoint.
@@ -86,7 +93,8 @@ def restore(
         found[key] = {index: RemoteBlock() for index in indices}
         size = source.records[names[key]].nbytes // max(1, len(indices))
         for number, index in enumerate(indices):
-            home = homes[number * len(homes) // len(indices)] if len(indices) > 1 else None
+            wish = wish_of(key, number, len(indices))
+            home = tuple(wish.get("workers", ())), "allow_other_workers" in wish
             room -= size
             if room < 0:
                 batch, room = batch + 1, SPLIT_BYTES
@@ -94,13 +102,13 @@ def restore(
             batches.setdefault((batch, home), []).append((key, index, region))
     graph = {}
     annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
-    for number, ((_, home), blocks) in enumerate(batches.items()):
+    for number, ((_, (home, is_loose)), blocks) in enumerate(batches.items()):
         key = f"restore-{stamp}-{number}"
         regions = tuple((names[name], region) for name, _, region in blocks)
         graph[key] = Task(key, load_regions, storage, path, regions, source.token)
-        if home is not None:
-            annotations["workers"][key] = [home]
-            annotations["allow_other_workers"][key] = True
+        if home:
+            annotations["workers"][key] = list(home)
+            annotations["allow_other_workers"][key] = is_loose
     expression = RunGraph(graph, annotations, f"restore-{stamp}")
     futures = client.get(expression, list(graph), sync=False)
     wait(client, futures)

@@ -11,11 +11,11 @@ import copy
 from collections.abc import Collection
 
 from distributed import CancelledError, Future
-from distributed.scheduler import KilledWorker
+from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from daskvars.errors import OpError, UnavailableError
 
-GONE = (KilledWorker, CancelledError)
+GONE = (KilledWorker, CancelledError, NoValidWorkerError)
 
 
 class LostError(UnavailableError):

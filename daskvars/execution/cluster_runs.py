@@ -62,6 +62,7 @@ class BoundPlan:
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[Piece, str] = {}
+        self._checked = -1
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         return self._recovering(feeds, key_of, None)
@@ -85,7 +86,8 @@ class BoundPlan:
         }  # fmt: skip
         if plan.updates:  # the program may write into its arrays before the run happens
             feeds = [owned(value) for value in feeds]
-        return self.executor.recovering(lambda: self._run(feeds, drawn, outcome))
+        reads = bool(self.state_keys or plan.updates)
+        return self.executor.recovering(lambda: self._run(feeds, drawn, outcome), reads)
 
     def _run(
         self, feeds: Sequence[Any], drawn: dict[int, Any], outcome: Outcome | None
@@ -129,21 +131,42 @@ class BoundPlan:
             version, state = self.values.read(self.state_keys)
         return version, state
 
+    def check(self) -> None:
+        """Raise where no worker may run a task, or have a variable, before anything is sent."""
+        placing = self.executor.placing
+        if self._checked != placing.version:
+            placing.check(self.plan)
+            placing.check_homes(self.state_keys)
+            self._checked = placing.version
+
+    def explain(self) -> str:
+        """Return the plan as text: what runs where, and why."""
+        return self.plan.explain(self.executor.placing.where)
+
     def ensure_sent(self) -> None:
         """Send programs and large constants, once, or again where they were lost."""
         held = [*self.programs.values(), *self.constants.values()]
         if held and all(future.status not in ("cancelled", "error") for future in held):
             return
         self.programs = self.executor.place({packed.key: packed for packed in self.template.packed})
-        constants = {}
+        constants, wishes = {}, {}
+        homes = self._constant_homes()
         for piece in leaf_pieces(self.template):
             leaf = self.plan.leaves[piece.origin.position]
             if leaf.kind == CONSTANT:
                 key = f"constant-{self.token}-{self.executor.next_number()}"
                 self.constant_keys[piece] = key
                 constants[key] = cut(leaf.what, leaf.layout, piece.block)
-        self.constants = self.executor.place(constants) if constants else {}
+                wishes[key] = homes.get(piece, {})
+        self.constants = self.executor.place(constants, wishes) if constants else {}
 
+    def _constant_homes(self) -> dict[Piece, dict[str, Any]]:
+        """Return the wishes for blocks of constants that become a variable's."""
+        return {
+            value.piece(index): self.executor.placing.wish_of(key, number, len(value.indices()))
+            for key, value in self.plan.updates.items() if value.origin.region < 0
+            for number, index in enumerate(value.indices())
+        }  # fmt: skip
 
     def release(self) -> None:
         """Let the workers forget what was sent; a later run sends it again."""
@@ -160,13 +183,14 @@ class Dispatch:
         self.seen_by = weakref.ref(outcome) if outcome is not None else _nobody
         self.bound, self.plan, self.feeds, self.drawn = bound, bound.plan, feeds, drawn
         self.executor = bound.executor
+        bound.check()
         self.version, self.state = bound.state()
         bound.ensure_sent()
         number = self.executor.next_number()
         self.stamp = f"{self.executor.token}-{number}"
         self.run = Run(number, tuple(bound.state_keys), tuple(bound.plan.updates))
         self.run_feeds: Any = RunFeeds(
-            self.executor.client, bound.template, self.stamp, feeds, self.executor.homes
+            self.executor.client, bound.template, self.stamp, feeds, self.executor.placing.addresses
         )
         self.picks: dict[str, Task] = {}
         self.wanted: dict[Any, None] = {}
@@ -178,7 +202,8 @@ class Dispatch:
         """Send the graph, and commit the keys of the variables' new blocks."""
         template, plan = self.bound.template, self.plan
         tasks, annotations = template.graph(
-            self.stamp, [packed.key for packed in template.packed], self._leaf, self.executor.homes
+            self.stamp, [packed.key for packed in template.packed], self._leaf,
+            self.executor.placing.wish,
         )
         updates = {
             key: {index: self._located(value.piece(index)) for index in value.indices()}

@@ -51,6 +51,25 @@ class OptimizerOptions(Message):
     }  # fmt: skip
 
 
+class RewriterConfig(Message):
+    """Which of TensorFlow's graph rewriters run: accepted; results do not depend on them."""
+
+    DEFAULT, ON, OFF, AGGRESSIVE = 0, 1, 2, 3
+    fields: ClassVar = {
+        **dict.fromkeys((
+            "layout_optimizer", "constant_folding", "shape_optimization", "remapping",
+            "arithmetic_optimization", "dependency_optimization", "loop_optimization",
+            "function_optimization", "debug_stripper", "scoped_allocator_optimization",
+            "pin_to_host_optimization", "implementation_selector", "auto_mixed_precision",
+            "meta_optimizer_iterations", "min_graph_nodes", "memory_optimization",
+            "meta_optimizer_timeout_ms",
+        ), 0),
+        "disable_model_pruning": False, "disable_meta_optimizer": False,
+        "fail_on_optimizer_errors": False, "memory_optimizer_target_node_name_scope": "",
+        "optimizers": [str],
+    }  # fmt: skip
+
+
 class GraphOptions(Message):
     """How TensorFlow treats a session's graph: accepted.
 
@@ -62,7 +81,7 @@ class GraphOptions(Message):
         "enable_recv_scheduling": False, "optimizer_options": OptimizerOptions,
         "build_cost_model": 0, "build_cost_model_after": 0, "infer_shapes": False,
         "place_pruned_graph": False, "enable_bfloat16_sendrecv": False, "timeline_step": 0,
-        "rewrite_options": dict,
+        "rewrite_options": RewriterConfig,
     }  # fmt: skip
 
 

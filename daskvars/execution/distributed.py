@@ -23,11 +23,14 @@ from daskvars.execution import cluster_checkpoints, events, loss_reports
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.durable import no_durable_version
+from daskvars.execution.offers import workers_of
 from daskvars.execution.outcomes import Outcome, fetched
 from daskvars.execution.pipeline import Before, Pipeline, restore
+from daskvars.execution.placing import Placing, by_annotation
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, remote_blocks
 from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.sealing import Sealer
+from daskvars.graph.opdef import Spec
 from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
 from daskvars.lowering.plan import Plan
 from daskvars.state import ZarrStore
@@ -48,16 +51,17 @@ class DistributedExecutor:
 
     Attributes:
       token: a text that no other executor has, for keys.
-      homes: the workers over which the blocks of a region are spread.
+      placing: where tasks run and variables live.
     """
 
     def __init__(self, client: Client, values: Values, store: ZarrStore | None = None) -> None:
         self.client, self.values = client, values
         self.token = f"0{uuid.uuid4().hex[:15]}"
-        self.sealer = Sealer(client, values, self.token, store)
+        self.placing = Placing(workers_of(client))
+        self.sealer = Sealer(client, values, self.token, store, self.placing.wish_of)
         self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
-        self.homes: list[str] = []
         self.users = 0
+        self._is_behind = False
         self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
         self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
         self._numbers = itertools.count(1)
@@ -66,7 +70,7 @@ class DistributedExecutor:
     @property
     def num_workers(self) -> int:
         """How many blocks can run at once: the threads of all workers."""
-        return max(1, sum(self.client.nthreads().values()))
+        return max(1, sum(offer.num_threads for offer in self.placing.offers))
 
     @property
     def is_closed(self) -> bool:
@@ -79,7 +83,6 @@ class DistributedExecutor:
 
     def bind(self, plan: Plan) -> BoundPlan:
         """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`."""
-        self.homes = sorted(self.client.nthreads())
         bound = BoundPlan(self, plan)
         self._bound.add(bound)
         return bound
@@ -115,7 +118,6 @@ class DistributedExecutor:
             self.pipeline.note_seal()
         else:
             self.pipeline.give_up()
-        self.homes = sorted(self.client.nthreads())
 
     def fetch(self, wanted: Outcome | None = None) -> None:
         """Bring results that were not waited for: those wanted, and all that are there.
@@ -137,39 +139,51 @@ class DistributedExecutor:
 
         self.recovering(fetch)
 
-    def recovering(self, action: Callable[[], Any]) -> Any:
+    def recovering(self, action: Callable[[], Any], reads: bool = True) -> Any:
         """Call `action`; if it fails because data is lost, bring that back and call it again.
 
         More may be lost meanwhile, so this is tried a few times.
+
+        Args:
+          action: what to do.
+          reads: whether it takes variables, which must be what all runs so far lead to.
 
         Raises:
           UnavailableError: what was lost cannot be computed again.
         """
         for _ in range(RECOVERIES):
             try:
-                return action()
+                return self._up_to_date(action, reads)
             except LostError:
                 with self.values.run_lock:
                     if not self.pipeline.is_complete:
                         raise
-                    self._replay()
+                    self._is_behind = True
+        return self._up_to_date(action, reads)
+
+    def _up_to_date(self, action: Callable[[], Any], reads: bool) -> Any:
+        if self._is_behind and reads:
+            with self.values.run_lock:
+                self._replay()
         return action()
 
     def _replay(self) -> None:
-        """Send the runs since the last seal again, on what was sealed: all of them or none."""
+        """Send the runs since the last seal again, on what was sealed: all of them or none.
+
+        Raises:
+          OpError: they could not be sent; it will be tried again before the next run.
+        """
         runs, state = dict(self.pipeline.log), self.values.capture()[1]
         events.publish(events.RunsRepeated(len(runs)))
         try:
             self._rewind()
-            self.homes = sorted(self.client.nthreads())
             for bound, feeds, drawn, seen_by in runs.values():
                 bound.dispatch(feeds, drawn, seen_by())
-        except BaseException as error:
-            # Back to what is lost: who next needs it will come here again.
+        except BaseException:
+            # Whoever needs the variables next will come here again.
             self._set({**dict.fromkeys(self.values.capture()[1]), **state})
-            self.pipeline.log = runs
-            if not isinstance(error, LostError):
-                raise
+            self.pipeline.log, self._is_behind = runs, True
+            raise
 
     def recover(self) -> int:
         """Set the variables back to the last durable version, and return its number.
@@ -186,6 +200,8 @@ class DistributedExecutor:
 
     def _rewind(self) -> None:
         with self.values.run_lock:
+            self.placing.workers.refresh()
+            self.placing.check_homes(self.sealer.sealed)
             self._set({**dict.fromkeys(self.values.capture()[1]), **self.sealer.reload()})
 
     def _set(self, state: Before) -> None:
@@ -193,9 +209,18 @@ class DistributedExecutor:
         restore(self.values, state)
         self.pipeline.pending.clear()
         self.pipeline.note_seal()
+        self._is_behind = False
 
-    def place(self, data: Mapping[str, Any]) -> dict[str, Future]:
-        """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered."""
+    def place(
+        self, data: Mapping[str, Any], wishes: Mapping[str, dict[str, Any]] | None = None
+    ) -> dict[str, Future]:
+        """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered.
+
+        Args:
+          data: key -> array or packed region.
+          wishes: key -> Dask annotations, where it matters on which worker it is.
+        """
+        wishes = wishes or {}
         limit = min(config.get().feed_scatter_bytes, MOST_GRAPH_BYTES)
         small, large, room = {}, {}, MOST_GRAPH_BYTES
         for key, value in data.items():
@@ -205,11 +230,12 @@ class DistributedExecutor:
                 room -= size
             else:
                 large[key] = value
-        found = scattered(self.client, large, self.homes) if large else {}
+        found = scattered(self.client, large, self.placing.addresses, wishes) if large else {}
         if small:
             graph = {key: DataNode(key, value) for key, value in small.items()}
             stamp = f"{self.token}-{self.next_number()}"
-            futures = self.client.get(RunGraph(graph, {}, stamp), list(graph), sync=False)
+            annotations = by_annotation({key: wishes.get(key, {}) for key in graph})
+            futures = self.client.get(RunGraph(graph, annotations, stamp), list(graph), sync=False)
             found.update(zip(graph, futures, strict=True))
         return found
 
@@ -228,12 +254,14 @@ class DistributedExecutor:
           UnavailableError: one is on another cluster.
         """
         local: dict[str, Any] = {}
+        wishes: dict[str, dict[str, Any]] = {}
         where: dict[str, tuple[str, Any]] = {}
         for key, blocks in state.items():
-            for index, block in blocks.items():
+            for number, (index, block) in enumerate(blocks.items()):
                 if not isinstance(block, RemoteBlock):
                     name = f"value-{self.token}-{self.next_number()}"
                     local[name], where[name] = block, (key, index)
+                    wishes[name] = self.placing.wish_of(key, number, len(blocks))
                 elif block.reference.future.client is not self.client:
                     raise UnavailableError(
                         None, None, f"variable {key!r} is on the cluster of another Dask client; "
@@ -241,7 +269,7 @@ class DistributedExecutor:
                     )  # fmt: skip
         if not local:
             return {}
-        futures = self.place(local)
+        futures = self.place(local, wishes)
         new: dict[str, Any] = {key: dict(state[key]) for key, _ in where.values()}
         for name, (key, index) in where.items():
             new[key][index] = RemoteBlock(Reference(futures[name], None))
@@ -251,23 +279,43 @@ class DistributedExecutor:
         """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
         with self.values.run_lock:
             self.pipeline.settle(everything=True)
+        self._save(values, where, global_step)
+
+    def save_later(
+        self, values: Mapping[str, Any], where: Any, global_step: int | None
+    ) -> Callable[[], None]:
+        """Return what does so while runs go on, beside their tasks.
+
+        The values may still be to come; if a run that is in flight now fails, so does the save.
+        """
+        with self.values.run_lock:
+            in_flight = [future for run in self.pipeline.pending for future in run.futures]
+        return lambda: self._save(values, where, global_step, in_flight)
+
+    def _save(
+        self, values: Mapping[str, Any], where: Any, global_step: int | None,
+        in_flight: list[Future] | None = None,
+    ) -> None:  # fmt: skip
         moved = self.moved({name: blocks for name, (_, blocks) in values.items()})
         values = {n: (record, moved.get(n, blocks)) for n, (record, blocks) in values.items()}
         stamp = f"{self.token}.{self.next_number()}"
         try:
-            cluster_checkpoints.save(self.client, stamp, values, where, global_step)
+            cluster_checkpoints.save(self.client, stamp, values, where, global_step, in_flight)
         except GONE as error:
             durable = self.sealer.version
             raise unavailable(error, "a checkpoint", sorted(values), durable) from error
 
     def restore(
-        self, where: Any, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Read blocks from a checkpoint, in the layouts wanted, on the workers."""
-        self.homes = sorted(self.client.nthreads())
+        self, where: Any, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
+        devices: Mapping[str, str],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Read blocks from a checkpoint, in the layouts wanted, on the workers of the devices."""
+        for key, (dtype, _, chunks) in wanted.items():
+            spec = Spec(dtype, tuple(map(sum, chunks)))
+            self.placing.of_variable(key, devices.get(key, ""), spec, chunks)
         stamp = f"{self.token}.{self.next_number()}"
         found = cluster_checkpoints.restore(
-            self.client, stamp, self.homes, where, wanted, names, offsets
+            self.client, stamp, self.placing.wish_of, where, wanted, names, offsets
         )
         self.sealer.hasten()
         return found

@@ -275,7 +275,10 @@ def has_effect(op: Operation) -> bool:
     pattern = op.opdef.pattern
     if isinstance(pattern, Effect):
         return pattern.writes
-    return isinstance(pattern, Opaque) and not pattern.pure
+    if not isinstance(pattern, Opaque):
+        return False
+    bodies = op.attrs["branches"] if pattern.branches else ()
+    return not pattern.pure or any(has_effect(o) for b in bodies for o in b.get_operations())
 
 
 def _in_use(pending: list[Operation], held: set[int]) -> list[EagerTensor]:

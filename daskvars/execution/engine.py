@@ -24,7 +24,9 @@ from daskvars.execution.distributed import (
 )
 from daskvars.execution.durable import Durable, open_state, read_version
 from daskvars.execution.local import LocalExecutor
+from daskvars.execution.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.plan_cache import PlanCache
+from daskvars.execution.targets import client_of
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
@@ -41,16 +43,23 @@ class Engine:
       values: the variables' present values.
       store: where they are made durable, if anywhere.
       durable: what keeps the two in step.
-      executor: what runs plans.
+      executor: what runs plans; on a cluster it replaces devices that no worker offers if the
+        engine was made with ``soft=True``, or by `config.soft_placement`.
       plans: plans by signature, bound to the executor.
+      saves: checkpoints that are being written.
     """
 
-    def __init__(self, where: Any = None, num_threads: int | None = None) -> None:
+    def __init__(
+        self, where: Any = None, num_threads: int | None = None, soft: bool | None = None
+    ) -> None:
         abandon_closed()
         self._num_threads = num_threads
+        self._soft = soft
+        self._where = where
         self.values, self.store = open_state(where)
         self.durable = None if self.store is None else Durable(self.values, self.store)
         self.plans = PlanCache()
+        self.saves = PendingSaves()
         self._executor: LocalExecutor | DistributedExecutor | None = None
         self._draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
@@ -63,11 +72,13 @@ class Engine:
             if found is not None:
                 found.abandon()
             self.plans = PlanCache()
-            client = active_client()
+            client = client_of(self._where) or active_client()
             found = self._executor = (
                 LocalExecutor(self.values, self._num_threads) if client is None
                 else shared_executor(client, self.values, self.store)
             )  # fmt: skip
+            if found.placing is not None:
+                found.placing.soft = self._soft or config.get().soft_placement
         return found
 
     def program(
@@ -124,11 +135,44 @@ class Engine:
         Raises:
           UnavailableError: values were lost with workers, and cannot be computed again.
         """
-        return self.executor.recovering(lambda: self._save(parts, where, global_step))
+        self.saves.settle()
 
-    def _save(
-        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None
-    ) -> bool:
+        def save() -> bool:
+            found = self._captured(parts)
+            if found is not None:
+                self.executor.save(found, where, global_step)
+            return found is not None
+
+        return self.executor.recovering(save)
+
+    def save_async(
+        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None,
+        then: Callable[[], None],
+    ) -> PendingSave | None:  # fmt: skip
+        """Begin to save the present values as a checkpoint, and return.
+
+        Args:
+          parts, where, global_step: as for `save`.
+          then: called by the thread that writes, when the checkpoint is complete.
+
+        Returns:
+          None, and nothing was begun, where `save` returns False.
+        """
+        self.saves.settle()
+        found = self._captured(parts)
+        if found is None:
+            return None
+        values = {name: (record, dict(blocks)) for name, (record, blocks) in found.items()}
+        save = self.executor.save_later(values, where, global_step)
+
+        def write() -> None:
+            save()
+            then()
+
+        return self.saves.begin(where, write)
+
+    def _captured(self, parts: Mapping[str, Sequence[Part]]) -> dict[str, Any] | None:
+        """Return name -> record and blocks of what is to be saved; None if parts do not line up."""
         values = self.values
         keys = [part.key for found in parts.values() for part in found]
         _, blocks = values.read(keys)
@@ -138,10 +182,7 @@ class Engine:
             for name, found in parts.items()
         }
         joined = {name: array for name, array in arrays.items() if array is not None}
-        if len(joined) < len(arrays):
-            return False
-        self.executor.save(joined, where, global_step)
-        return True
+        return joined if len(joined) == len(arrays) else None
 
     def restore(
         self,
@@ -149,6 +190,7 @@ class Engine:
         where: str,
         names: Mapping[str, str],
         offsets: Mapping[str, tuple[int, ...]] | None = None,
+        devices: Mapping[str, str] | None = None,
     ) -> None:
         """Set variables from a checkpoint, all or none.
 
@@ -157,8 +199,9 @@ class Engine:
           where: path or URL of the checkpoint, or of any Zarr group.
           names: key -> name in the checkpoint.
           offsets: key -> where in the array the variable begins, if it is a part of it.
+          devices: key -> the device that the variable asks for.
         """
-        new = self.executor.restore(where, wanted, names, offsets or {})
+        new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
         records = {
             key: VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
             for key, (dtype, _, chunks) in wanted.items()
@@ -202,10 +245,13 @@ class Engine:
             return read_version(self.values, self.store)
 
     def close(self) -> None:
-        """Make the values durable and let go of the executor, once no run is in flight."""
-        self.seal()
-        if self._executor is not None:
-            self._executor.close()
+        """Make the values durable and let go of the executor, once nothing is in flight."""
+        try:
+            self.saves.settle()
+        finally:
+            self.seal()
+            if self._executor is not None:
+                self._executor.close()
 
     def draw(self, op: Operation) -> tuple[int, int]:
         """Return the random key of the next use of an operation of a graph."""
@@ -290,6 +336,10 @@ class Program:
         """Return the plan for these fed values without running it."""
         return self._lowered(values).plan
 
+    def explain(self, values: Sequence[Any]) -> str:
+        """Return the plan for these fed values as text: what runs where, and why."""
+        return self._lowered(values).explain()
+
     def _lowered(self, values: Sequence[Any]) -> Any:
         start = time.perf_counter()
         executor = self.engine.executor
@@ -303,8 +353,9 @@ class Program:
     def _lower(self, values: Sequence[Any], parts: int) -> Any:
         specs = feeds.feed_specs(self.fed, values, parts)
         return lower(
-            self.fetches, self.targets, specs, self.engine.state_of, self.sequential, self.identify
-        )
+            self.fetches, self.targets, specs, self.engine.state_of, self.sequential,
+            self.identify, self.engine.executor.placing,
+        )  # fmt: skip
 
 
 class DurableProgram(Program):

@@ -73,9 +73,15 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
 
 
 def _cast(tensor: Tensor, value: Any, error: Exception) -> numpy.ndarray:
-    """Cast an array as TensorFlow casts those fed. Raises TypeError for what is no array."""
+    """Cast an array as TensorFlow casts those fed; 0 and 1 may stand for bool.
+
+    Raises:
+      TypeError: for what is no array.
+    """
     wanted = tensor.spec.dtype.base_dtype
     try:
+        if wanted.is_bool and numpy.asarray(value).dtype.kind in "iu":
+            return numpy.asarray(value).astype(bool)
         if isinstance(value, numpy.ndarray | numpy.generic):
             return numpy.asarray(value).astype(wanted.np)
     except (TypeError, ValueError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy
@@ -58,7 +60,9 @@ class Structure:
             return lambda values: make([getter(values) for getter in getters])
         if isinstance(fetch, Mapping):
             items = [(key, self._visit(item)) for key, item in fetch.items()]
-            make_mapping: Any = type(fetch) if type(fetch).__name__ == "OrderedDict" else dict
+            make_mapping: Any = type(fetch)
+            if isinstance(fetch, defaultdict):
+                make_mapping = partial(defaultdict, fetch.default_factory)
             return lambda values: make_mapping((key, getter(values)) for key, getter in items)
         if getattr(type(fetch), "__attrs_attrs__", None) is not None:
             names = [a.name for a in type(fetch).__attrs_attrs__]

@@ -22,7 +22,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.branching import PARAMETER, copy_body, parameter
+from daskvars.ops.bodies import PARAMETER, copy_body, parameter
 
 
 class Function:
@@ -85,7 +85,7 @@ class Function:
     def explain(self, *args: Any, **kwargs: Any) -> str:
         """Return how a call would run: tasks, regions, devices, bytes. Nothing is run."""
         trace, tensors = self._trace(args, kwargs)
-        return trace.program.plan(trace.values(tensors)).explain()
+        return trace.program.explain(trace.values(tensors))
 
     def plan(self, *args: Any, **kwargs: Any) -> Any:
         """Return the plan of a call: a frozen object that answers questions. Nothing is run."""

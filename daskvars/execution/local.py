@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import dask.array
@@ -63,6 +64,11 @@ class LocalExecutor:
             self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
         return self._pool
 
+    @property
+    def placing(self) -> None:
+        """What chooses workers: nothing, as everything runs in this process."""
+        return None
+
     def recovering(self, action: Callable[[], Any]) -> Any:
         """Call `action`: nothing is ever lost here."""
         return action()
@@ -71,9 +77,19 @@ class LocalExecutor:
         """Write a checkpoint of key -> (record, blocks)."""
         checkpoint.save(values, where, global_step=global_step)
 
+    def save_later(
+        self, values: Mapping[str, Any], where: str, global_step: int | None
+    ) -> Callable[[], Any]:
+        """Return what writes a checkpoint while runs go on.
+
+        Nobody changes a block in place while `values` refers to it, which ends when it is written.
+        """
+        return partial(checkpoint.save, values, where, global_step=global_step, release=True)
+
     def restore(
-        self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any]
-    ) -> dict[str, Any]:
+        self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
+        devices: Mapping[str, str],
+    ) -> dict[str, Any]:  # fmt: skip
         """Read blocks from a checkpoint, in the layouts wanted."""
         return checkpoint.restore(where, wanted, names, allow_unexpected=True, offsets=offsets)
 
@@ -102,6 +118,10 @@ class _Bound:
             if (layout := full_layout(value)) is not None
         }
         self.unshaped = [key for key in plan.updates if key not in self.records]
+
+    def explain(self) -> str:
+        """Return the plan as text."""
+        return self.plan.explain()
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         if not self.plan.updates:
@@ -151,24 +171,27 @@ class _Bound:
         with self.values.exclusive():
             for number, variables, bundle in tails:
                 step = self.steps[number]
-                arrays = [self._exclusive_array(state, key, index) for key, index in variables]
-                results = step.finish(arrays, bundle)
+                shared = frozenset(
+                    i for i, (key, index) in enumerate(variables)
+                    if self._is_shared(state, key, index)
+                )  # fmt: skip
+                arrays = [state[self.state_numbers[key]][index] for key, index in variables]
+                results = step.finish(arrays, bundle, shared)
+                del arrays
                 for key, value in self.plan.updates.items():
                     if value.origin.region == number and value.origin.position in step.given:
                         index = next(i for k, i in variables if k == key)
                         new.setdefault(key, {})[index] = results[step.given[value.origin.position]]
             self.values.replace(new, self._records_of(new))
 
-    def _exclusive_array(self, state: list[Any], key: str, index: Any) -> Any:
-        """Return the variable's own array, or a copy if anything else refers to it."""
+    def _is_shared(self, state: list[Any], key: str, index: Any) -> bool:
+        """Return whether anything else refers to a variable's array, or it is not its own."""
         blocks = state[self.state_numbers[key]]
         array = blocks[index]
         # `Values`, `state`, this frame and the call refer to the blocks; they, this frame and the
         # call to the array.
         shared = sys.getrefcount(blocks) > 4 or sys.getrefcount(array) > 3
-        if shared or array.base is not None or not array.flags.writeable:
-            return array.copy()
-        return array
+        return shared or array.base is not None or not array.flags.writeable
 
 
 class _Inline(_Bound):
@@ -208,7 +231,7 @@ class _Inline(_Bound):
         arguments = []
         for kind, what, index in self.getters:
             if kind == STATE:
-                # No name for the blocks here: `_exclusive_array` counts who refers to them.
+                # No name for the blocks here: `_is_shared` counts who refers to them.
                 arguments.append(only(state[what]) if index is None else state[what][index])
             elif kind == FEED:
                 arguments.append(feeds[what])

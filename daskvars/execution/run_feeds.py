@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask
@@ -122,24 +122,36 @@ def lazy_graph(value: dask.array.Array) -> dict[Any, Any]:
     return dict(optimized.__dask_graph__())
 
 
-def scattered(client: Client, data: dict[str, Any], homes: Sequence[str]) -> dict[str, Future]:
+def scattered(
+    client: Client, data: dict[str, Any], homes: Sequence[str],
+    wishes: Mapping[str, dict[str, Any]] | None = None,
+) -> dict[str, Future]:  # fmt: skip
     """Send arrays to the workers, spread over them in order, and return their futures.
 
     A worker may have died that the scheduler still counts in: then others are tried.
+
+    Args:
+      client: the cluster.
+      data: arrays by key.
+      homes: the workers.
+      wishes: key -> Dask annotations, of arrays that certain workers are to have.
     """
+    wished = {key: wish["workers"][0] for key, wish in (wishes or {}).items() if wish}
     for _ in range(SCATTER_ATTEMPTS - 1):
         try:
-            return client.sync(_scatter, client, data, homes)
+            return client.sync(_scatter, client, data, homes, wished)
         except (OSError, KeyError):
             time.sleep(SCATTER_PAUSE_S)
-            homes = sorted(client.nthreads())
-    return client.sync(_scatter, client, data, homes)
+            homes, wished = sorted(client.nthreads()), {}
+    return client.sync(_scatter, client, data, homes, wished)
 
 
-async def _scatter(client: Client, data: dict[str, Any], homes: Sequence[str]) -> dict[str, Future]:
+async def _scatter(
+    client: Client, data: dict[str, Any], homes: Sequence[str], wished: Mapping[str, str]
+) -> dict[str, Future]:
     shares: dict[str | None, dict[str, Any]] = {}
     for number, (key, array) in enumerate(data.items()):
-        home = homes[number * len(homes) // len(data)] if homes else None
+        home = wished.get(key) or (homes[number * len(homes) // len(data)] if homes else None)
         shares.setdefault(home, {})[key] = array
     sent = await asyncio.gather(*(
         client.scatter(share, workers=home and [home], hash=False, asynchronous=True)

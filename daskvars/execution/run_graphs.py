@@ -20,6 +20,7 @@ from daskvars.kernels.worker_tasks import PackedRegion, pack_region, pick, run_r
 from daskvars.lowering.plan import Index, Origin, Piece, Plan, Region
 
 Leaf = Callable[[Piece], tuple[Any, int | None]]
+Wish = Callable[[str, int, int], dict[str, Any]]
 
 
 class Place(NamedTuple):
@@ -97,7 +98,7 @@ class Template:
         return steps, tasks
 
     def graph(
-        self, stamp: str, programs: Sequence[str], leaf: Leaf, homes: Sequence[str]
+        self, stamp: str, programs: Sequence[str], leaf: Leaf, wish: Wish
     ) -> tuple[dict[Any, Any], dict[str, dict[Any, Any]]]:
         """Return the tasks of one run, and their annotations.
 
@@ -105,30 +106,30 @@ class Template:
           stamp: executor and run.
           programs: the key of each region's program.
           leaf: ``leaf(piece) -> (TaskRef or plain data, position)`` for blocks from outside.
-          homes: workers over which the blocks of a region are spread, if more than one.
+          wish: ``wish(place, number, count)``: annotations of a region's task.
         """
         tasks: dict[Any, Any] = {}
         annotations: dict[str, dict[Any, Any]] = {}
         for number, region in enumerate(self.plan.regions):
             program = TaskRef(programs[number])
-            wishes = restrictions(region)
             for task in self.tasks[number]:
                 arguments, positions = _arguments(task, stamp, leaf)
                 key = task.place.key(stamp)
                 tasks[key] = Task(key, run_region, program, task.block, positions, *arguments)
-                self._pick(number, task, stamp, tasks)
-                spread = len(homes) > 1 and region.num_tasks > 1
-                wanted = wishes or (_home(homes, task.number, region.num_tasks) if spread else {})
-                for name, value in wanted.items():
-                    annotations.setdefault(name, {})[key] = value
+                keys = [key, *self._pick(number, task, stamp, tasks)]
+                for name, value in wish(region.place, task.number, region.num_tasks).items():
+                    annotations.setdefault(name, {}).update(dict.fromkeys(keys, value))
         return tasks, annotations
 
-    def _pick(self, number: int, task: BlockTask, stamp: str, tasks: dict[Any, Any]) -> None:
+    def _pick(self, number: int, task: BlockTask, stamp: str, tasks: dict[Any, Any]) -> list[str]:
+        """Add the tasks that split a bundle, if it is split, and return their keys."""
+        keys: list[str] = []
         if self.bundlings[number].is_split:
             bundle = TaskRef(task.place.key(stamp))
             for group, positions in enumerate(self.bundlings[number].groups):
-                key = Place("pick", joined(number, group, *task.block), 0).key(stamp)
-                tasks[key] = Task(key, pick, bundle, positions)
+                keys.append(Place("pick", joined(number, group, *task.block), 0).key(stamp))
+                tasks[keys[-1]] = Task(keys[-1], pick, bundle, positions)
+        return keys
 
 
 class _Inputs:
@@ -160,24 +161,9 @@ def _itself(piece: Piece) -> tuple[Piece, int | None]:
     return piece, piece.origin.position if piece.origin.region >= 0 else None
 
 
-def restrictions(region: Region) -> dict[str, Any]:
-    """Return Dask annotations for the tasks of a region, from the device it must run on."""
-    del region
-    return {}
-
-
 def joined(*numbers: int) -> str:
     """Return the end of a key."""
     return "-".join(map(str, numbers))
-
-
-def _home(homes: Sequence[str], number: int, count: int) -> dict[str, Any]:
-    """Return the wish that block `number` of `count` runs on its worker, if that is there.
-
-    Dask itself only considers workers that hold something a task needs, so that everything would
-    run where the first task ran.
-    """
-    return {"workers": [homes[number * len(homes) // count]], "allow_other_workers": True}
 
 
 def _arguments(task: BlockTask, stamp: str, leaf: Leaf) -> tuple[list[Any], Any]:

@@ -12,6 +12,7 @@ from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOpt
 from daskvars.execution.distributed import DistributedExecutor
 from daskvars.execution.engine import Engine, Program
 from daskvars.graph.device import DeviceSpec
+from daskvars.lowering.place import device_of
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.prune import prune
 
@@ -55,21 +56,31 @@ def recorded_run(
 def _record_steps(plan: Plan, metadata: RunMetadata, start: int, duration: int) -> None:
     devices: dict[str, DeviceStepStats] = {}
     for region in plan.regions:
-        device = region.device or LOCAL
+        device = device_of(region.place) or LOCAL
         if device not in devices:
             devices[device] = metadata.step_stats.dev_stats.add(device=device)
+        names = dict.fromkeys(op.name for op in region.ops)
         devices[device].node_stats.add(
-            node_name=region.label, timeline_label=", ".join(region.names), all_start_micros=start,
+            node_name=region.label, timeline_label=", ".join(names), all_start_micros=start,
             all_end_rel_micros=duration if len(plan.regions) == 1 else 0,
         )  # fmt: skip
     if not devices:
         metadata.step_stats.dev_stats.add(device=LOCAL)
 
 
-def log_placement(fetches: Iterable[Any], targets: Iterable[Any], fed: Iterable[Any]) -> None:
-    """Print the device of each operation that a run needs, as `log_device_placement` asks."""
+def log_placement(
+    engine: Engine, fetches: Iterable[Any], targets: Iterable[Any], fed: Iterable[Any]
+) -> None:
+    """Print the device of each operation that a run needs, as `log_device_placement` asks.
+
+    On a cluster the workers that offer it follow.
+    """
+    placing = engine.executor.placing
     for op in prune(list(fetches), list(targets), set(fed)):
-        print(f"{op.name}: ({op.type}): {op.device or LOCAL}", file=sys.stderr)
+        device = op.device or LOCAL
+        if placing is not None:
+            device = placing.described(op.device)
+        print(f"{op.name}: ({op.type}): {device}", file=sys.stderr)
 
 
 def devices_of(engine: Engine) -> list[DeviceAttributes]:
@@ -79,14 +90,12 @@ def devices_of(engine: Engine) -> list[DeviceAttributes]:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return [DeviceAttributes(LOCAL, "CPU", memory)]
     found = []
-    workers = executor.client.scheduler_info(n_workers=-1)["workers"].values()
-    for task, worker in enumerate(sorted(workers, key=lambda w: str(w["name"]))):
-        place = DeviceSpec(job="worker", replica=0, task=task)
-        counts = {"CPU": 1, "GPU": int(worker.get("resources", {}).get("GPU", 0))}
+    for offer in executor.placing.offers:
+        place = DeviceSpec(job=offer.job, replica=0, task=offer.task)
         found += [
             DeviceAttributes(
-                f"{place.to_string()}/device:{kind}:{index}", kind, worker["memory_limit"] or 0
+                f"{place.to_string()}/device:{kind}:{index}", kind, offer.memory_limit_bytes
             )
-            for kind, count in counts.items() for index in range(count)
+            for kind, count in (("CPU", 1), ("GPU", offer.num_gpus)) for index in range(count)
         ]  # fmt: skip
     return found

@@ -17,7 +17,7 @@ import tempfile
 import time
 import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from daskvars import config
 from daskvars.chunk_grid import block_slices
 from daskvars.execution import events
 from daskvars.execution.bundles import SPLIT_BYTES
+from daskvars.execution.placing import by_annotation
 from daskvars.execution.remote_blocks import Reference, RemoteBlock
 from daskvars.kernels.worker_tasks import RunGraph
 from daskvars.state import SnapshotWriter, ZarrStore, delete_snapshot, open_zarr_store
@@ -82,6 +83,7 @@ class Sealer:
       token: a text that no other sealer has.
       store: where to, if the variables have a durable store; else `config.scratch`, or a
         temporary directory.
+      wish_of: ``wish_of(key, number, count)``: the Dask annotations of what makes a chunk.
 
     Attributes:
       version: the last one that is durable, None before the first seal.
@@ -91,9 +93,11 @@ class Sealer:
     """
 
     def __init__(
-        self, client: Client, values: Values, token: str, store: ZarrStore | None = None
-    ) -> None:
+        self, client: Client, values: Values, token: str, store: ZarrStore | None = None,
+        wish_of: Callable[[str, int, int], dict[str, Any]] = lambda key, number, count: {},
+    ) -> None:  # fmt: skip
         self.client, self.values, self.token, self.store = client, values, token, store
+        self.wish_of = wish_of
         self.version: int | None = None
         self.sealed: dict[str, Sealed] = {}
         self.retained: list[Any] = []
@@ -230,11 +234,15 @@ class Sealer:
             key: self._load_task(key, manifest, path, names, slot)
             for key, (names, slot) in zip(keys, wanted, strict=True)
         }
-        annotations = {
-            "workers": {key: [home] for key, home in zip(keys, homes, strict=False)},
-            "allow_other_workers": dict.fromkeys(keys[: len(homes)], True),
-        }
-        futures = self.client.get(RunGraph(graph, annotations, f"load-{stamp}"), keys, sync=False)
+        numbers = {key: {index: n for n, index in enumerate(found)} for key, found in state.items()}
+        wishes = {}
+        for key, (((name, index), *_), _) in zip(keys, wanted, strict=True):
+            wishes[key] = self.wish_of(name, numbers[name][index], len(numbers[name]))
+        for key, home in zip(keys, homes, strict=False):
+            if not wishes[key] or "allow_other_workers" in wishes[key]:
+                wishes[key] = {"workers": [home], "allow_other_workers": True}
+        expression = RunGraph(graph, by_annotation(wishes), f"load-{stamp}")
+        futures = self.client.get(expression, keys, sync=False)
         for (names, _), future in zip(wanted, futures, strict=True):
             for position, (key, index) in enumerate(names):
                 state[key][index].reference = Reference(future, position)
@@ -340,7 +348,9 @@ def grouped(variables: dict[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
     return list(groups.values())
 
 
-def write_task(key: str, storage: Any, path: str, group: Group, slot: Slot | None) -> Task:
+def write_task(
+    key: str, storage: Any, path: str, group: Group, slot: Slot | None, write: Any = write_parts
+) -> Task:
     """Return the task that writes a group."""
     numbers: dict[str, int] = {}
     parts = []
@@ -354,4 +364,4 @@ def write_task(key: str, storage: Any, path: str, group: Group, slot: Slot | Non
             number = numbers.setdefault(reference.future.key, len(numbers))
             fragments.append(Fragment(number, reference.position, source, target))
         parts.append((chunk_ref(record, index), fragments))
-    return Task(key, write_parts, storage, path, parts, slot, *map(TaskRef, numbers))
+    return Task(key, write, storage, path, parts, slot, *map(TaskRef, numbers))

@@ -69,7 +69,7 @@ class Session:
         self._config = config or ConfigProto()
         self._engine = Engine(
             store or ("" if self._config.isolate_session_state else target),
-            self._config.num_threads(),
+            self._config.num_threads(), self._config.allow_soft_placement,
         )
         self._programs: dict[Any, tuple[Any, ...]] = {}
         self._closed = False
@@ -169,7 +169,7 @@ class Session:
             )
             self._programs[signature] = (program, None)
             if self._config.log_device_placement:
-                log_placement(*signature)
+                log_placement(self._engine, *signature)
         else:
             program = found[0]
         entry = (program, structure.rebuild)
@@ -213,6 +213,8 @@ class Session:
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
+        if not isinstance(feed_list, list | tuple | None):
+            raise TypeError("`feed_list` must be a list or tuple.")
         fed = tuple(feed_tensor(self._graph, key) for key in feed_list or ())
         program, rebuild = self._program(fetches, fed)
 
@@ -282,7 +284,7 @@ class Session:
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> str:
         """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""
         fed, values = self._feeds(feed_dict or {})
-        return self._program(fetches, fed)[0].plan(values).explain()
+        return self._program(fetches, fed)[0].explain(values)
 
     def seal(self) -> None:
         """Write the present values to the session's store, as a new version of it.

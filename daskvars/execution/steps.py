@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy
@@ -33,6 +34,7 @@ class Step:
         self.tail = inplace.split(region.program, pairs) if pairs else None
         main = region.program if self.tail is None else self.tail.main
         self.function = regions.compiled(main, numpy)
+        self._programs: dict[frozenset[int], regions.RegionProgram] = {}
         if self.tail is not None:
             self.second = regions.compiled(self.tail.program, numpy)
             self.position = {p: i for i, p in enumerate(self.tail.kept)}
@@ -42,9 +44,23 @@ class Step:
         """Return output `position` of the region from what its first half returned."""
         return bundle[position if self.tail is None else self.position[position]]
 
-    def finish(self, arrays: list[Any], bundle: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Run the second half on the variables' arrays, which it changes."""
-        return self.second(*arrays, *bundle[len(self.tail.kept) :])
+    def finish(
+        self, arrays: list[Any], bundle: tuple[Any, ...], shared: frozenset[int] = frozenset()
+    ) -> tuple[Any, ...]:
+        """Run the second half on the variables' arrays, which it changes, save those at `shared`.
+
+        The new values of these are written elsewhere on the way: that costs less than a copy.
+        """
+        second = regions.compiled(self._beside(shared), numpy) if shared else self.second
+        return second(*arrays, *bundle[len(self.tail.kept) :])
+
+    def _beside(self, shared: frozenset[int]) -> regions.RegionProgram:
+        found = self._programs.get(shared)
+        if found is None:
+            program = self.tail.program
+            into = {out: slot for out, slot in program.into.items() if slot not in shared}
+            found = self._programs[shared] = replace(program, into=into, cache={})
+        return found
 
 
 def _slots_of_variables(plan: Plan, region: Region) -> dict[tuple[str, Any, Any], int]:

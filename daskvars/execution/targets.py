@@ -1,21 +1,46 @@
 """Targets: the addresses of servers, which sessions connect to in place of naming a store.
 
-A server in this process tells here which store its sessions share (`serve`); a session's target
-leads there (`served_by`). Whatever runs the plans is the engine's business, so a server may stand
-for one process or for a cluster.
+A server in this process tells here which store its sessions share, and how to reach the cluster
+that it belongs to (`serve`); a session's target leads there (`served_by`, `client_of`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from distributed import Client
+
 from daskvars.errors import UnavailableError
 
 PREFIX = "grpc://"
-_stores: dict[str, str] = {}
 
 
-def serve(target: str, store: str) -> None:
-    """Let sessions on `target` share the variables of `store`."""
-    _stores[target] = store
+class Served(NamedTuple):
+    """What is behind a target.
+
+    Attributes:
+      store: the name of the store that its sessions share.
+      connect: gives the client of the cluster, None where this process is all there is.
+    """
+
+    store: str
+    connect: Callable[[], Client | None]
+
+
+_served: dict[str, Served] = {}
+
+
+def serve(
+    target: str, store: str, connect: Callable[[], Client | None] = lambda: None
+) -> None:
+    """Let sessions on `target` share the variables of `store`, on the cluster of a client."""
+    _served[target] = Served(store, connect)
+
+
+def is_served(target: str) -> bool:
+    """Return whether a server of this process has that target."""
+    return target in _served
 
 
 def served_by(name: str) -> str:
@@ -24,10 +49,22 @@ def served_by(name: str) -> str:
     Raises:
       UnavailableError: no running server of this process has that target.
     """
-    if name in _stores or not name.startswith(PREFIX):
-        return _stores.get(name, name)
+    if name in _served:
+        return _served[name].store
+    if not name.startswith(PREFIX):
+        return name
     raise UnavailableError(
         None, None, f"no server at {name}: a target is that of a tf.train.Server running in this "
-        f"process ({', '.join(sorted(_stores)) or 'there is none'}). To run on a cluster, connect "
+        f"process ({', '.join(sorted(_served)) or 'there is none'}). To run on a cluster, connect "
         "a dask.distributed.Client and open a session without a target."
     )  # fmt: skip
+
+
+def client_of(name: Any) -> Client | None:
+    """Return the client that sessions on a target use, if it is that of a server on a cluster.
+
+    Raises:
+      UnavailableError: the cluster cannot be reached.
+    """
+    found = _served.get(name) if isinstance(name, str) else None
+    return None if found is None else found.connect()

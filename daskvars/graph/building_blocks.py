@@ -18,7 +18,7 @@ class NameScope:
         graph = self._graph
         self._outer = graph._thread.name_scope
         graph._thread.name_scope = scope = graph._scope_called(self._name)
-        return f"{scope}/" if scope else ""
+        return f"{scope}/" if self._name else ""
 
     def __exit__(self, *exc_info: object) -> None:
         self._graph._thread.name_scope = self._outer

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.dtypes import DType, as_dtype
+from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 
 Conversion = Callable[..., Any]
@@ -53,6 +54,11 @@ def convert_to_tensor(
                 f"{value.dtype.name}: {value!r}"
             )
         return value
+    if isinstance(value, Operation):
+        raise TypeError(
+            f"Can't convert Operation '{value.name}' to Tensor: it has no value, or several; its "
+            f"outputs are {list(value.outputs)}"
+        )
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     for _, base_type, conversion in _conversions:
         if not isinstance(value, base_type):

@@ -5,7 +5,8 @@ Tensors of enclosing graphs that a body uses become its captured inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from daskvars.graph.graph import Graph
@@ -23,22 +24,28 @@ class FuncGraph(Graph):
       results: the body's output tensors.
       effects: operations of the body that run although no result needs them.
       arrays: result -> the TensorArray that it is the list of.
+      reads: operation -> handle of the variable whose value it passes on from around the body.
+      awaited: operations around the body that must have run before it does.
     """
 
     def __init__(self, name: str, outer: Any, parameter: Callable[[FuncGraph, Tensor], Tensor]):
         super().__init__()
         self.name = name
         self.outer = outer
+        self.is_body = outer is not None
         self.inputs: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
         self.results: list[Any] = []
         self.effects: list[Operation] = []
         self.arrays: dict[Tensor, Any] = {}
+        self.reads: dict[Operation, Tensor] = {}
+        self.awaited: list[Operation] = []
         self._parameter = parameter
         if outer is not None:
             self.seed = outer.seed
             self.notes = outer.notes
             self._collections = outer._collections
+            self._gradient_names = outer._gradient_names
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
@@ -52,6 +59,26 @@ class FuncGraph(Graph):
         if isinstance(obj, Tensor) and obj.graph is not self and allow_tensor:
             return self.capture(obj)
         return super().as_graph_element(obj, allow_tensor, allow_operation)
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Make ops of the block run after `control_inputs`. See `Graph.control_dependencies`.
+
+        For an operation around the body that has no outputs, the whole body waits.
+        """
+        items = None if control_inputs is None else list(control_inputs)
+        if items is not None:
+            outer = [i for i in items if isinstance(i, Operation) and self._is_around(i)]
+            self.awaited += outer
+            items = [i for i in items if i not in outer]
+        with super().control_dependencies(items):
+            yield
+
+    def _is_around(self, op: Operation) -> bool:
+        graph = self.outer
+        while graph is not None and graph is not op.graph:
+            graph = getattr(graph, "outer", None)
+        return graph is not None and not op.outputs
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return the input that stands for the outer `tensor`, made on first use."""

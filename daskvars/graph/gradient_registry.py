@@ -95,9 +95,14 @@ def gradient_of(op: Operation) -> Any:
 
 
 class Overrides:
-    """The part of a graph that gives other gradients to operations."""
+    """The part of a graph that gives other gradients to operations.
 
-    create: Callable[..., Operation]
+    The bodies of branches and loops share the names with the graph around them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gradient_names: dict[str, str] = {}
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
@@ -117,16 +122,15 @@ class Overrides:
                     "op_type_map must be a dictionary mapping strings to strings, but has "
                     f"{op_type!r}: {name!r}"
                 )
-        create = self.create
-
-        def create_with_gradient(opdef: Any, inputs: Any, attrs: Any, specs: Any, name: str) -> Any:
-            if opdef.type in op_type_map:
-                attrs = {_OVERRIDE: op_type_map[opdef.type], **attrs}  # an inner block's stays
-            return create(opdef, inputs, attrs, specs, name)
-
-        # In place of the method for the time of the block: outside of one it costs nothing.
-        self.create = create_with_gradient
+        names = self._gradient_names
+        saved = dict(names)
+        names.update(op_type_map)
         try:
             yield
         finally:
-            self.create = create
+            names.clear()
+            names.update(saved)
+
+    def _with_gradient_name(self, op_type: str, attrs: dict[str, Any]) -> dict[str, Any]:
+        name = self._gradient_names.get(op_type)
+        return attrs if name is None else {_OVERRIDE: name, **attrs}

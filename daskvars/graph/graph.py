@@ -44,6 +44,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     """
 
     tensor_class = Tensor
+    is_body = False  # of a branch or loop
     is_eager = False  # the recorder of the eager program is a Graph whose ops have graph None
 
     def __init__(self) -> None:
@@ -80,6 +81,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         """Add an operation under the full, unique `name` and return it."""
         if self._finalized:
             self.check_not_finalized()
+        if self._gradient_names:
+            attrs = self._with_gradient_name(opdef.type, attrs)
         ops = self._ops
         op = Operation(
             self, opdef, name, inputs, attrs, specs, id=next(self._ids),
@@ -118,6 +121,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""
+        if getattr(tensor.graph, "is_body", False):
+            raise ValueError(
+                f"Cannot use {tensor.name!r} as an input here, because it is in the body of a "
+                f"branch or loop, {tensor.graph.name!r}, which is not around this place. Make it a "
+                "result of that body."
+            )
         raise ValueError(
             f"{tensor.name} and the operation being made must be from the same graph "
             f"({describe(tensor.graph)} is not {describe(self)}). Build both in one graph; to use "
@@ -181,6 +190,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         """
         if not name:
             return self.unique_name(default)
+        if isinstance(name, bytes):
+            name = name.decode()
         if name[-1] == "/":
             return name[:-1]
         if not (_SCOPE_NAME if self._thread.name_scope else OP_NAME).match(name):
@@ -279,11 +290,11 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         wanted = " or ".join(
             ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
         )
+        if hasattr(obj, "_as_graph_element"):
+            obj = obj._as_graph_element()
         if isinstance(obj, str | bytes):
             obj = obj if isinstance(obj, str) else obj.decode()
             return self._element_by_name(obj, allow_tensor, allow_operation)
-        if hasattr(obj, "_as_graph_element"):
-            obj = obj._as_graph_element()
         if (isinstance(obj, Tensor) and allow_tensor) or (
             isinstance(obj, Operation) and allow_operation
         ):
@@ -300,9 +311,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         op_name, colon, index = name.partition(":")
         if not colon:
             if not allow_operation:
+                kind = "looks like an (invalid) Operation name"
+                if name in self._ops_by_name:
+                    kind = "refers to an Operation"
                 raise ValueError(
-                    f"The name '{name}' looks like an (invalid) Operation name, not a Tensor. "
-                    f'Tensor names must be of the form "<op_name>:<output_index>".'
+                    f"The name '{name}' {kind}, not a Tensor. Tensor names must be of the form "
+                    '"<op_name>:<output_index>".'
                 )
             if name not in self._ops_by_name:
                 raise KeyError(f"The name '{name}' refers to an Operation not in the graph.")
@@ -358,6 +372,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     def unfinalize(self) -> None:
         """Let the graph grow again: what finalized it for the time of a training is over."""
         self._finalized = False
+
+    _unsafe_unfinalize = unfinalize  # what TensorFlow 1 calls it
 
     def check_not_finalized(self) -> None:
         """Raise RuntimeError when the graph is finalized, naming the user's line."""

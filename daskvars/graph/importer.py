@@ -2,7 +2,8 @@
 
 Every node is made as the functions of the library make theirs: its op is looked up in the
 registry, its inputs are checked against the signature, shapes and dtypes are inferred anew. What
-a file claims beyond that (a static shape) must agree.
+a file claims beyond that (a static shape) must agree. A name that is taken gets a suffix, and so
+do all that refer to it: inputs, colocation groups, the key of a variable.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def import_graph_def(
 
     Args:
       graph_def: the operations.
-      input_map: name of a tensor in `graph_def` -> what is taken in its place.
+      input_map: name of a tensor in `graph_def` -> what is taken in its place; names may be bytes.
       return_elements: names of operations and tensors in `graph_def` to return.
       name: name scope that they are put under, by default "import"; "" for none.
       op_dict, producer_op_list: accepted; ops are those of the registry.
@@ -46,9 +47,9 @@ def import_graph_def(
       The operations and tensors that `return_elements` names, if it is given.
 
     Raises:
-      TypeError: an argument is of another kind, or an input of an operation of another dtype.
-      ValueError: a name is taken, an op unknown, an input missing; or `input_map` or
-        `return_elements` has names that are not there.
+      TypeError: an argument is of another kind.
+      ValueError: a name occurs twice, an op is unknown, an input missing or of another dtype; or
+        `input_map` or `return_elements` has names that are not there.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default() as graph:
@@ -60,21 +61,23 @@ def import_graph_def(
     'import/y:0'
     """
     if not isinstance(graph_def, GraphDef):
-        raise TypeError(f"graph_def must be a GraphDef, got {type(graph_def).__name__}")
-    names = _names(return_elements, "return_elements")
-    if input_map is not None and not all(isinstance(key, str) for key in input_map):
-        raise TypeError("input_map must be a dictionary mapping names to tensors")
+        raise TypeError("graph_def must be a GraphDef proto.")
+    names = _names(return_elements, "return_elements must be a list of strings.")
+    not_a_map = "input_map must be a dictionary mapping strings to Tensor objects."
+    if not isinstance(input_map, Mapping | None):
+        raise TypeError(not_a_map)
+    mapped = dict(zip(_names(input_map, not_a_map), (input_map or {}).values(), strict=True))
     graph = builder_for(())
     if graph.is_eager:
         raise RuntimeError("a graph is imported into a graph: enter one, or use daskvars.v1")
     with graph.name_scope("import" if name is None else name) as scope:
         given = {
             _tensor_key(key): value if isinstance(value, Tensor) else convert_to_tensor(value)
-            for key, value in (input_map or {}).items()
+            for key, value in mapped.items()
         }
     importer = Importer(graph, scope, given)
     importer.add(graph_def.node)
-    unused = given.keys() - importer.taken
+    unused = {key for key in given.keys() - importer.taken if not importer.has(key)}
     if unused:
         raise ValueError(
             "Attempted to map inputs that were not found in graph_def: "
@@ -83,10 +86,10 @@ def import_graph_def(
     return None if return_elements is None else [importer.element(item) for item in names]
 
 
-def _names(value: Any, argument: str) -> list[str]:
-    names = list(value or ())
+def _names(value: Any, otherwise: str) -> list[str]:
+    names = [item.decode() if isinstance(item, bytes) else item for item in value or ()]
     if not all(isinstance(item, str) for item in names):
-        raise TypeError(f"{argument} must be a list of strings.")
+        raise TypeError(otherwise)
     return names
 
 
@@ -123,14 +126,28 @@ class Importer:
         self.names = [{}]
         self._nodes(self.graph, list(nodes), "")
 
+    def has(self, key: str) -> bool:
+        """Return whether the data has a tensor or, with "^" before it, an operation of a name."""
+        op_name, _, number = key.removeprefix("^").partition(":")
+        op = self.names[0].get(op_name)
+        return op is not None and (not number or int(number) < len(op.outputs))
+
     def element(self, name: str) -> Any:
         """Return an operation, or a tensor, by its name in the data."""
         op_name, colon, number = name.partition(":")
         op = self.names[0].get(op_name)
+        if colon and not number.isdigit():
+            raise ValueError(f"Cannot convert {name!r} to a tensor name.")
         if colon and name in self.given:
             return self.given[name]
-        if op is None or (colon and not (number.isdigit() and int(number) < len(op.outputs))):
-            raise ValueError(f"Requested return_element {name!r} not found in graph_def.")
+        if op is None:
+            kind = "tensor" if colon else "node"
+            raise ValueError(f"Requested return {kind} {name!r} not found in graph def")
+        if colon and int(number) >= len(op.outputs):
+            raise ValueError(
+                f"Invalid return output {number} of node {op_name!r}, which has "
+                f"{len(op.outputs)} output(s)"
+            )
         return op.outputs[int(number)] if colon else op
 
     def _nodes(self, graph: Graph, nodes: list[NodeDef], place: str) -> None:
@@ -143,24 +160,43 @@ class Importer:
             waits = [name[1:] for name in node.input if name.startswith("^")]
             for name in waits:
                 if name not in here and f"^{name}" not in self.given:
-                    _fail(node, f"waits for {name!r}, which is not in the graph")
+                    _fail(node, f"Unknown input node '^{name}'")
             self.taken.update(f"^{name}" for name in waits if f"^{name}" in self.given)
             ops = [self.given[f"^{n}"].op if f"^{n}" in self.given else here[n] for n in waits]
             op = here[node.name]
             op._control_inputs = (*op._control_inputs, *ops)
             graph.late_control_inputs |= any(other.id > op.id for other in ops)
+            if "_class" in op.attrs:
+                self._colocate(node, op)
+
+    def _colocate(self, node: NodeDef, op: Operation) -> None:
+        """Let `op` be where the operations of its groups are, by the names that they have now."""
+        groups = []
+        if not _are_texts(list(op.attrs["_class"])):
+            _fail(node, f"its groups are {shortened(op.attrs['_class'])}")
+        for group in op.attrs["_class"]:
+            name = group.removeprefix("loc:@")
+            other = next((names[name] for names in self.names if name in names), None)
+            if other is None:
+                raise ValueError(
+                    f"Node {node.name!r} expects to be colocated with unknown node {name!r}"
+                )
+            groups.append(other)
+        op.attrs["_class"] = tuple(f"loc:@{other.name}" for other in groups)
+        others = [other for other in groups if other is not op]
+        if others:
+            op.device = next((o.device for o in others if o.device), device_string(node.device))
 
     def _node(self, graph: Graph, node: NodeDef, place: str) -> Operation:
         definition = REGISTRY.get(node.op)
         if definition is None:
             _fail(node, f"Op type not registered {node.op!r}{did_you_mean(node.op, REGISTRY)}; "
                   "import the module that registers it")  # fmt: skip
-        name = self.scope + node.name
         if not OP_NAME.match(node.name):
             _fail(node, "no operation can have that name")
-        if graph.has_operation(name):
-            _fail(node, f"Node name {name!r} already exists in the Graph")
-        graph.claim(name)
+        if node.name in self.names[0]:
+            raise ValueError(f"Node {node.name!r} is not unique")
+        name = graph.claim(self.scope + node.name)
         inputs = [
             self._tensor(node, item) for item in node.input if not item.startswith("^")
         ]
@@ -175,18 +211,21 @@ class Importer:
         self, graph: Graph, node: NodeDef, definition: OpDef, inputs: tuple[Tensor, ...],
         attrs: dict[str, Any], name: str,
     ) -> Operation:  # fmt: skip
-        if len(inputs) < sum(not argument.many for argument in definition.arguments):
-            _fail(node, f"{len(inputs)} inputs; {node.op} takes {definition.signature!r}")
+        arguments = definition.arguments
+        takes_more = any(argument.many for argument in arguments)
+        count = len(inputs) - len(attrs.get("operands", ()))
+        if count < len(arguments) - takes_more or (count > len(arguments) and not takes_more):
+            _fail(node, f"NodeDef expected inputs {definition.signature!r} do not match {count} "
+                  "inputs specified")  # fmt: skip
         try:
             check_types(definition, inputs)
             known = {k: v for k, v in attrs.items() if k not in ANNOTATIONS}
             specs = definition.infer(tuple([t.spec for t in inputs]), **known)
         except Exception as error:
-            kind = type(error) if isinstance(error, TypeError | ValueError) else ValueError
-            raise kind(f"node {node.name!r} ({node.op}): {error}") from error
+            raise ValueError(f"Node {node.name!r}: {error} (op {node.op})") from error
         outputs = (specs,) if isinstance(specs, Spec) else specs
         if "key" in attrs and any(spec.dtype.is_ref for spec in outputs):
-            attrs["key"] = f"{self.scope}{attrs['key']}"
+            attrs["key"] = name if attrs["key"] == node.name else f"{self.scope}{attrs['key']}"
         return graph.create(definition, inputs, attrs, specs, name)
 
     def _shapes(self, node: NodeDef, op: Operation) -> None:
@@ -208,8 +247,11 @@ class Importer:
             return self.given[key]
         op_name, _, number = key.rpartition(":")
         op = self.names[levels].get(op_name) if levels < len(self.names) else None
-        if op is None or not number.isdigit() or int(number) >= len(op.outputs):
-            _fail(node, f"its input {name!r} is not in the graph before it")
+        if op is None or not number.isdigit():
+            _fail(node, f"Unknown input node {name!r}")
+        if int(number) >= len(op.outputs):
+            _fail(node, f"Connecting to invalid output {number} of source node {op_name} which has "
+                  f"{len(op.outputs)} outputs")  # fmt: skip
         return op.outputs[int(number)]
 
     def _special(self, kind: str, data: Any, graph: Graph, node: NodeDef, place: str) -> Any:
@@ -249,4 +291,4 @@ def _are_texts(data: Any) -> bool:
 
 
 def _fail(node: NodeDef, problem: str) -> NoReturn:
-    raise ValueError(f"node {shortened(node.name)} ({shortened(node.op)}): {problem}")
+    raise ValueError(f"Node {shortened(node.name)}: {problem} (op {shortened(node.op)})")

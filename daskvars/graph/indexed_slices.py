@@ -57,5 +57,9 @@ class IndexedSlices:
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)
 
+    def __str__(self) -> str:
+        shape = "" if self.dense_shape is None else f", dense_shape={self.dense_shape}"
+        return f"IndexedSlices(indices={self.indices}, values={self.values}{shape})"
+
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices!r}, values={self.values!r})"

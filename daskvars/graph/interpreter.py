@@ -17,6 +17,7 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Pattern
 from daskvars.graph.static_values import as_attr, constant_value, partial_value
 from daskvars.graph.tensor import Tensor
+from daskvars.shapes import Shape, in_brackets
 
 _eager: list[Any] = []
 
@@ -88,8 +89,20 @@ def _applied(
     try:
         specs = opdef.infer(tuple([t.spec for t in tensors]), **attrs)
     except ValueError as error:
-        raise ValueError(f"{error} (op {full_name!r}, type {opdef.type})") from None
+        raise ValueError(
+            shape_problem(error, full_name, opdef, [t.spec.shape for t in tensors])
+        ) from None
     return builder.create(opdef, tuple(tensors), attrs, specs, full_name)
+
+
+def shape_problem(error: Exception, name: str, opdef: OpDef, given: Sequence[Shape]) -> str:
+    """Return the text of an `infer` that failed, with the operation named as TensorFlow does."""
+    problem, _, more = str(error).partition(". ")
+    inputs = ", ".join(map(in_brackets, given))
+    return (
+        f"{problem.rstrip('.')} for '{name}' (op: '{opdef.type}') with input shapes: {inputs}."
+        + (more and f" {more}")
+    )
 
 
 def _converted(opdef: OpDef, inputs: tuple[Any, ...], builder: Any, name: str) -> list[Tensor]:

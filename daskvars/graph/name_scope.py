@@ -28,6 +28,23 @@ def entered_graph(builder: Any) -> AbstractContextManager[Any]:
     return scopes.entered(builder)
 
 
+def _graph_of(values: Iterable[Any] | None) -> Any:
+    """Return the graph that `values` belong to, None where they have none or it is not left."""
+    if isinstance(scopes.current_builder(), FuncGraph):
+        return None
+    found = None
+    for value in values or ():
+        graph = getattr(value, "graph", None)
+        if found is None:
+            found = graph
+        elif graph is not None and graph is not found:
+            raise ValueError(
+                f"{value!r} is not from the graph of the values before it: all values of a "
+                "name scope must be from the same graph"
+            )
+    return found
+
+
 class name_scope:
     """Prefix the names of the operations made in a ``with`` block.
 
@@ -37,10 +54,11 @@ class name_scope:
     Args:
       name: the prefix. None takes `default_name`; None without `values`, or "", the empty scope.
       default_name: what to use where `name` is None.
-      values: tensors that the block works on; their graph is entered if no other was.
+      values: tensors and operations that the block works on; their graph is entered.
 
     Raises:
-      ValueError: neither name is given, but `values` are; or the name is no legal one.
+      ValueError: neither name is given, but `values` are; or they are of several graphs; or the
+        name is no legal one.
 
     >>> import daskvars as dv
     >>> with dv.Graph().as_default(), dv.name_scope("layer") as scope:
@@ -57,7 +75,7 @@ class name_scope:
             raise ValueError(
                 f"At least one of name ({name}) and default_name ({default_name}) must be provided."
             )
-        self._builder = builder_for(tuple(values or ()))
+        self._builder = _graph_of(values) or builder_for(())
         self._open: list[tuple[Any, Any]] = []
 
     @property

@@ -43,6 +43,28 @@ def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
 
 
 def assert_same_structure(first: Any, second: Any, what: str = "structures") -> None:
-    """Raise ValueError unless both nest in the same way."""
-    if map_structure(lambda _: 0, first) != map_structure(lambda _: 0, second):
-        raise ValueError(f"{what} differ in structure: {first!r} and {second!r}")
+    """Check that both nest in the same way.
+
+    Raises:
+      ValueError: they differ in depth or in the number of elements.
+      TypeError: they nest alike, but in containers of different types.
+    """
+    if map_structure(lambda _: 0, first) == map_structure(lambda _: 0, second):
+        return
+    if _plain(first) == _plain(second):
+        raise TypeError(
+            f"{what}: the two structures don't have the same sequence type: {first!r}, {second!r}"
+        )
+    counts = len(flatten(first)), len(flatten(second))
+    problem = (
+        "the two structures don't have the same nested structure" if counts[0] == counts[1] else
+        f"the two structures don't have the same number of elements: {counts[0]} and {counts[1]}"
+    )  # fmt: skip
+    raise ValueError(f"{what}: {problem}: {first!r} and {second!r}")
+
+
+def _plain(structure: Any) -> Any:
+    """Return the structure in tuples, without its leaves."""
+    if isinstance(structure, Mapping):
+        return tuple((key, _plain(structure[key])) for key in sorted(structure))
+    return tuple(map(_plain, structure)) if isinstance(structure, list | tuple) else 0

@@ -111,17 +111,19 @@ class Operation:
         return self.outputs
 
     def get_attr(self, name: str) -> Any:
-        """Return the attribute `name`, a string as bytes.
+        """Return the attribute `name`: strings as bytes, several values as a list.
 
         Raises:
           ValueError: there is none of that name.
         """
         if name not in self.attrs:
             raise ValueError(
-                f"operation {self.name!r} ({self.type}) has no attribute {name!r}; "
-                f"it has {sorted(self.attrs)}"
+                f"Operation {self.name!r} has no attr named {name!r}. "
+                f"It is of type {self.type} and has {sorted(self.attrs)}"
             )
         value = self.attrs[name]
+        if isinstance(value, list | tuple):
+            return [item.encode() if isinstance(item, str) else item for item in value]
         return value.encode() if isinstance(value, str) else value
 
     def colocation_groups(self) -> list[bytes]:
@@ -149,7 +151,7 @@ class Operation:
 
     def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
         self.graph.check_not_finalized()
-        self._control_inputs = (*self._control_inputs, *ops)
+        self._control_inputs = tuple(dict.fromkeys((*self._control_inputs, *ops)))
         self.graph.late_control_inputs = True
 
     def _add_control_input(self, op: Operation) -> None:

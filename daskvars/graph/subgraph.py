@@ -43,6 +43,13 @@ class _Part:
         attr = {key: self.attribute(data, level) for key, data in node.attr.items()}
         if isinstance(attr.get("key"), str):
             attr["key"] = attr["key"].removeprefix(self.prefix)
+        if "_class" in attr:
+            groups = [group.removeprefix("loc:@") for group in attr["_class"]]
+            attr["_class"] = [
+                f"loc:@{name.removeprefix(self.prefix)}" for name in groups if name in self.names
+            ]
+            if not attr["_class"]:
+                del attr["_class"]
         return NodeDef(
             node.name.removeprefix(self.prefix), node.op,
             [self.name(item, level) for item in node.input],

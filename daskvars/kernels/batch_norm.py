@@ -24,77 +24,6 @@ BLOCK_ELEMENTS = 1 << 16
 DEVICE_BLOCK_ELEMENTS = 1 << 28
 
 
-def batch_norm(
-    xp: Any, x: Any, scale: Any, offset: Any, *, epsilon: float = 1e-3, data_format: str = "NHWC"
-) -> tuple[Any, Any, Any]:
-    """Normalize each channel by the statistics of this batch.
-
-    Args:
-        x: [batch, height, width, channels] float in ``data_format`` order, or [..., channels].
-        scale: [channels] float.
-        offset: [channels] float.
-        epsilon: added to the variance.
-        data_format: "NHWC" or "NCHW".
-
-    Returns:
-        (y like ``x``, mean [channels], variance [channels]). The variance divides by n - 1, as
-        running averages want it; ``y`` is normalized by the one that divides by n.
-    """
-    rows = channel_rows(xp, x, data_format)
-    work, count = float_work(x.dtype), len(rows)
-    mean = column_sums(xp, rows.astype(work, copy=False)) / max(count, 1)
-    squares = xp.zeros(rows.shape[1], np.float64)
-    for block, line, (centre,) in line_blocks(xp, rows, [mean.astype(work)]):
-        centred = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
-        centred *= centred
-        squares += column_sums(xp, centred.reshape(-1, rows.shape[1]))
-    variance = squares / max(count, 1)
-    unbiased = squares / max(count - 1, 1)
-    y = normalized(xp, rows, scale, offset, mean, variance, epsilon, work)
-    return (
-        unrowed(xp, y, x.shape, data_format), mean.astype(scale.dtype),
-        unbiased.astype(scale.dtype),
-    )
-
-
-def batch_norm_grad(
-    xp: Any, x: Any, scale: Any, mean: Any, variance: Any, dy: Any, *, epsilon: float = 1e-3,
-    data_format: str = "NHWC",
-) -> tuple[Any, Any, Any]:
-    """Return the gradients of ``batch_norm``.
-
-    Args:
-        x: the argument of ``batch_norm``.
-        scale: [channels] float, its scale.
-        mean, variance: [channels], its results.
-        dy: like ``x``, the gradient of its first result.
-        epsilon, data_format: as given to it.
-
-    Returns:
-        (dx like ``x``, dscale [channels], doffset [channels]).
-    """
-    rows, slopes = (channel_rows(xp, array, data_format) for array in (x, dy))
-    work, count = float_work(x.dtype), max(len(rows), 1)
-    rstd = 1.0 / xp.sqrt(variance.astype(np.float64) * (max(count - 1, 1) / count) + epsilon)
-    along, doffset = slope_sums(xp, rows, slopes, mean, work)
-    dscale = along * rstd
-    # dx = scale rstd (dy - mean(dy) - (x - mean) rstd^2 mean(dy (x - mean)))
-    gain = scale * rstd
-    vectors = (gain, -gain * rstd * dscale / count, -gain * doffset / count)
-    dx = xp.empty(rows.shape, dy.dtype)
-    wide = [mean.astype(work), *(vector.astype(work) for vector in vectors)]
-    for block, line, (centre, slope_gain, pull, shift) in line_blocks(xp, rows, wide):
-        centred = xp.subtract(rows[block].reshape(-1, line), centre, dtype=work)
-        centred *= pull
-        centred += shift
-        centred += slopes[block].reshape(-1, line) * slope_gain
-        dx[block].reshape(-1, line)[...] = centred
-    return (
-        unrowed(xp, dx, x.shape, data_format), dscale.astype(scale.dtype),
-        doffset.astype(scale.dtype),
-    )
-
-
 def batch_norm_inference(
     xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float = 1e-3,
     data_format: str = "NHWC",
@@ -102,8 +31,11 @@ def batch_norm_inference(
     """Normalize each channel by given statistics.
 
     Args:
-        x, scale, offset, epsilon, data_format: as for ``batch_norm``.
+        x: [batch, height, width, channels] float in ``data_format`` order, or [..., channels].
+        scale, offset: [channels] float.
         mean, variance: [channels] float, the statistics.
+        epsilon: added to the variance.
+        data_format: "NHWC" or "NCHW".
 
     Returns:
         Like ``x``.
@@ -111,25 +43,6 @@ def batch_norm_inference(
     rows = channel_rows(xp, x, data_format)
     y = normalized(xp, rows, scale, offset, mean, variance, epsilon, float_work(x.dtype))
     return unrowed(xp, y, x.shape, data_format)
-
-
-def batch_norm_inference_grad(
-    xp: Any, x: Any, scale: Any, mean: Any, variance: Any, dy: Any, *, epsilon: float = 1e-3,
-    data_format: str = "NHWC",
-) -> tuple[Any, Any, Any]:
-    """Return (dx, dscale, doffset) of ``batch_norm_inference``, statistics held constant."""
-    rows, slopes = (channel_rows(xp, array, data_format) for array in (x, dy))
-    work = float_work(x.dtype)
-    rstd = 1.0 / xp.sqrt(variance.astype(np.float64) + epsilon)
-    along, doffset = slope_sums(xp, rows, slopes, mean, work)
-    dx = xp.empty(rows.shape, dy.dtype)
-    for block, line, (gain,) in line_blocks(xp, rows, [(scale * rstd).astype(work)]):
-        slope, out = slopes[block].reshape(-1, line), dx[block].reshape(-1, line)
-        xp.multiply(slope, gain, out=out, casting="same_kind")
-    return (
-        unrowed(xp, dx, x.shape, data_format), (along * rstd).astype(scale.dtype),
-        doffset.astype(scale.dtype),
-    )
 
 
 def normalized(

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy
 
-from daskvars.errors import InvalidArgumentError
+from daskvars.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+)
 
 
 def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any) -> tuple:
@@ -23,25 +30,25 @@ def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: 
 
 def while_loop(
     xp: Any, *args: Any, branches: Sequence[Callable], num_vars: int, maximum: int | None,
-    written: Sequence[int], keyed: Sequence[int], used: Sequence[bool],
+    written: Sequence[int], keyed: Sequence[int], used: Sequence[bool], kept: Sequence[int] = (),
 ) -> tuple:  # fmt: skip
     """Run ``branches[1]`` on the first `num_vars` inputs while ``branches[0]`` gives true.
 
     Returns:
-      The variables, the history (their values before each iteration, where it is used), and the
-      new values of the state written.
+      The variables, the history (for each iteration their values before it and what it `kept`,
+      where the history is used), and the new values of the state written.
     """
     test, body = branches
-    values = list(args)
+    values, end = list(args), num_vars + len(kept)
     keys = [values[k] for k in keyed]
     history: list[tuple] | None = [] if used[num_vars] else None
     iteration = 0
     while (maximum is None or iteration < maximum) and test(*values)[0]:
-        if history is not None:
-            history.append(tuple(values[:num_vars]))
         results = body(*values)
+        if history is not None:
+            history.append((*values[:num_vars], *results[num_vars:end]))
         values[:num_vars] = results[:num_vars]
-        for position, new in zip(written, results[num_vars:], strict=True):
+        for position, new in zip(written, results[end:], strict=True):
             values[position] = new
         iteration += 1
         for position, key in zip(keyed, keys, strict=True):
@@ -56,31 +63,36 @@ def _advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
 
 def while_gradient(
     xp: Any, history: list[tuple], *args: Any, branches: Sequence[Callable], num_grads: int,
-    num_sums: int, keyed: Sequence[int], **notes: Any,
+    num_sums: int, num_rows: int = 0, keyed: Sequence[int], **notes: Any,
 ) -> tuple:  # fmt: skip
     """Run the loop backward: ``branches[0]`` gives gradients of one iteration's inputs.
 
     `args` are the gradients of the loop's results (`num_grads`), zeros to sum the gradients of
-    captured values into (`num_sums`), the captured values, and random keys.
+    captured values into (`num_sums`), arrays without rows to put the rows of sparse gradients
+    after (`num_rows`), the captured values, and random keys.
     """
     (body,) = branches
-    grads, sums = list(args[:num_grads]), list(args[num_grads : num_grads + num_sums])
-    rest = list(args[num_grads + num_sums :])
-    first = 1 + num_grads + num_sums
+    last = num_grads + num_sums
+    first = last + num_rows
+    grads, sums = list(args[:num_grads]), list(args[num_grads:last])
+    empty, rest = args[last:first], list(args[first:])
+    rows = [[array] for array in empty]
     keys = [args[k - 1] for k in keyed]
     own = False
     for iteration in range(len(history) - 1, -1, -1):
         for position, key in zip(keyed, keys, strict=True):
-            rest[position - first] = _advanced(key, iteration)
-        results = body(history[iteration], *grads, *sums, *rest)
+            rest[position - first - 1] = _advanced(key, iteration)
+        results = body(history[iteration], *grads, *sums, *empty, *rest)
         grads = list(results[:num_grads])
         sums = [
             # From the second turn on a sum is in memory of its own.
             xp.add(s, r, out=s) if own and isinstance(s, xp.ndarray) else s + r
-            for s, r in zip(sums, results[num_grads:], strict=True)
+            for s, r in zip(sums, results[num_grads:last], strict=True)
         ]
+        for parts, part in zip(rows, results[last:], strict=True):
+            parts.append(part)
         own = True
-    return (*grads, *sums)
+    return (*grads, *sums, *(xp.concatenate(parts) for parts in rows))
 
 
 def history_item(xp: Any, values: tuple, *, index: int) -> Any:
@@ -133,8 +145,18 @@ def _summary(item: Any, count: int) -> str:
 
 
 def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
-    """Call a Python function on arrays; its results are converted to `dtypes`."""
-    results = function(*args)
+    """Call a Python function on arrays; its results are converted to `dtypes`.
+
+    Raises:
+      OpError: what the function raises, as the class that TensorFlow has for it.
+    """
+    try:
+        results = function(*args)
+    except OpError:
+        raise
+    except Exception as error:
+        kind = next((k for raised, k in _RAISED.items() if isinstance(error, raised)), UnknownError)
+        raise kind(None, None, f"{type(error).__name__}: {error}") from error
     if results is None:
         results = ()
     elif not isinstance(results, list | tuple):
@@ -144,19 +166,41 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
             None, None,
             f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout",
         )  # fmt: skip
-    arrays = []
-    for result, dtype in zip(results, dtypes, strict=True):
-        array = numpy.asarray(result)
-        if array.dtype.kind in "US":
-            array = numpy.array([s.encode() if isinstance(s, str) else s for s in array.flat],
-                                dtype=object).reshape(array.shape)  # fmt: skip
-        if array.dtype != dtype.np and not (dtype.np.kind == "O" and array.dtype.kind == "O"):
-            raise InvalidArgumentError(
-                None, None,
-                f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
-            )  # fmt: skip
-        arrays.append(array)
-    return tuple(arrays)
+    return tuple([_result(*pair) for pair in zip(results, dtypes, strict=True)])
+
+
+_RAISED: dict[type[Exception], type[OpError]] = {
+    ValueError: InvalidArgumentError,
+    TypeError: InvalidArgumentError,
+    StopIteration: OutOfRangeError,
+    MemoryError: ResourceExhaustedError,
+    NotImplementedError: UnimplementedError,
+}
+
+
+def _result(result: Any, dtype: Any) -> Any:
+    """Return a result of a Python function as an array; text becomes bytes."""
+    array = numpy.asarray(result)
+    if array.dtype.kind == "V":
+        raise UnimplementedError(
+            None, None, f"Unsupported numpy type {array.dtype}: py_func returned it"
+        )
+    if array.dtype.kind in "USO":
+        items = [item.encode() if isinstance(item, str) else item for item in array.flat]
+        other = next((type(item).__name__ for item in items if not isinstance(item, bytes)), None)
+        if other is not None:
+            raise UnimplementedError(
+                None, None, f"Unsupported object type {other}: py_func returned it"
+            )
+        texts = numpy.empty(len(items), dtype=object)
+        texts[:] = items
+        array = texts.reshape(array.shape)
+    if array.dtype != dtype.np:
+        raise InvalidArgumentError(
+            None, None,
+            f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
+        )  # fmt: skip
+    return array
 
 
 def finite(xp: Any, x: Any, *, message: str) -> Any:

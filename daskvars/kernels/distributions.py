@@ -173,28 +173,6 @@ def normals(
     return out.reshape(shape)
 
 
-def random_bernoulli(
-    xp: Any, key: Key, *, shape: tuple, probability: float, offset: tuple | None = None,
-    full_shape: tuple | None = None,
-) -> Any:
-    """Return a mask that holds with ``probability`` (to 32 bits) at each element.
-
-    Args:
-        key, shape, offset, full_shape: as for ``random_uniform``.
-        probability: in [0, 1].
-
-    Returns:
-        [*shape] bool.
-    """
-    threshold = math.ceil(float(probability) * 2.0**32)
-    if threshold >= 1 << 32:
-        return xp.ones(shape, bool)
-    out = xp.empty(math.prod(shape), bool)
-    for part, words in block_words(xp, key, shape, offset, full_shape, 32):
-        xp.less(words, np.uint32(threshold), out=out[part])
-    return out.reshape(shape)
-
-
 def multinomial(
     xp: Any, key: Key, logits: Any, *, num_samples: int, dtype: Any = "int64",
     offset: tuple | None = None, full_shape: tuple | None = None,

@@ -71,9 +71,21 @@ def gather_nd(xp: Any, params: Any, indices: Any, *, batch_dims: int = 0) -> Any
 def scatter_nd(
     xp: Any, indices: Any, updates: Any, *, shape: Sequence[int], batch_dims: int = 0
 ) -> Any:
-    """Give zeros of `shape` with `updates` added where the rows of `indices` say."""
-    coordinates = with_batch(xp, indices, batch_dims)
-    return segment.scatter_nd(xp, coordinates, updates, shape=tuple(shape))
+    """Give zeros of `shape` with `updates` added where the rows of `indices` say.
+
+    Of bools at one place the result is whether any holds; texts are joined, in order.
+    """
+    coordinates, shape = with_batch(xp, indices, batch_dims), tuple(shape)
+    if updates.dtype.kind == "b":
+        counts = segment.scatter_nd(xp, coordinates, updates.astype(numpy.int32), shape=shape)
+        return counts != 0
+    if updates.dtype.kind != "O":
+        return segment.scatter_nd(xp, coordinates, updates, shape=shape)
+    places = segment.flat_index(xp, coordinates, shape).reshape(-1)
+    texts = numpy.full(shape, b"", object)
+    rows = texts.reshape(-1, *shape[coordinates.shape[-1] :])
+    numpy.add.at(rows, places, updates.reshape(len(places), *rows.shape[1:]))
+    return texts
 
 
 def with_batch(xp: Any, indices: Any, batch_dims: int) -> Any:

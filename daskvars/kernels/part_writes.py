@@ -17,37 +17,101 @@ from daskvars.kernels.segment import flat_index, scatter_rows_into
 from daskvars.kernels.slicing_kernels import checked_key, index_key
 
 
-def assign_slice(xp: Any, x: Any, value: Any, **bounds: Any) -> Any:
+def assign_slice(xp: Any, x: Any, value: Any, **how: Any) -> Any:
     """Give a copy of `x` with `value` in the part that `index_key` describes.
 
     >>> assign_slice(np, np.zeros(4), np.array([1.0, 2.0]), begin=(1,), end=(4,), strides=(2,))
     array([0., 1., 0., 2.])
     """
+    keys = _slice_keys(x, value, **how)
+    if keys is None:
+        return x
     out = x.copy()
-    assign_slice_into(xp, out, value, **bounds)
+    out[keys[0]] = xp.broadcast_to(value, keys[2])[keys[1]]
     return out
 
 
-def assign_slice_into(xp: Any, out: Any, value: Any, **bounds: Any) -> None:
+def assign_slice_into(xp: Any, out: Any, value: Any, **how: Any) -> None:
     """Set the part of `out` that `index_key` describes, for the owner of its memory only.
+
+    Args:
+      out: any dtype, overwritten.
+      value: of its dtype.
+      how: `begin`, `end`, `strides` and masks of the slice; where `out` is a block of a variable,
+        its `offset` in that and the `size` of the whole.
 
     Raises:
       InvalidArgumentError: an index is out of bounds, or `value` does not broadcast to the part.
     """
-    check_slice(xp, out, value, **bounds)
-    out[checked_key(index_key(**bounds), out.shape)] = value
+    keys = _slice_keys(out, value, **how)
+    if keys is not None:
+        out[keys[0]] = xp.broadcast_to(value, keys[2])[keys[1]]
 
 
-def check_slice(xp: Any, x: Any, value: Any, **bounds: Any) -> None:
+def check_slice(xp: Any, x: Any, value: Any, **how: Any) -> None:
     """Raise InvalidArgumentError where `assign_slice` of the same arguments would."""
-    part = np.broadcast_to(np.empty(()), x.shape)[checked_key(index_key(**bounds), x.shape)]
-    sizes = zip(value.shape[::-1], part.shape[::-1], strict=False)
-    if value.ndim > part.ndim or any(given not in (1, n) for given, n in sizes):
+    _slice_keys(x, value, **how)
+
+
+def _slice_keys(
+    x: Any, value: Any, *, offset: tuple[int, ...] | None = None,
+    size: tuple[int, ...] | None = None, **bounds: Any,
+) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]] | None:  # fmt: skip
+    """Return the keys of the slice in a block, and of the block in the slice; and its whole shape.
+
+    None where nothing of the slice is in the block.
+    """
+    size = x.shape if size is None else size
+    key = checked_key(index_key(**bounds), size)
+    part = np.broadcast_to(np.empty(()), size)[key].shape
+    sizes = zip(value.shape[::-1], part[::-1], strict=False)
+    if value.ndim > len(part) or any(given not in (1, n) for given, n in sizes):
         raise InvalidArgumentError(
             None, None,
             f"a value of shape {list(value.shape)} does not broadcast to the sliced part of the "
-            f"variable, which has shape {list(part.shape)}",
+            f"variable, which has shape {list(part)}",
         )
+    if x.shape == tuple(size):
+        return key, (...,), part
+    in_block: list[Any] = []
+    in_part: list[Any] = []
+    axes = iter(zip(size, offset or (), x.shape, strict=True))
+    for item in _per_axis(key, len(size)):
+        if item is None:
+            in_block.append(None)
+            in_part.append(slice(None))
+            continue
+        n, start, extent = next(axes)
+        places = np.atleast_1d(np.arange(n)[item]) - start
+        inside = np.flatnonzero((places >= 0) & (places < extent))
+        if not inside.size:
+            return None
+        if isinstance(item, slice):
+            in_block.append(places[inside])
+            in_part.append(slice(int(inside[0]), int(inside[-1]) + 1))
+        else:
+            in_block.append(int(places[0]))
+    return _sliced(in_block), tuple(in_part), part
+
+
+def _per_axis(key: tuple[Any, ...], rank: int) -> list[Any]:
+    """Return a key with slices in place of its ellipsis."""
+    at = next(i for i, item in enumerate(key) if item is Ellipsis)
+    missing = rank - sum(item is not None for item in key) + 1
+    return [*key[:at], *(slice(None),) * missing, *key[at + 1 :]]
+
+
+def _sliced(key: list[Any]) -> tuple[Any, ...]:
+    """Return a key with evenly spaced places as slices."""
+
+    def as_slice(item: Any) -> Any:
+        if not isinstance(item, np.ndarray):
+            return item
+        step = int(item[1] - item[0]) if len(item) > 1 else 1
+        stop = int(item[-1]) + (1 if step > 0 else -1)
+        return slice(int(item[0]), None if stop < 0 else stop, step)
+
+    return (*map(as_slice, key), ...)
 
 
 def scatter_nd(xp: Any, x: Any, indices: Any, updates: Any, **how: Any) -> Any:

@@ -32,13 +32,15 @@ def working_dtype(xp: Any, dtype: Any) -> np.dtype:
 
 
 def channels_last(x: Any, data_format: str) -> Any:
-    """Return ``x`` seen as [batch, height, width, channels]."""
-    return x if data_format == "NHWC" else x.transpose(0, 2, 3, 1)
+    """Return ``x`` seen as [batch, *space, channels]."""
+    return x if data_format[1] != "C" else x.transpose(0, *range(2, x.ndim), 1)
 
 
 def in_data_format(xp: Any, y: Any, data_format: str) -> Any:
-    """Return [batch, height, width, channels] as a contiguous array in ``data_format``."""
-    return y if data_format == "NHWC" else xp.ascontiguousarray(y.transpose(0, 3, 1, 2))
+    """Return [batch, *space, channels] as a contiguous array in ``data_format``."""
+    if data_format[1] != "C":
+        return y
+    return xp.ascontiguousarray(y.transpose(0, y.ndim - 1, *range(1, y.ndim - 1)))
 
 
 def image_blocks(images: int, image_bytes: int, limit_bytes: int) -> Iterator[slice]:

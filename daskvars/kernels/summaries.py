@@ -64,6 +64,16 @@ def image(xp: Any, x: Any, *, tag: str, max_outputs: int) -> numpy.ndarray:
     ])  # fmt: skip
 
 
+def audio(xp: Any, x: Any, rate: Any, *, tag: str, max_outputs: int) -> numpy.ndarray:
+    """Give sample rate, channels and frames of the first clips of a batch."""
+    batch, frames, channels = x.shape if x.ndim == 3 else (*x.shape, 1)
+    clip = {"sample_rate": float(rate), "num_channels": channels, "length_frames": frames}
+    return summary([
+        {"tag": f"{tag}/audio/{i}" if max_outputs > 1 else f"{tag}/audio", "audio": clip}
+        for i in range(min(batch, max_outputs))
+    ])  # fmt: skip
+
+
 def tensor(xp: Any, x: Any, *, tag: str, dtype: str, plugin: str) -> numpy.ndarray:
     """Give a tensor's shape and elements."""
     array = on_host(x)

@@ -203,6 +203,13 @@ def concat(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
         _refuse("Concat saw a scalar shape at index 0 but requires at least vectors.")
     if not found:
         return xp.zeros((0, *(shape or (0,))[1:]), dtype.np)
+    for i, item in enumerate(found):
+        if item.shape[1:] != found[0].shape[1:]:
+            _refuse(
+                "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: "
+                f"{list(found[0].shape[1:])} but index {i} has (excepting dimension 0) shape: "
+                f"{list(item.shape[1:])}"
+            )
     return xp.concatenate(found)
 
 

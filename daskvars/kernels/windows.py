@@ -7,6 +7,8 @@ from typing import Any
 Padding = str | tuple[tuple[int, int], ...]
 Pair = tuple[int, int]
 
+FORMATS = ("NHWC", "NCHW", "NDHWC", "NCDHW")
+
 
 def effective_size(window: int, dilation: int) -> int:
     """Return the extent of a dilated window, holes included.
@@ -87,30 +89,27 @@ def explicit_pair(padding: str | Pair) -> Pair:
 
 
 def spatial(values: tuple, data_format: str) -> tuple:
-    """Return the (height, width) entries of a 4-tuple written in ``data_format`` order.
+    """Return the entries of space of a tuple written in ``data_format`` order.
 
     Example:
         >>> spatial((1, 2, 3, 1), "NHWC"), spatial((1, 1, 2, 3), "NCHW")
         ((2, 3), (2, 3))
     """
-    if data_format == "NHWC":
-        return tuple(values[1:3])
-    if data_format == "NCHW":
-        return tuple(values[2:4])
-    raise ValueError(f"data_format must be 'NHWC' or 'NCHW', got {data_format!r}")
+    if data_format not in FORMATS:
+        raise ValueError(f"data_format must be one of {', '.join(FORMATS)}, got {data_format!r}")
+    return tuple(values[2:] if data_format[1] == "C" else values[1:-1])
 
 
 def channels(values: tuple, data_format: str) -> int | None:
-    """Return the channel entry of a 4-tuple written in ``data_format`` order."""
-    return values[3] if data_format == "NHWC" else values[1]
+    """Return the channel entry of a tuple written in ``data_format`` order."""
+    return values[data_format.index("C")]
 
 
-def spatial_padding(padding: Padding, data_format: str) -> tuple[str | Pair, str | Pair]:
-    """Return the padding of height and of width, from a name or from four explicit pairs."""
+def spatial_padding(padding: Padding, data_format: str) -> tuple[str | Pair, ...]:
+    """Return the padding of each dimension of space, from a name or from a pair for every one."""
     if isinstance(padding, str):
-        return padding, padding
-    height, width = spatial(tuple(padding), data_format)
-    return explicit_pair(height), explicit_pair(width)
+        return (padding,) * (len(data_format) - 2)
+    return tuple(explicit_pair(pair) for pair in spatial(tuple(padding), data_format))
 
 
 @dataclass(frozen=True)
@@ -215,20 +214,20 @@ def turned(windows: Windows) -> Windows | None:
     return replace(windows, image=windows.count, before=before, after=after, count=windows.image)
 
 
-def conv2d_shape(
+def conv_shape(
     input_shape: tuple, filter_shape: tuple, *, strides: tuple, padding: Padding,
     dilations: tuple = (1, 1, 1, 1), data_format: str = "NHWC",
 ) -> tuple:
-    """Return the shape of ``conv2d``; None stands for an unknown extent.
+    """Return the shape of ``conv2d`` or ``conv3d``; None stands for an unknown extent.
 
     Example:
-        >>> conv2d_shape((None, 28, 28, 1), (5, 5, 1, 32), strides=(1, 1, 1, 1), padding="SAME")
+        >>> conv_shape((None, 28, 28, 1), (5, 5, 1, 32), strides=(1, 1, 1, 1), padding="SAME")
         (None, 28, 28, 32)
     """
     counts = window_counts(
-        input_shape, filter_shape[:2], strides, padding, dilations, data_format
+        input_shape, filter_shape[:-2], strides, padding, dilations, data_format
     )
-    return in_format(input_shape[0], counts, filter_shape[3], data_format)
+    return in_format(input_shape[0], counts, filter_shape[-1], data_format)
 
 
 def depthwise_conv2d_shape(
@@ -264,7 +263,7 @@ def pool2d_shape(
 def window_counts(
     input_shape: Any, size: Any, strides: Any, padding: Any, dilations: Any, data_format: Any
 ) -> list:
-    """Return the number of windows along height and width, None where unknown."""
+    """Return the number of windows along each dimension of space, None where unknown."""
     amounts = spatial_padding(padding, data_format)
     return [
         None if window is None else conv_output_size(extent, window, stride, dilation, amount)
@@ -276,8 +275,5 @@ def window_counts(
 
 
 def in_format(batch: Any, counts: Any, depth: Any, data_format: str) -> tuple:
-    """Return a 4-tuple in ``data_format`` order."""
-    height, width = counts
-    return (batch, height, width, depth) if data_format == "NHWC" else (
-        batch, depth, height, width,
-    )
+    """Return a tuple in ``data_format`` order."""
+    return (batch, depth, *counts) if data_format[1] == "C" else (batch, *counts, depth)

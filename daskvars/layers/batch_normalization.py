@@ -7,22 +7,22 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.functional import applied
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
-from daskvars.layers.training_phase import known_phase
+from daskvars.layers.moving_moments import Renormalization, moved
+from daskvars.layers.training_phase import chosen, known_phase
 from daskvars.ops import nn_normalization
-from daskvars.ops.arithmetic import multiply, subtract
-from daskvars.ops.assign import assign_sub
-from daskvars.ops.comparison import where_v2
-from daskvars.ops.constant import ones, zeros, zeros_like
+from daskvars.ops.arithmetic import add, multiply
+from daskvars.ops.constant import ones, ones_like, zeros, zeros_like
+from daskvars.ops.constant import shape as shape_of
 from daskvars.ops.moments import moments
 from daskvars.ops.nn_batch_norm import batch_moments, fused_batch_norm
+from daskvars.ops.reduce import reduce_mean
 from daskvars.ops.reshaping import reshape
+from daskvars.ops.transcendental import sqrt
 from daskvars.shapes import TensorShape
-from daskvars.variables.colocation import colocate_with
 from daskvars.variables.initializers import Ones, Zeros
 
 _ZEROS, _ONES = Zeros(), Ones()
@@ -47,14 +47,21 @@ class BatchNormalization(Layer):
         initializers.
       beta_regularizer, gamma_regularizer: functions of a variable that give a loss.
       beta_constraint, gamma_constraint: functions that project a variable after an update.
-      renorm, renorm_clipping, renorm_momentum, virtual_batch_size, adjustment: refused.
+      renorm: whether a batch in training is corrected towards moving averages, as if normalized
+        by them ("batch renormalization").
+      renorm_clipping: limits of the correction, a dict of "rmax", "rmin" and "dmax".
+      renorm_momentum: how much of the averages of the correction stays in one update.
       fused: images with channels in axis 1 or 3 take one op; False never does that. Its moving
         variance is without bias, divided by one less than the number of elements.
       trainable, name: see `Layer`.
+      virtual_batch_size: normalize as if batches were of this size ("ghost batches").
+      adjustment: function of the input's shape that gives a factor and a shift for the normalized
+        input in training.
 
     Raises:
-      NotImplementedError: batch renormalization, virtual batches or an adjustment are asked for.
-      ValueError: (when called) an axis does not exist or is given twice, or its size is not known.
+      ValueError: `fused` is True along with one of the three above; (when called) an axis does not
+        exist or is given twice, or its size is not known; virtual batches have no positive size,
+        their sizes are not known but for the batch, or come with an adjustment or axis 0.
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
 
@@ -92,7 +99,10 @@ class BatchNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable, name, **kwargs)
-        _refuse(renorm=renorm, virtual_batch_size=virtual_batch_size, adjustment=adjustment)
+        if fused and (renorm or virtual_batch_size is not None or adjustment is not None):
+            raise ValueError(
+                "fused=True is not supported along with renorm, virtual_batch_size or adjustment"
+            )
         self.axis = list(axis) if isinstance(axis, list | tuple) else axis
         self.momentum, self.epsilon = momentum, epsilon
         self.center, self.scale = center, scale
@@ -101,7 +111,12 @@ class BatchNormalization(Layer):
         self.moving_variance_initializer = moving_variance_initializer
         self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
         self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
-        self.fused = fused is not False
+        self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
+        self._renormalization = None
+        if renorm:
+            self._renormalization = Renormalization(renorm_clipping, renorm_momentum)
+        plain = renorm or virtual_batch_size is not None or adjustment is not None
+        self.fused = fused is not False and not plain
         self.gamma: Any = None
         self.beta: Any = None
         self.moving_mean: Any = None
@@ -123,11 +138,32 @@ class BatchNormalization(Layer):
             )
         self.input_spec = InputSpec(ndim=shape.ndims, axes=sizes)
         self.fused = self.fused and shape.ndims == 4 and self.axis in ([1], [3])
-        one = len(sizes) == 1
-        self._build_variables(
-            list(sizes.values()) if one else [sizes.get(i, 1) for i in range(shape.ndims)]
-        )
+        variables = list(sizes.values())
+        if len(sizes) > 1 or self.virtual_batch_size is not None:
+            variables = [sizes.get(i, 1) for i in range(shape.ndims)]
+        if self.virtual_batch_size is not None:
+            self._check_virtual_batches(shape)
+            variables.insert(1, 1)
+            self.axis = [axis + 1 for axis in self.axis]
+        self._build_variables(variables)
         self.built = True
+
+    def _check_virtual_batches(self, shape: TensorShape) -> None:
+        if self.virtual_batch_size <= 0:
+            raise ValueError(
+                "virtual_batch_size must be a positive integer that divides the true batch size of "
+                f"the input Tensor, got {self.virtual_batch_size} (layer {self.name})"
+            )
+        if 0 in self.axis or self.adjustment is not None:
+            raise ValueError(
+                "When using virtual_batch_size, the batch dimension must be 0 and thus axis cannot "
+                f"include 0, and adjustment cannot be specified (layer {self.name})"
+            )
+        if None in shape.as_list()[1:]:
+            raise ValueError(
+                "When using virtual_batch_size, only the batch may be of unknown size: the input "
+                f"has shape {shape} (layer {self.name})"
+            )
 
     def _build_variables(self, shape: list[int]) -> None:
         small = self._dtype in (dtypes.float16, dtypes.bfloat16)
@@ -152,6 +188,13 @@ class BatchNormalization(Layer):
             self.moving_variance = self.add_weight(
                 "moving_variance", shape, dtype, self.moving_variance_initializer, trainable=False
             )
+            if self._renormalization is not None:
+                self._renormalization.build(
+                    lambda name, initializer: self.add_weight(
+                        name, shape, dtype, initializer, trainable=False
+                    ),
+                    self.moving_mean_initializer, self.moving_variance_initializer,
+                )  # fmt: skip
         finally:
             scope.set_partitioner(partitioner)
 
@@ -166,7 +209,13 @@ class BatchNormalization(Layer):
             averages.
         """
         inputs = convert_to_tensor(inputs)
-        outputs = (self._fused if self.fused else self._plain)(inputs, training)
+        if self.virtual_batch_size is not None:
+            # One batch for each index of the second axis.
+            rest = inputs.get_shape().as_list()[1:]
+            outputs = self._plain(reshape(inputs, [self.virtual_batch_size, -1, *rest]), training)
+            outputs = reshape(outputs, [-1, *rest])
+        else:
+            outputs = (self._fused if self.fused else self._plain)(inputs, training)
         outputs.set_shape(inputs.get_shape())
         return outputs
 
@@ -186,8 +235,8 @@ class BatchNormalization(Layer):
             # Not a branch for each phase: choosing the moments leaves the batch in its chunks.
             batch_mean, biased, unbiased = batch_moments(x, dtype, data_format)
             self._move(x, training, batch_mean, unbiased)
-            mean = where_v2(training, batch_mean, mean)
-            variance = where_v2(training, biased, variance)
+            mean = chosen(training, batch_mean, mean)
+            variance = chosen(training, biased, variance)
         return fused_batch_norm(
             x, gamma, beta, mean, variance, is_training=False, **options
         )[0]  # fmt: skip
@@ -195,48 +244,62 @@ class BatchNormalization(Layer):
     def _plain(self, x: Tensor, training: Any) -> Tensor:
         rank = x.get_shape().ndims
         others = [i for i in range(rank) if i not in self.axis]
-        known = known_phase(training)
+        if self.virtual_batch_size is not None:
+            others.remove(1)  # each virtual batch has moments of its own
         mean, variance = self.moving_mean.value(), self.moving_variance.value()
-        if known is not False:
-            batch_mean, batch_variance = moments(x, others, keepdims=len(self.axis) > 1)
-            self._move(x, training, batch_mean, batch_variance)
-            mean = batch_mean if known else where_v2(training, batch_mean, mean)
-            variance = batch_variance if known else where_v2(training, batch_variance, variance)
-        factors = [mean, variance, self.beta, self.gamma]
-        if len(self.axis) == 1 and self.axis != [rank - 1]:
-            shape = [1] * rank
-            shape[self.axis[0]] = -1
-            factors = [None if v is None else reshape(v, shape) for v in factors]
-        mean, variance, beta, gamma = factors
-        return nn_normalization.batch_normalization(x, mean, variance, beta, gamma, self.epsilon)
+        scale, offset = self._broadcast(self.gamma, rank), self._broadcast(self.beta, rank)
+        if known_phase(training) is not False:
+            keepdims = self.virtual_batch_size is not None or len(self.axis) > 1
+            found = moments(x, others, keepdims=keepdims)
+            scale, offset = self._transformed(x, found, training, scale, offset)
+            mean, variance = chosen(training, found[0], mean), chosen(training, found[1], variance)
+        mean, variance = self._broadcast(mean, rank), self._broadcast(variance, rank)
+        return nn_normalization.batch_normalization(x, mean, variance, offset, scale, self.epsilon)
+
+    def _broadcast(self, v: Any, rank: int) -> Any:
+        """Return a value per channel in a shape that broadcasts with inputs of that rank."""
+        if v is None or len(v.get_shape()) == rank or self.axis == [rank - 1]:
+            return v
+        return reshape(v, [-1 if i in self.axis else 1 for i in range(rank)])
+
+    def _transformed(
+        self, x: Tensor, found: tuple[Tensor, Tensor], training: Any, scale: Any, offset: Any
+    ) -> tuple[Any, Any]:
+        """Return scale and offset in training; have the averages moved."""
+        mean, variance = found
+        if self.virtual_batch_size is not None:
+            mean, variance = (reduce_mean(v, axis=1, keepdims=True) for v in found)
+        if self.adjustment is not None:
+            factor, shift = self.adjustment(shape_of(x))
+            factor = chosen(training, factor, ones_like(factor))
+            shift = chosen(training, shift, zeros_like(shift))
+            scale, offset = _composed(factor, shift, scale, offset)
+        if self._renormalization is None:
+            self._move(x, training, mean, variance)
+            return scale, offset
+        stddev = sqrt(add(variance, self.epsilon))
+        corrections = self._renormalization.corrections(mean, stddev, self.epsilon, training)
+        factor, shift = (self._broadcast(v, len(x.get_shape())) for v in corrections)
+        options = {"momentum": self.momentum, "epsilon": self.epsilon, "training": training}
+        averages = self.moving_mean, self.moving_variance
+        for update in self._renormalization.updates(averages, mean, stddev, options):
+            self.add_update(update, inputs=x)
+        return _composed(factor, shift, scale, offset)
 
     def _move(self, x: Tensor, training: Any, mean: Tensor, variance: Tensor) -> None:
         for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            named = builder_for((value,)).name_scope("AssignMovingAvg")
-            with named as scope, colocate_with(average):
-                rate = convert_to_tensor(1.0 - self.momentum, value.dtype, name="decay")
-                delta = multiply(subtract(average.value(), value), rate)
-                if known_phase(training) is None:
-                    delta = where_v2(training, delta, zeros_like(delta))
-                update = assign_sub(average.handle, delta, name=scope)
-            self.add_update(update, inputs=x)
+            self.add_update(moved(average, value, self.momentum, training), inputs=x)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return `input_shape`."""
         return TensorShape(input_shape)
 
 
-def _refuse(**given: Any) -> None:
-    reasons = {
-        "renorm": "batch renormalization; use renorm=False",
-        "virtual_batch_size": "virtual batches; normalize whole batches, or split them before",
-        "adjustment": "an adjustment; apply it to the output",
-    }
-    for name, value in given.items():
-        if value:
-            raise NotImplementedError(
-                f"BatchNormalization({name}={value!r}): daskvars has no {reasons[name]}."
-            )
+def _composed(factor: Any, shift: Any, scale: Any, offset: Any) -> tuple[Any, Any]:
+    """Return `factor` and `shift`, followed by `scale` and `offset` as far as there are any."""
+    if scale is not None:
+        factor, shift = multiply(factor, scale), multiply(shift, scale)
+    return factor, shift if offset is None else add(shift, offset)
 
 
 def _axes(axis: Any, rank: int) -> list[int]:

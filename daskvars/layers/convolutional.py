@@ -1,4 +1,4 @@
-"""Convolutions in one and two dimensions."""
+"""Convolutions in one, two and three dimensions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from daskvars.layers.sizes import (
 )
 from daskvars.ops.constant import shape as shape_of
 from daskvars.ops.nn_bias import bias_add
-from daskvars.ops.nn_convolution import conv2d_transpose as transposed_convolution
+from daskvars.ops.nn_convolution import conv2d_transpose as conv2d_transpose_op
+from daskvars.ops.nn_convolution3d import conv3d_transpose as conv3d_transpose_op
 from daskvars.ops.nn_convolution_forms import convolution
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Zeros
@@ -178,8 +179,21 @@ class Conv2D(Convolution):
     """
 
 
-class Conv2DTranspose(Conv2D):
-    """The transpose of a convolution of images, which makes them larger.
+class Conv3D(Convolution):
+    """A convolution of volumes, [batch, depth, height, width, channels].
+
+    Args: see `Convolution`; sizes are ints or three of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.Conv3D(4, 3, padding="same")(dv.ones([2, 5, 6, 7, 3])).shape.as_list()
+    [2, 5, 6, 7, 4]
+    """
+
+    rank = 3
+
+
+class TransposedConvolution(Convolution):
+    """What transposes of convolutions are, which make their input larger.
 
     Variables: `kernel` [*kernel_size, filters, inputs] and `bias` [filters].
 
@@ -188,17 +202,15 @@ class Conv2DTranspose(Conv2D):
       kernel_size, strides, padding, data_format, activation, use_bias, kernel_initializer,
         bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
         kernel_constraint, bias_constraint, trainable, name: see `Convolution`.
-
-    >>> import daskvars as dv
-    >>> dv.layers.Conv2DTranspose(4, 2, strides=2)(dv.ones([2, 3, 3, 1])).shape.as_list()
-    [2, 6, 6, 4]
     """
+
+    transposed: Callable[..., Tensor] = staticmethod(conv2d_transpose_op)
 
     def __init__(
         self,
         filters: int,
         kernel_size: Any,
-        strides: Any = (1, 1),
+        strides: Any = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
         activation: Any = None,
@@ -229,13 +241,14 @@ class Conv2DTranspose(Conv2D):
         if None in wanted:
             dynamic = shape_of(inputs)
             first = self.data_format == "channels_first"
-            space = self._larger([dynamic[i] for i in ((2, 3) if first else (1, 2))])
+            start = 2 if first else 1
+            space = self._larger([dynamic[start + i] for i in range(self.rank)])
             sizes = [self.filters, *space] if first else [*space, self.filters]
             found = [dynamic[0], *sizes]
             wanted = [n if m is None else m for m, n in zip(wanted, found, strict=True)]
-        outputs = transposed_convolution(
+        outputs = self.transposed(
             inputs, self.kernel, wanted, self.strides, self.padding.upper(),
-            op_format(self.data_format, 2),
+            op_format(self.data_format, self.rank),
         )  # fmt: skip
         outputs.set_shape(known)
         return outputs
@@ -250,6 +263,33 @@ class Conv2DTranspose(Conv2D):
         return with_space(input_shape, self.data_format, space, self.filters)
 
 
+class Conv2DTranspose(TransposedConvolution):
+    """The transpose of a convolution of images.
+
+    Args: see `TransposedConvolution`; sizes are ints or pairs of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.Conv2DTranspose(4, 2, strides=2)(dv.ones([2, 3, 3, 1])).shape.as_list()
+    [2, 6, 6, 4]
+    """
+
+
+class Conv3DTranspose(TransposedConvolution):
+    """The transpose of a convolution of volumes.
+
+    Args: see `TransposedConvolution`; sizes are ints or three of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.Conv3DTranspose(4, 2, strides=2)(dv.ones([2, 3, 3, 3, 1])).shape.as_list()
+    [2, 6, 6, 6, 4]
+    """
+
+    rank = 3
+    transposed = staticmethod(conv3d_transpose_op)
+
+
 conv1d = functional(Conv1D, "conv1d")
 conv2d = functional(Conv2D, "conv2d")
 conv2d_transpose = functional(Conv2DTranspose, "conv2d_transpose")
+conv3d = functional(Conv3D, "conv3d")
+conv3d_transpose = functional(Conv3DTranspose, "conv3d_transpose")

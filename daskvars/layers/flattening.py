@@ -18,7 +18,7 @@ from daskvars.shapes import TensorShape
 
 
 class Flatten(Layer):
-    """A layer that keeps the first axis and joins all others.
+    """A layer that keeps the first axis and joins all others; with one axis, adds one of size 1.
 
     Args:
       data_format: "channels_last", or "channels_first": the channels are then moved last before.
@@ -32,7 +32,7 @@ class Flatten(Layer):
     def __init__(self, data_format: str | None = None, name: Any = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self.data_format = checked_format(data_format)
-        self.input_spec = InputSpec(min_ndim=2)
+        self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Any) -> Tensor:
         """Return the input as [batch, everything else]."""
@@ -51,7 +51,7 @@ class Flatten(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return [batch, product of the other sizes]."""
-        first, *rest = TensorShape(input_shape).with_rank_at_least(2).as_list()
+        first, *rest = TensorShape(input_shape).with_rank_at_least(1).as_list()
         return TensorShape([first, None if None in rest else math.prod(rest)])
 
 

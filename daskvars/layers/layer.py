@@ -22,7 +22,7 @@ from daskvars.layers.input_spec import check_inputs
 from daskvars.layers.layer_losses import LayerLosses, collect
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.partitioned_variable import PartitionedVariable
-from daskvars.variables.synchronization import resolved_trainable
+from daskvars.variables.synchronization import VariableSynchronization, resolved_trainable
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import VariableScope, get_variable, variable_scope
 
@@ -186,8 +186,15 @@ class Layer(LayerLosses):
             partitioner, chunks: see `get_variable`.
 
         Raises:
-          ValueError: the layer is built and has no such variable.
+          ValueError: the layer is built and has no such variable; or it is to be trained, though
+            synchronized `ON_READ`.
         """
+        if trainable and synchronization is VariableSynchronization.ON_READ:
+            raise ValueError(
+                "Synchronization value can be set to VariableSynchronization.ON_READ only for "
+                "non-trainable variables. You have specified trainable=True and "
+                "synchronization=VariableSynchronization.ON_READ."
+            )
         trainable = resolved_trainable(trainable, synchronization)
         program = owner()
         before = program.version

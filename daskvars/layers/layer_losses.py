@@ -7,6 +7,7 @@ from typing import Any
 
 from daskvars.graph import nest
 from daskvars.graph.collections import GraphKeys
+from daskvars.graph.interpreter import builder_for
 from daskvars.variables.colocation import owner
 
 
@@ -17,7 +18,7 @@ class LayerLosses:
         self._regularizers: list[Callable[[], Any]] = []  # of eager code, where losses change
         self._losses: list[Any] = []
         self._updates: list[Any] = []
-        self._made_for: dict[tuple[str, tuple[int, ...] | None], list[Any]] = {}
+        self._unconditional: list[Any] = []  # losses and updates that depend on no inputs
 
     @property
     def losses(self) -> list[Any]:
@@ -34,13 +35,13 @@ class LayerLosses:
 
         Args:
           losses: scalar tensors.
-          inputs: what they depend on, see `get_losses_for`.
+          inputs: None for what depends on no input; see `get_losses_for`.
         """
         losses = _as_list(losses)
         self._losses += losses
         if owner().is_eager:
             return
-        self._made_for.setdefault(_key("losses", inputs), []).extend(losses)
+        self._unconditional += losses if inputs is None else ()
         collect(GraphKeys.REGULARIZATION_LOSSES, losses)
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
@@ -48,31 +49,49 @@ class LayerLosses:
 
         Args:
           updates: operations or tensors; eager code has run them already, and drops them.
-          inputs: what they depend on, see `get_updates_for`.
+          inputs: None for what depends on no input; see `get_updates_for`.
         """
         if owner().is_eager:
             return
         updates = _as_list(updates)
         self._updates += updates
-        self._made_for.setdefault(_key("updates", inputs), []).extend(updates)
+        self._unconditional += updates if inputs is None else ()
 
     def get_losses_for(self, inputs: Any) -> list[Any]:
-        """Return the losses that a call on `inputs` added; for None those without inputs."""
-        return list(self._made_for.get(_key("losses", inputs), ()))
+        """Return the losses that `inputs` are needed for; for None those without inputs."""
+        return self._needing(inputs, self._losses)
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
-        """Return the updates that a call on `inputs` added; for None those without inputs."""
-        return list(self._made_for.get(_key("updates", inputs), ()))
+        """Return the updates that `inputs` are needed for; for None those without inputs."""
+        return self._needing(inputs, self._updates)
+
+    def _needing(self, inputs: Any, items: list[Any]) -> list[Any]:
+        free = set(map(id, self._unconditional))
+        if inputs is None:
+            return [item for item in items if id(item) in free]
+        reached = _reached_from(nest.flatten(inputs)) if items else set()
+        return [
+            item for item in items
+            if id(item) not in free and getattr(item, "op", item) in reached
+        ]  # fmt: skip
 
 
 def _as_list(values: Any) -> list[Any]:
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
-def _key(kind: str, inputs: Any) -> tuple[str, tuple[int, ...] | None]:
-    """Return what losses and updates that depend on `inputs` are kept under."""
-    tensors = () if inputs is None else tuple(map(id, nest.flatten(inputs)))
-    return kind, tensors or None
+def _reached_from(tensors: list[Any]) -> set[Any]:
+    """Return the operations that make these tensors, or take what is computed from them."""
+    program = builder_for(tuple(tensors))
+    if program.is_eager:
+        return set()  # it keeps no operations; losses and updates are told as they are made
+    made = {tensor for tensor in tensors if hasattr(tensor, "op")}
+    reached = {tensor.op for tensor in made}
+    for op in program.get_operations():  # in the order of making, so inputs come first
+        if not made.isdisjoint(op.inputs):
+            reached.add(op)
+            made.update(op.outputs)
+    return reached
 
 
 def collect(name: str, items: list[Any]) -> None:

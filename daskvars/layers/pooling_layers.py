@@ -1,4 +1,4 @@
-"""Pooling in one and two dimensions."""
+"""Pooling in one, two and three dimensions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from daskvars.layers.sizes import (
     space_of,
     with_space,
 )
-from daskvars.ops.nn_pooling import pool
+from daskvars.ops.nn_pooling_forms import pool
 from daskvars.shapes import TensorShape
 
 
@@ -90,6 +90,19 @@ class MaxPooling2D(Pooling):
     """
 
 
+class MaxPooling3D(Pooling):
+    """The maximum of each window of volumes, [batch, depth, height, width, channels].
+
+    Args: see `Pooling`; sizes are ints or three of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.MaxPooling3D(2, 2)(dv.ones([2, 4, 6, 8, 3])).shape.as_list()
+    [2, 2, 3, 4, 3]
+    """
+
+    rank = 3
+
+
 class AveragePooling1D(Pooling):
     """The mean of each window of sequences, [batch, steps, channels].
 
@@ -117,7 +130,23 @@ class AveragePooling2D(Pooling):
     kind = "AVG"
 
 
+class AveragePooling3D(Pooling):
+    """The mean of each window of volumes, [batch, depth, height, width, channels].
+
+    Args: see `Pooling`; sizes are ints or three of them.
+
+    >>> import daskvars as dv
+    >>> dv.layers.AveragePooling3D(2, 2)(dv.ones([2, 4, 6, 8, 3])).shape.as_list()
+    [2, 2, 3, 4, 3]
+    """
+
+    rank = 3
+    kind = "AVG"
+
+
 max_pooling1d = functional(MaxPooling1D, "max_pooling1d", has_variables=False)
 max_pooling2d = functional(MaxPooling2D, "max_pooling2d", has_variables=False)
+max_pooling3d = functional(MaxPooling3D, "max_pooling3d", has_variables=False)
 average_pooling1d = functional(AveragePooling1D, "average_pooling1d", has_variables=False)
 average_pooling2d = functional(AveragePooling2D, "average_pooling2d", has_variables=False)
+average_pooling3d = functional(AveragePooling3D, "average_pooling3d", has_variables=False)

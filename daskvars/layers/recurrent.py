@@ -23,9 +23,11 @@ from daskvars.layers.recurrent_cell import batch_zeros, check_is_cell
 from daskvars.ops.arithmetic import add, maximum, minimum, subtract
 from daskvars.ops.comparison import greater_equal, less
 from daskvars.ops.constant import constant, zeros_like
+from daskvars.ops.control import control_dependencies
 from daskvars.ops.looping import while_loop
 from daskvars.ops.padding import pad
 from daskvars.ops.reduce import reduce_max
+from daskvars.ops.reshaping import identity
 from daskvars.ops.tensor_array import TensorArray
 
 
@@ -215,4 +217,59 @@ def static_rnn(
                 new_state = copied_through(is_over, state, new_state)
             outputs.append(output)
             state = new_state
+    return outputs, state
+
+
+def static_state_saving_rnn(
+    cell: Any, inputs: Sequence[Any], state_saver: Any, state_name: Any,
+    sequence_length: Any = None, scope: Any = None,
+) -> tuple[list[Any], Any]:  # fmt: skip
+    """Apply a cell to a list of inputs, going on from the state that was saved before.
+
+    Args:
+      cell: an `RNNCell`.
+      inputs: see `static_rnn`.
+      state_saver: gives a state by ``state(name)``; ``save_state(name, value)`` returns an
+        operation that saves one.
+      state_name: name of the state, or names in the structure of ``cell.state_size``.
+      sequence_length, scope: see `static_rnn`.
+
+    Returns:
+      outputs: a list as long as `inputs`; computing the last one saves the state.
+      state: the last state of each sequence.
+
+    Raises:
+      ValueError: the names are not structured as the state is.
+
+    Source: TensorFlow 1.15, ``tf.nn.static_state_saving_rnn``.
+
+    >>> import daskvars as dv
+    >>> class Saver:
+    ...     saved = dv.Variable(dv.zeros([2, 4]), trainable=False)
+    ...     def state(self, name):
+    ...         return self.saved
+    ...     def save_state(self, name, value):
+    ...         return self.saved.assign(value)
+    >>> outputs, state = dv.nn.static_state_saving_rnn(
+    ...     dv.nn.rnn_cell.GRUCell(4), [dv.ones([2, 3])] * 5, Saver(), "h", scope="saving")
+    >>> bool(dv.reduce_all(dv.equal(Saver.saved, state)))
+    True
+    """
+    size = cell.state_size
+    names = nest.flatten(state_name)
+    nests = [isinstance(s, list | tuple) for s in (size, state_name)]
+    if nests[0] != nests[1] or len(names) != len(nest.flatten(size)):
+        raise ValueError(
+            f"state_name should be structured as cell.state_size: {state_name!r}, {size!r}"
+        )
+    first = nest.pack(size, [state_saver.state(name) for name in names])
+    outputs, state = static_rnn(
+        cell, inputs, first, sequence_length=sequence_length, scope=scope
+    )
+    saved = [
+        state_saver.save_state(name, value)
+        for name, value in zip(names, nest.flatten(state), strict=True)
+    ]
+    with control_dependencies(saved):
+        outputs[-1] = nest.map_structure(identity, outputs[-1])
     return outputs, state

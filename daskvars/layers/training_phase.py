@@ -9,6 +9,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.branching import cond
+from daskvars.ops.comparison import where_v2
 from daskvars.variables.variable import Variable
 
 
@@ -26,3 +27,16 @@ def in_phase(training: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> An
     if known is None:
         return cond(training, yes, no)
     return yes() if known else no()
+
+
+def chosen(training: Any, yes: Tensor, no: Tensor) -> Tensor:
+    """Return `yes` in training and `no`, which broadcasts with it, otherwise.
+
+    Both are computed: for small tensors, where a branch would keep others from being fused.
+    """
+    known = known_phase(training)
+    if known is not None:
+        return yes if known else no
+    result = where_v2(training, yes, no)
+    result.set_shape(yes.get_shape())  # the phase is a scalar, whether or not that is known
+    return result

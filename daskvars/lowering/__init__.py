@@ -17,7 +17,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.lowering.emit import emit
 from daskvars.lowering.functionalize import functionalize
 from daskvars.lowering.fuse import fuse
-from daskvars.lowering.place import place
+from daskvars.lowering.place import Places, place
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.propagate import propagate
 from daskvars.lowering.prune import prune
@@ -33,6 +33,7 @@ def lower(
     state_of: Callable[[Tensor], tuple[Spec, Chunks | None, bool]],
     sequential: bool = False,
     identify: Callable[[Operation], Any] = lambda op: op,
+    places: Places | None = None,
 ) -> Plan:
     """Return the plan that computes `fetches` and runs `targets`.
 
@@ -43,6 +44,7 @@ def lower(
       state_of: for a variable's handle: its spec, its chunks, and whether it has a value.
       sequential: a read sees every assignment made before it, as in eager code.
       identify: gives what stands in the plan for an operation that draws random numbers.
+      places: where operations and variables may be; None where everything is in one place.
     """
     global num_lowerings
     num_lowerings += 1
@@ -50,5 +52,5 @@ def lower(
     program = functionalize(operations, fetches, feeds, state_of, sequential, identify, targets)
     program = specialize(program)
     program = propagate(program)
-    program = place(program)
+    program = place(program, places)
     return emit(program, fuse(program))

@@ -21,7 +21,7 @@ from daskvars.graph.patterns import (
 from daskvars.kernels.region import Call, RegionProgram
 from daskvars.kernels.tiling import is_tiled
 from daskvars.lowering.fuse import Group, label, lines_up
-from daskvars.lowering.plan import LeafInfo, Origin, Plan, Region, Source, Value
+from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
 from daskvars.lowering.program import CONSTANT, PARAMETER, Leaf, Node, Program, Ref
 
 
@@ -89,8 +89,8 @@ class _Emission:
             builder.add(node)
         name = label(group)
         program = builder.program(name, self.exported[number])
-        names = tuple(dict.fromkeys(node.name for node in group.nodes))
-        return Region(name, program, group.grid, tuple(builder.sources), group.device, names)
+        ops = tuple(dict.fromkeys(OpPlace(n.name, n.device, n.reason) for n in group.nodes))
+        return Region(name, program, group.grid, tuple(builder.sources), group.place, ops)
 
     def source(self, node: Node, position: int) -> Source:
         """Return how input `position` of `node` is had from outside its region."""
@@ -232,10 +232,10 @@ class _RegionBuilder:
 
 
 def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> Call:
-    """Return the call of a node that belongs to no op: a ufunc."""
+    """Return the call of a node that belongs to no op: it merges, or gives a value on."""
     spec = node.specs[0]
     return Call(
-        node.kernel, arguments, outs, {}, name=node.name, elementwise=True,
+        node.kernel, arguments, outs, {}, name=node.name, elementwise=node.merges is not None,
         shapes=(_nominal(spec.shape, node.layouts[0]),), dtypes=(spec.dtype.np,),
     )  # fmt: skip
 
@@ -350,7 +350,7 @@ def _tile_shape(node: Node) -> Any:
     """Return the block shape of a node that would be run tile by tile, else None."""
     if len(node.specs) != 1 or node.operands or node.specs[0].dtype is None:
         return None
-    elementwise = True  # merging partial results is
+    elementwise = node.merges is not None
     if node.opdef is not None:
         pattern = node.opdef.pattern
         elementwise = isinstance(

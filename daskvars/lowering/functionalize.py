@@ -59,7 +59,16 @@ def functionalize(
         if not getattr(op.opdef.pattern, "writes", False)
         for t in op.outputs if t in walk.values
     ]  # fmt: skip
+    if program.required:
+        _require_used(program)
     return program
+
+
+def _require_used(program: Program) -> None:
+    """Require no value of variables that only a branch not taken would have used."""
+    program.drop_dead()
+    used = {leaf.what for leaf in program.leaves.values() if leaf.kind == STATE}
+    program.required = {key: name for key, name in program.required.items() if key in used}
 
 
 def _grouped(targets: Sequence[Operation]) -> list[Operation]:
@@ -162,12 +171,17 @@ class _Walk:
             self.values[op.outputs[0]] = self._version(handle, None if self.sequential else seen)
             return seen
         first = [self._version(handle, None)] if pattern.reads else []
-        self.program.stored[key] = self.state_of(handle)[1]
+        self._note_written(key, handle)
         node = self._node(op, [*first, *rest])
+        node.device = handle.op.device
         if not pattern.reads:
             node.assigned = handle.spec
         self.writes.setdefault(key, []).append(Ref(node))
         return {**seen, key: len(self.writes[key])}
+
+    def _note_written(self, key: str, handle: Tensor) -> None:
+        self.program.stored[key] = self.state_of(handle)[1]
+        self.program.devices[key] = handle.op.device
 
     def _effect_on_fed(self, op: Operation, pattern: Effect) -> None:
         """Read a variable whose handle was fed. Raises ValueError for an assignment to it."""
@@ -233,7 +247,7 @@ class _Walk:
         node.attrs["keyed"] = tuple(range(first_key, first_key + len(keys)))
         node.bodies = tuple(body.program for body in bodies)
         for i, key in enumerate(written):
-            self.program.stored[key] = self.state_of(handles[key])[1]
+            self._note_written(key, handles[key])
             self.writes.setdefault(key, []).append(Ref(node, len(op.outputs) + i))
         return {**seen, **{k: len(self.writes[k]) for k in written}} if written else seen
 

@@ -1,8 +1,9 @@
 """Pass 6: group nodes into regions, each of which becomes one task per block.
 
-Nodes get a stage: crossing an edge where blocks do not line up adds one. Nodes of equal stage,
-grid and device form a region. Within a stage data only flows from coarser to finer grids, so
-regions cannot form a cycle, and values used both forward and backward stay inside one region.
+Nodes get a stage: crossing an edge where blocks do not line up, or to another place, adds one.
+Nodes of equal stage, grid and place form a region. Within a stage data only flows from coarser to
+finer grids, so regions cannot form a cycle, and values used both forward and backward stay inside
+one region.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Group:
 
     stage: int
     grid: tuple[int, ...]
-    device: str
+    place: str
     nodes: list[Node]
 
 
@@ -36,9 +37,11 @@ def lines_up(node: Node, position: int) -> bool:
 
 
 def _crossing(node: Node, position: int) -> int:
-    """Return 1 where an edge goes between blocks that do not line up, else 0."""
+    """Return 1 where an edge goes between places or blocks that do not line up, else 0."""
     ref = node.inputs[position]
     producer = ref.node
+    if producer.place != node.place:
+        return 1
     if lines_up(node, position):
         return 0
     same = node.merges is None and producer.layouts[ref.index] == node.wanted[position]
@@ -50,9 +53,9 @@ def fuse(program: Program) -> list[Group]:
     _assign_stages(program)
     groups: dict[tuple, Group] = {}
     for node in program.nodes:
-        where = (node.stage, len(node.grid), node.grid, node.device)
+        where = (node.stage, len(node.grid), node.grid, node.place)
         if where not in groups:
-            groups[where] = Group(node.stage, node.grid, node.device, [])
+            groups[where] = Group(node.stage, node.grid, node.place, [])
         groups[where].nodes.append(node)
     return [groups[where] for where in sorted(groups)]
 

@@ -1,18 +1,147 @@
 """Pass 5: where each node runs.
 
-A node runs where its operation's device says; what says nothing runs anywhere. Merging nodes
-follow the node whose partial results they merge.
+A node runs where its operation's device says, and what changes a variable where the variable is.
+What asks for nothing joins its neighbours if that costs no more bytes than staying apart: it then
+needs no task of its own. Whatever is left runs anywhere: next to what it takes.
+
+A place is a device with, after "@", where among the device's workers the first block goes: "@2" is
+anywhere, beginning with the third worker. It names no worker, so a plan outlives them.
 """
 
 from __future__ import annotations
 
-from daskvars.lowering.program import Program
+import math
+from collections import defaultdict
+from typing import Protocol
+
+from daskvars.chunk_grid import Chunks
+from daskvars.graph.opdef import Spec
+from daskvars.lowering.program import Leaf, Node, Program, Ref
+
+BY_COST = "by cost: next to what it takes"
 
 
-def place(program: Program) -> Program:
-    """Return `program` with a device on every node; "" is anywhere."""
-    devices = {node.device for node in program.nodes}
-    if len(devices) == 1 or devices <= {""}:
-        for node in program.nodes:
-            node.device = ""
+class Places(Protocol):
+    """What knows which places there are."""
+
+    def of_device(self, device: str, name: str) -> tuple[str, str]:
+        """Return the place of the operation of a name on a device, and the reason in words."""
+
+    def of_variable(self, key: str, device: str, spec: Spec, layout: Chunks | None) -> str:
+        """Return the place of a variable that a program writes."""
+
+
+def place(program: Program, places: Places | None = None) -> Program:
+    """Return `program` with a place on every node; "" is anywhere.
+
+    Args:
+      program: with layouts.
+      places: what there is to choose from; None where everything is in one place.
+    """
+    if places is None:
+        return program
+    for node in program.nodes:
+        if node.device:
+            node.place, node.reason = places.of_device(node.device, node.name)
+    _place_updates(program, places)
+    _join_neighbours(program)
+    for node in program.nodes:
+        node.reason = node.reason or BY_COST
     return program
+
+
+def device_of(place: str) -> str:
+    """Return the device of a place, "" for none in particular."""
+    return place.partition("@")[0]
+
+
+def _place_updates(program: Program, places: Places) -> None:
+    """Put each variable's new value where the variable is."""
+    settled: set[int] = set()
+    for key, ref in program.updates.items():
+        device, layout = program.devices.get(key, ""), program.stored.get(key)
+        home = places.of_variable(key, device, ref.spec, layout)
+        node = ref.node
+        pinned = device_of(home)
+        if not isinstance(node, Leaf) and device_of(node.place) == pinned:
+            if id(node) not in settled:
+                node.place = home
+                node.reason = (
+                    f"colocated with variable {key}" if pinned
+                    else f"by cost: balances the bytes of variable {key}"
+                )  # fmt: skip
+            settled.add(id(node))
+        elif pinned:
+            program.updates[key] = _brought(program, ref, key, home)
+
+
+def _brought(program: Program, ref: Ref, key: str, home: str) -> Ref:
+    """Return the value at `home`, through a node that gives it on."""
+    node = Node(key, None, "copy", [ref], {}, (ref.spec,))
+    node.layouts = node.wanted = [ref.layout]
+    sizes = ref.layout or ((),) * len(ref.spec.shape or ())
+    cut = [dim for dim, parts in enumerate(sizes) if len(parts) > 1]
+    node.grid = tuple(len(sizes[dim]) for dim in cut)
+    axes = tuple(cut.index(dim) if dim in cut else -1 for dim in range(len(sizes)))
+    node.in_maps = node.out_maps = [axes]
+    node.place, node.reason = home, f"colocated with variable {key}"
+    program.nodes.append(node)
+    return Ref(node)
+
+
+def _join_neighbours(program: Program) -> None:
+    """Give nodes that may run anywhere the place of those around them, where that is cheap."""
+    placed = [node for node in program.nodes if node.place]
+    found = {node.place for node in placed}
+    if len(found) == 1:
+        (only,) = found
+        grids = {node.grid for node in placed}
+        for node in program.nodes:
+            if not node.place and (node.grid in grids or node.merges is not None):
+                _join(node, only)
+    elif found:
+        _join_users(program)
+        _join_producers(program)
+
+
+def _join_users(program: Program) -> None:
+    users: dict[int, list[Node]] = defaultdict(list)
+    for node in reversed(program.nodes):
+        found = {user.place for user in users[id(node)]}
+        same = all(user.grid == node.grid for user in users[id(node)])
+        cheap = node.merges is not None or _taken(node) <= _given(node)
+        if not node.place and len(found) == 1 and same and cheap:
+            _join(node, found.pop())
+        for ref in node.inputs:
+            users[id(ref.node)].append(node)
+
+
+def _join_producers(program: Program) -> None:
+    for node in program.nodes:
+        producers = [ref.node for ref in node.inputs if not isinstance(ref.node, Leaf)]
+        found = {producer.place for producer in producers}
+        if node.place or len(found) != 1:
+            continue
+        same = all(producer.grid == node.grid for producer in producers)
+        if node.merges is not None or (same and _given(node) <= _taken(node)):
+            _join(node, found.pop())
+
+
+def _join(node: Node, place: str) -> None:
+    if place:
+        node.place = place
+        where = device_of(place)
+        node.reason = f"by cost: with its neighbours on {where}" if where else ""
+
+
+def _taken(node: Node) -> int:
+    return sum(_nbytes(ref.spec) for ref in node.inputs)
+
+
+def _given(node: Node) -> int:
+    return sum(map(_nbytes, node.specs))
+
+
+def _nbytes(spec: Spec) -> int:
+    itemsize = spec.dtype.np.itemsize if spec.dtype is not None else 0
+    return itemsize * math.prod(n or 1 for n in spec.shape or ())

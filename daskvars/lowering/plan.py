@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -158,6 +158,18 @@ def _overlaps(sizes: tuple[int, ...], start: int, length: int) -> list[tuple[int
     return found
 
 
+class OpPlace(NamedTuple):
+    """An operation of a region: the device that it asks for, and why it runs where it does."""
+
+    name: str
+    device: str
+    reason: str
+
+    def __str__(self) -> str:
+        asked = f" on {self.device}" if self.device else ""
+        return f"{self.name}{asked}: {self.reason}" if self.reason else f"{self.name}{asked}"
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """One task per block of its grid.
@@ -167,16 +179,16 @@ class Region:
       program: its kernel calls.
       grid: number of blocks along each axis.
       sources: what its inputs are.
-      device: where it must run, "" anywhere.
-      names: the operations in it.
+      place: where it runs, "" anywhere; see `place`.
+      ops: the operations in it.
     """
 
     label: str
     program: RegionProgram
     grid: tuple[int, ...]
     sources: tuple[Source, ...]
-    device: str
-    names: tuple[str, ...]
+    place: str
+    ops: tuple[OpPlace, ...]
 
     def blocks(self) -> Iterator[Index]:
         """Yield the index of each of its tasks."""
@@ -243,15 +255,19 @@ class Plan:
                 total += source.value.nbytes() * spread
         return total
 
-    def explain(self) -> str:
-        """Return a table of the regions: label, tasks, device, operations."""
+    def explain(self, where: Callable[[Region], str] = lambda region: "this process") -> str:
+        """Return a table of the regions: label, tasks, where, operations and why they are there.
+
+        Args:
+          where: tells where the tasks of a region run.
+        """
         lines = [
             f"{self.num_tasks} tasks, {len(self.regions)} regions, "
             f"{self.transfer_bytes:,} bytes between tasks, {self.flops:.3g} flops"
         ]
         for number, region in enumerate(self.regions):
             grid = "x".join(map(str, region.grid)) or "1"
-            device = region.device or "anywhere (nothing asks for a device)"
-            lines.append(f"region {number} {region.label!r}: {grid} tasks on {device}")
-            lines += [f"    {name}" for name in region.names]
+            place = where(region)
+            lines.append(f"region {number} {region.label!r}: {grid} tasks on {place}")
+            lines += [f"    {op}" for op in region.ops]
         return "\n".join(lines)

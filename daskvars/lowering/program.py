@@ -73,7 +73,9 @@ class Node:
       in_maps, out_maps: for each dimension of each input and output, the axis of `grid` that
         numbers its blocks, or -1 for a whole dimension (`propagate`).
       merges: axes of the producer's grid over which partial results are merged (`propagate`).
-      device: where it must run (`place`).
+      device: where its operation asks to run; of an assignment, where its variable is.
+      place: where it runs, "" anywhere (`place`).
+      reason: why there, in words (`place`).
       stage: how many times data crossed between grids before it (`fuse`).
     """
 
@@ -96,6 +98,8 @@ class Node:
     out_maps: list[tuple[int, ...]] = field(default_factory=list)
     merges: tuple[int, ...] | None = None
     device: str = ""
+    place: str = ""
+    reason: str = ""
     stage: int = 0
 
     @property
@@ -116,6 +120,7 @@ class Program:
       leaves: every leaf, by kind and identity.
       required: keys of variables that must have a value, with the name of the first reader.
       stored: layout in which each variable written is kept, by key.
+      devices: where each variable written is asked to be, by key.
       presence: keys whose having a value was looked at, and what was found.
     """
 
@@ -126,6 +131,7 @@ class Program:
     leaves: dict[tuple[str, Any], Leaf] = field(default_factory=dict)
     required: dict[str, str] = field(default_factory=dict)
     stored: dict[str, Chunks | None] = field(default_factory=dict)
+    devices: dict[str, str] = field(default_factory=dict)
     presence: dict[str, bool] = field(default_factory=dict)
 
     def leaf(self, kind: str, what: Any, spec: Spec, layout: Chunks | None = None) -> Ref:

@@ -143,7 +143,7 @@ class _Propagation:
         rest = [axis for axis in range(len(node.grid)) if axis not in missing]
         merge = Node(
             node.name, None, node.access.combine, [Ref(node, index)], {}, (node.specs[index],),
-            device=node.device, op=node.op,
+            op=node.op,
         )  # fmt: skip
         merge.merges = missing
         merge.grid = tuple(node.grid[axis] for axis in rest)
@@ -160,7 +160,7 @@ class _Propagation:
         if ref.layout == (layout if is_cut(layout) else None):
             return ref
         dims = tuple(range(len(ref.spec.shape)))
-        node = Node("relayout", None, "positive", [ref], {}, (ref.spec,))
+        node = Node("relayout", None, "copy", [ref], {}, (ref.spec,))
         cut = layout if is_cut(layout) else None
         node.layouts, node.wanted = [cut], [cut]
         sizes = layout or ((),) * len(dims)

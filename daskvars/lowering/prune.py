@@ -54,8 +54,9 @@ def _topological(ops: list[Operation], feeds: Collection[Tensor]) -> list[Operat
                 before = [*op._control_inputs, *(t.op for t in op.inputs if t not in feeds)]
                 stack.extend((d, False) for d in sorted(before, key=lambda d: -d.id))
             elif done[op] is False and any(entry == (op, True) for entry in stack):
+                cycle = [entry[0] for entry in stack[stack.index((op, True)) :] if entry[1]]
                 raise InvalidArgumentError(
-                    None, op, f"Graph is invalid, contains a cycle: operation {op.name!r} depends "
-                    "on itself through control inputs"
+                    None, op, f"Graph is invalid, contains a cycle with {len(cycle)} nodes: "
+                    f"{', '.join(other.name for other in cycle)} wait for one another"
                 )  # fmt: skip
     return ordered

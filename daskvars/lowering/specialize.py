@@ -12,6 +12,7 @@ import numpy
 
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
+from daskvars.graph.interpreter import shape_problem
 from daskvars.graph.opdef import Spec
 from daskvars.graph.static_values import as_attr, compute, full_value, is_pure
 from daskvars.lowering.program import CONSTANT, PARAMETER, Node, Program, Ref
@@ -92,10 +93,9 @@ def _infer(node: Node) -> None:
     try:
         inferred = opdef.infer(tuple(specs), **node.attrs)
     except ValueError as error:
-        where = f", made at {node.op.where}" if node.op is not None else ""
-        raise InvalidArgumentError(
-            None, node.op, f"{error} (op {node.name!r}, type {opdef.type}{where})"
-        ) from None
+        where = f" (made at {node.op.where})" if node.op is not None else ""
+        problem = shape_problem(error, node.name, opdef, [spec.shape for spec in specs])
+        raise InvalidArgumentError(None, node.op, problem + where) from None
     found = (inferred,) if isinstance(inferred, Spec) else tuple(inferred)
     node.specs = tuple(
         spec if spec.shape is not None and None not in spec.shape

@@ -178,9 +178,7 @@ def _all_equal(inputs):
     shape = inputs[0].shape
     for spec in inputs[1:]:
         if not shapes.compatible(shape, spec.shape):
-            raise ValueError(
-                f"Shapes must be equal, but are {shapes.show(shape)} and {shapes.show(spec.shape)}"
-            )
+            raise ValueError(shapes.difference(shape, spec.shape))
         shape = shapes.merge(shape, spec.shape)
     return Spec(inputs[0].dtype, shape)
 

@@ -61,6 +61,20 @@ def read_variable(handle: Tensor, name: str | None = None) -> Tensor:
     return apply(READ, handle, name=name)
 
 
+PASSED_IN = OpDef(
+    "ReadPassedIn", "value:T", infer=lambda inputs: inputs[0], pattern=Elementwise(), kernel=None,
+    gradient=PASS_GRADIENT,
+)  # fmt: skip
+
+
+def value_passed_in(value: Tensor, name: str | None = None) -> Tensor:
+    """Return the value of a variable that is read around a branch or loop and used in it.
+
+    An op of its own: it is turned into `READ` where the body assigns the variable as well.
+    """
+    return apply(PASSED_IN, value, name=name)
+
+
 IS_INITIALIZED = OpDef(
     "IsVariableInitialized", "ref:T", infer=lambda inputs: Spec(dtypes.bool, ()),
     pattern=Effect(Opaque(), presence=True), kernel=None, gradient=NO_GRADIENT,
@@ -70,10 +84,7 @@ IS_INITIALIZED = OpDef(
 def _assigned(inputs, *, validate_shape=True, **attrs):
     handle, value = inputs[0], inputs[1]
     if validate_shape and not shapes.compatible(handle.shape, value.shape):
-        raise ValueError(
-            f"Dimensions must be equal: a value of shape {shapes.TensorShape(value.shape)} cannot "
-            f"be assigned to a variable of shape {shapes.TensorShape(handle.shape)}"
-        )
+        raise ValueError(shapes.difference(handle.shape, value.shape))
     return Spec(handle.dtype.base_dtype, value.shape if value.shape else handle.shape)
 
 

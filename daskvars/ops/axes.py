@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
+from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access, Dim
@@ -31,7 +32,7 @@ def is_symbolic(value: Any) -> bool:
         return False
     if isinstance(value, list | tuple):
         return any(map(is_symbolic, value))
-    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+    return isinstance(value, Tensor | IndexedSlices) or hasattr(value, "_as_graph_element")
 
 
 def as_operand(value: Any) -> Any:

@@ -1,8 +1,6 @@
-"""Branches and loops: ops whose bodies are graphs of their own.
+"""Branches: `cond`, `case`, `switch_case`. The gradient of a branch is a branch.
 
-An op with branches takes every outer value that a body uses as an input; `positions` says for
-each body which inputs its own inputs are. Gradients differentiate a copy of the body: a branch is
-computed again, a loop is run backward over the values that its variables had.
+It computes the branch taken again: see `bodies` for what it passes in and what it keeps.
 """
 
 from __future__ import annotations
@@ -11,89 +9,45 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import int32, variant
+from daskvars.dtypes import int32, int64
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
+from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Effect, Opaque, Source
+from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import control_kernels
-from daskvars.kernels.effect_kernels import unreachable
+from daskvars.ops.assign import read_variable
+from daskvars.ops.bodies import (
+    KEPT_READ,
+    awaited_by,
+    captures_of,
+    copy_body,
+    differentiate,
+    indices_in,
+    is_differentiable,
+    keys_written,
+    merged_specs,
+    positions_in,
+    put_together,
+    read_inside,
+    rows_of,
+    taken_apart,
+    trace,
+    zeros_for,
+)
 from daskvars.ops.casting import cast
 from daskvars.ops.comparison import equal, less_equal
-from daskvars.ops.constant import zeros_like
+from daskvars.ops.constant import shape
 from daskvars.ops.control import Assert, control_dependencies
 from daskvars.ops.joining import stack
-from daskvars.ops.reduce import reduce_sum
+from daskvars.ops.reduce import reduce_any, reduce_sum
 from daskvars.ops.reshaping import identity
 from daskvars.ops.tensor_array import TensorArray
-from daskvars.ops.tensor_list_ops import zero_list
-
-_differentiate: list[Callable[..., list[Any]]] = []
-
-
-def use_gradients(gradients: Callable[..., list[Any]]) -> None:
-    """Differentiate bodies with `gradients`, which lives above the catalogue of ops."""
-    _differentiate[:] = [gradients]
-
-
-def differentiate(ys: list[Tensor], xs: list[Tensor], grad_ys: list[Tensor]) -> list[Any]:
-    """Return the gradients of a body's results."""
-    return _differentiate[0](ys, xs, grad_ys)
-
-
-PARAMETER = OpDef(
-    "Parameter", "", infer=lambda inputs, *, spec: spec, pattern=Source(), kernel=unreachable,
-    gradient=lambda op: (),
-)  # fmt: skip
-
-
-def parameter(graph: FuncGraph, tensor: Tensor) -> Tensor:
-    """Return a new input of `graph` that stands for `tensor`."""
-    spec = Spec(tensor.spec.dtype.base_dtype, tensor.spec.shape)
-    with graph.as_default():
-        return apply(PARAMETER, name="input", spec=spec)
-
-
-def trace(function: Callable[..., Any], specs: Sequence[Spec], name: str, outer: Graph) -> tuple:
-    """Build the body of a branch: return (graph, structure of its results).
-
-    Results that are operations become effects of the body; None stands for them.
-    """
-    graph = FuncGraph(name, outer if not outer.is_eager else None, parameter)
-    with graph.as_default(), graph.name_scope(name + "/"):
-        for spec in specs:
-            graph.inputs.append(apply(PARAMETER, name="argument", spec=spec))
-        results = function(*graph.inputs)
-
-        def result(item: Any) -> Any:
-            if item is None or isinstance(item, Operation):
-                graph.effects.extend([] if item is None else [item])
-                return None
-            tensor = convert_to_tensor(item)
-            tensor = graph.capture(tensor) if tensor.graph is not graph else tensor
-            if isinstance(item, TensorArray):
-                graph.arrays[tensor] = item
-            return tensor
-
-        structure = nest.map_structure(result, results)
-    graph.results = [t for t in nest.flatten(structure) if t is not None]
-    return graph, structure
-
-
-def captures_of(graphs: Sequence[FuncGraph]) -> list[Tensor]:
-    """Return the outer tensors that any of the bodies uses, each once."""
-    return list(dict.fromkeys(t for graph in graphs for t in graph.captures))
-
-
-def positions_in(graph: FuncGraph, first: int, captured: list[Tensor]) -> tuple[int, ...]:
-    """Return where among the op's inputs the inputs of a body are: arguments, then captures."""
-    outer = {inner: first + captured.index(t) for t, inner in graph.captures.items()}
-    return tuple(outer.get(t, i) for i, t in enumerate(graph.inputs))
 
 
 def first_if_true(pred: Any) -> int:
@@ -101,45 +55,63 @@ def first_if_true(pred: Any) -> int:
     return 0 if pred else 1
 
 
-def merged_specs(inputs: tuple[Spec, ...], *, _specs: tuple[Spec, ...], **attrs: Any):
-    """Return the specs that were found when the bodies were traced."""
-    return _specs
-
-
 def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
+    count = len(op.inputs)
     floats = [i for i, t in enumerate(op.inputs) if i and is_differentiable(t)]
-    grads = [dy for dy in dys if dy is not None]
-
-    def branch(number: int) -> Callable[[], list[Any]]:
-        def slopes() -> list[Any]:
-            results = copy_body(op.attrs["branches"][number], _arguments(op, number))
-            ys = [y for y, dy in zip(results, dys, strict=False) if dy is not None]
-            found = differentiate(ys, [op.inputs[i] for i in floats], grads)
-            return [
-                zeros_for(op.inputs[i]) if d is None else convert_to_tensor(d)
-                for i, d in zip(floats, found, strict=True)
-            ]
-
-        return slopes
-
-    results = cond(op.inputs[0], branch(0), branch(1), True, "cond_grad") if floats else []
-    found = dict(zip(floats, results, strict=True))
-    return [found.get(i) for i in range(len(op.inputs))]
-
-
-def _arguments(op: Operation, number: int) -> list[Tensor]:
-    return [op.inputs[p] for p in op.attrs["positions"][number]]
-
-
-def is_differentiable(tensor: Tensor) -> bool:
-    """Return whether a tensor can have a gradient: it is floating or complex, or a list."""
-    dtype = tensor.spec.dtype.base_dtype
-    return dtype.is_floating or dtype.is_complex or dtype is variant
+    if not floats:
+        return [None] * count
+    xs = [op.inputs[i] for i in floats]
+    outer = builder_for(op.inputs)
+    name = outer.op_name("cond_grad", "cond")
+    graphs, slopes = [], []
+    for number in (0, 1):
+        graph, found = trace(
+            lambda number=number: _slopes(op, number, xs, dys), (), f"{name}/{number}", outer
+        )
+        graphs.append(graph)
+        slopes.append(found)
+    alike = [_alike(graphs, pair, x) for x, pair in zip(xs, zip(*slopes, strict=True), strict=True)]
+    for number, graph in enumerate(graphs):
+        graph.results = nest.flatten([pair[number] for pair in alike if pair is not None])
+    if not graphs[0].results:
+        return [None] * count
+    outputs = iter(_if(op.inputs[0], graphs, name).outputs)
+    gradients: list[Any] = [None] * count
+    for i, x, pair in zip(floats, xs, alike, strict=True):
+        if pair is not None:
+            first = next(outputs)
+            is_sparse = isinstance(pair[0], tuple)
+            gradients[i] = IndexedSlices(first, next(outputs), shape(x)) if is_sparse else first
+    return gradients
 
 
-def zeros_for(tensor: Tensor) -> Tensor:
-    """Return the gradient of what nothing depends on: zeros, or a list of them."""
-    return zero_list() if tensor.spec.dtype is variant else zeros_like(tensor)
+def _slopes(op: Operation, number: int, xs: list[Tensor], dys: Sequence[Any]) -> list[Any]:
+    """Build the gradients of a branch with respect to inputs of the operation."""
+    body, kept = op.attrs["branches"][number], op.attrs.get("kept", ())
+    first = len(op.outputs) - len(kept)
+    known = {
+        t: apply(KEPT_READ, value, op.inputs[position])
+        for t, value, position in zip(body.results[first:], op.outputs[first:], kept, strict=True)
+    }
+    arguments = [op.inputs[p] for p in op.attrs["positions"][number]]
+    results = copy_body(body, arguments, known=known)[:first]
+    wanted = [(y, dy) for y, dy in zip(results, dys, strict=False) if dy is not None]
+    return differentiate([y for y, _ in wanted], xs, [dy for _, dy in wanted])
+
+
+def _alike(graphs: list[FuncGraph], gradients: tuple[Any, Any], x: Tensor) -> Any:
+    """Return the gradients of x in two branches in one form, None where there is none in either."""
+    if gradients[0] is None and gradients[1] is None:
+        return None
+    is_sparse = any(isinstance(g, tuple) for g in gradients)
+    found: list[Any] = []
+    for graph, gradient in zip(graphs, gradients, strict=True):
+        with graph.as_default():
+            if is_sparse:
+                found.append(tuple(rows_of(gradient, x)))
+            else:
+                found.append(zeros_for(x) if gradient is None else gradient)
+    return found
 
 
 COND = OpDef(
@@ -160,130 +132,122 @@ def cond(
     """Return what `true_fn` gives where `pred` is true, else what `false_fn` gives.
 
     Args:
-      pred: scalar bool tensor. A Python bool or an eager value decides at once.
-      true_fn, false_fn: functions without arguments, of results of one structure and dtypes.
-        Only the ops made in the branch taken run; what they use from outside is computed anyway.
+      pred: scalar bool tensor. In eager code a Python bool or an eager value decides at once.
+      true_fn, false_fn: functions without arguments, of results of one structure and dtypes:
+        tensors, `IndexedSlices`, `TensorArray`s; an operation becomes a bool, there when it has
+        run. Only the ops made in the branch taken run, all of them that its results need; what
+        they use from outside is computed anyway, save for a read of a variable.
       strict: keep a list of one result a list.
       name: name of the operation.
+      fn1, fn2: older names of `true_fn` and `false_fn`.
 
     Raises:
-      TypeError: a branch is not a function.
-      ValueError: the branches' results differ in structure or dtype.
+      TypeError: `pred` is a Python bool and a graph is built; a branch is not a function, or
+        is given twice; the results are in lists of different types.
+      ValueError: a branch has no result; the results differ in structure or dtype.
+
+    Source: TensorFlow 1.15, ``tf.cond``.
+
+    >>> import daskvars as dv
+    >>> x = dv.constant(2.0)
+    >>> float(dv.cond(x > 1.0, lambda: x * 10.0, lambda: x))
+    20.0
     """
-    true_fn, false_fn = true_fn or fn1, false_fn or fn2
-    if not callable(true_fn) or not callable(false_fn):
-        raise TypeError("cond takes two functions: true_fn and false_fn must be callable")
+    true_fn = _one_of("true_fn", true_fn, "fn1", fn1)
+    false_fn = _one_of("false_fn", false_fn, "fn2", fn2)
     outer = builder_for((pred,))
-    if isinstance(pred, bool) or (outer.is_eager and getattr(pred, "graph", None) is None):
-        return _single(true_fn() if pred else false_fn(), strict)
-    with outer.as_default():
-        return _cond(convert_to_tensor(pred), true_fn, false_fn, strict, name, outer)
-
-
-def _cond(pred: Tensor, true_fn: Any, false_fn: Any, strict: bool, name: Any, outer: Graph) -> Any:
-    full = outer.op_name(name or "cond", "cond")
-    graphs, structures = zip(
-        *(
-            trace(fn, (), f"{full}/{kind}", outer)
-            for fn, kind in ((true_fn, "true"), (false_fn, "false"))
-        ),
-        strict=True,
-    )
-    first, second = (graph.results for graph in graphs)
-    if len(first) != len(second):
-        raise ValueError(
-            f"cond {full!r}: true_fn and false_fn must return the same number of results, got "
-            f"{len(first)} and {len(second)}"
+    if outer.is_eager and getattr(pred, "graph", None) is None:
+        result = true_fn() if pred else false_fn()
+        return result if strict else _single(result)
+    if isinstance(pred, bool):
+        raise TypeError(
+            "pred must not be a Python bool: a graph's cond decides when it is run. Use an if "
+            "statement, or make it a tensor"
         )
-    for a, b in zip(first, second, strict=True):
+    with outer.as_default():
+        return _cond(convert_to_tensor(pred), (true_fn, false_fn), strict, name, outer)
+
+
+def _one_of(name: str, function: Any, old_name: str, old: Any) -> Callable[[], Any]:
+    if function is not None and old is not None:
+        raise TypeError(f"cond(): {name} and {old_name} may not be set simultaneously.")
+    function = old if function is None else function
+    if function is None:
+        raise TypeError(f"cond(): {name} argument required")
+    if not callable(function):
+        raise TypeError(f"{name} must be callable.")
+    return function
+
+
+def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, outer: Graph) -> Any:
+    full = outer.op_name(name or "cond", "cond")
+    graphs, structures = [], []
+    for function, kind, done in zip(functions, ("true", "false"), (True, False), strict=True):
+        graph, structure = trace(function, (), f"{full}/{kind}", outer, done)
+        if structure is None or None in nest.flatten(structure):
+            raise ValueError(f"cond {full!r}: {kind}_fn must have a return value.")
+        graphs.append(graph)
+        structures.append(structure if strict else _single(structure))
+    what = f"cond {full!r}: results of true_fn and false_fn"
+    nest.assert_same_structure(structures[0], structures[1], what)
+    _same_index_types(graphs, structures)
+    for a, b in zip(*(graph.results for graph in graphs), strict=True):
         if a.spec.dtype.base_dtype is not b.spec.dtype.base_dtype:
-            raise TypeError(
-                f"cond {full!r}: outputs of true_fn and false_fn must have the same type: "
+            raise ValueError(
+                f"cond {full!r}: Outputs of true_fn and false_fn must have the same type: "
                 f"{a.dtype.name}, {b.dtype.name}"
             )
+    arrays = [graphs[0].arrays.get(t) for t in graphs[0].results]
+    if not arrays:
+        raise ValueError(f"cond {full!r}: true_fn and false_fn must return at least one result.")
+    outputs = _if(pred, graphs, full).outputs[: len(arrays)]
+    return put_together(nest.pack(structures[0], [
+        output if array is None else array.with_flow(output)
+        for output, array in zip(outputs, arrays, strict=True)
+    ]))  # fmt: skip
+
+
+def _single(result: Any) -> Any:
+    return result[0] if isinstance(result, list | tuple) and len(result) == 1 else result
+
+
+def _same_index_types(graphs: list[FuncGraph], structures: list[Any]) -> None:
+    """Give the slices that two branches return indices of one dtype."""
+    for pair in zip(*map(indices_in, structures), strict=True):
+        if pair[0].dtype is not pair[1].dtype:
+            for graph, indices in zip(graphs, pair, strict=True):
+                with graph.as_default():
+                    new = cast(indices, int64)
+                graph.results = [new if t is indices else t for t in graph.results]
+
+
+def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
+    """Make the operation of two traced branches; after their results it gives what they read."""
+    kept: list[Tensor] = []
+    for graph, other in zip(graphs, reversed(graphs), strict=True):
+        reads = read_inside(graph, keys_written(graph.get_operations()))
+        for read, outer in reads.items():
+            graph.results.append(read)
+            with other.as_default():
+                other.results.append(read_variable(read.op.inputs[0]))
+            kept.append(outer)
     captured = captures_of(graphs)
     specs = tuple(
         Spec(a.spec.dtype.base_dtype, _common(a.spec.shape, b.spec.shape))
-        for a, b in zip(first, second, strict=True)
+        for a, b in zip(*(graph.results for graph in graphs), strict=True)
     )
-    op = apply_op(
-        COND, pred, *captured, name=full + "/", branches=graphs, _specs=specs,
-        positions=tuple(positions_in(g, 1, captured) for g in graphs),
-    )  # fmt: skip
-    if not specs:
-        return op
-    outputs = iter(op.outputs)
-
-    def output(result: Tensor | None) -> Any:
-        if result is None:
-            return op
-        array = graphs[0].arrays.get(result)
-        return next(outputs) if array is None else array.with_flow(next(outputs))
-
-    return _single(nest.map_structure(output, structures[0]), strict)
-
-
-def _single(result: Any, strict: bool) -> Any:
-    return (
-        result[0]
-        if not strict and isinstance(result, list | tuple) and len(result) == 1
-        else result
-    )
+    with control_dependencies(awaited_by(graphs)):
+        return apply_op(
+            COND, pred, *captured, name=name + "/", branches=tuple(graphs), _specs=specs,
+            positions=tuple(positions_in(g, 1, captured) for g in graphs),
+            kept=tuple(1 + captured.index(outer) for outer in kept),
+        )  # fmt: skip
 
 
 def _common(a: shapes.Shape, b: shapes.Shape) -> shapes.Shape:
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(m if m == n else None for m, n in zip(a, b, strict=True))
-
-
-def copy_body(
-    graph: FuncGraph,
-    arguments: Sequence[Tensor],
-    inputs: Sequence[Tensor] | None = None,
-    effects: bool = False,
-) -> list[Tensor]:
-    """Build the operations of a body again, on other inputs, in the graph being built.
-
-    Args:
-      graph: the body.
-      arguments: what stands for its inputs.
-      inputs: its inputs in the order of `arguments`; by default ``graph.inputs``.
-      effects: build its assignments and other effects too. Without them (for a gradient, which
-        computes the body a second time) random ops draw the same numbers as the originals.
-
-    Raises:
-      LookupError: a result depends on an assignment, which must not be made twice.
-    """
-    inputs = graph.inputs if inputs is None else inputs
-    builder = builder_for(())
-
-    def seen(tensor: Tensor) -> Tensor:
-        return tensor if tensor.graph is builder.graph else builder.capture(tensor)
-
-    copies = {t: seen(argument) for t, argument in zip(inputs, arguments, strict=True)}
-    needed: set[Operation] = set()
-    stack = [*(t.op for t in graph.results), *(graph.effects if effects else ())]
-    while stack:
-        op = stack.pop()
-        if op not in needed and not (op.outputs and op.outputs[0] in copies):
-            needed.add(op)
-            stack.extend(t.op for t in op.inputs if t not in copies and t.graph is graph)
-    for op in sorted(needed, key=lambda op: op.id):
-        if not effects and isinstance(op.opdef.pattern, Effect) and op.opdef.pattern.writes:
-            raise LookupError(
-                f"gradient through a branch or loop that assigns a variable on the way "
-                f"({op.name!r}); assign after it instead"
-            )
-        inputs = tuple(copies[t] if t in copies else seen(t) for t in op.inputs)
-        attrs = op.attrs
-        if op.opdef.seeded and not effects:
-            attrs = {"_key_of": op.attrs.get("_key_of", op), **attrs}
-        specs = tuple(t.spec for t in op.outputs)
-        name = builder.op_name(op.name.rpartition("/")[2], op.type)
-        new = builder.create(op.opdef, inputs, attrs, specs if op.multiple else specs[0], name)
-        copies.update(zip(op.outputs, new.outputs, strict=True))
-    return [copies[t] for t in graph.results]
 
 
 def case(
@@ -297,7 +261,7 @@ def case(
 
     Args:
       pred_fn_pairs: pairs (scalar bool tensor, function), a list or a dict.
-      default: the function taken where no predicate is true; without it the last pair's.
+      default: the function taken where no predicate is true; without it the run fails.
       exclusive: fail the run where more than one predicate is true; otherwise the first counts.
       strict: see `cond`.
       name: name of the operation.
@@ -309,13 +273,32 @@ def case(
     if default is None:
         if not pairs:
             raise ValueError("case needs at least one pair")
-        default = pairs[-1][1]
+        default = _last_of(pairs, name)
     if exclusive and len(pairs) > 1:
         pairs = _exclusive(pairs)
     result = default
     for pred, function in reversed(pairs):
         result = _chosen(pred, function, result, strict, name)
     return result()
+
+
+def _last_of(pairs: list[tuple[Any, Any]], name: str) -> Callable[[], Any]:
+    """Return the function of the last pair, which fails unless one of the predicates is true."""
+
+    def checked() -> Any:
+        preds = stack([convert_to_tensor(pred) for pred, _ in pairs])
+        message = f"Input error: None of the conditions of {name!r} evaluated as True:"
+        with control_dependencies([Assert(reduce_any(preds), [message, preds])]):
+            return put_together(nest.map_structure(_again, taken_apart(pairs[-1][1]())))
+
+    return checked
+
+
+def _again(item: Any) -> Any:
+    """Return the same value, to be had after the control dependencies of this moment."""
+    if item is None or isinstance(item, Operation):
+        return item
+    return item.identity() if isinstance(item, TensorArray) else identity(item)
 
 
 def _exclusive(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

@@ -70,6 +70,7 @@ def constant(
     if dask.is_dask_collection(value):
         chunks = value.chunks if chunks is None and shape is None else chunks
         value = value.compute()
+    name = name.decode() if isinstance(name, bytes) else name
     label = None if name in (None, "Const") else name.strip("/")
     array = dtypes.to_numpy(value, wanted, label)
     if not isinstance(value, bool | int | float | complex | str | bytes | list | tuple):

@@ -163,7 +163,8 @@ def py_func(
       name: name of the operation.
 
     Returns:
-      A tensor of unknown shape, or a list of them (an Operation when `Tout` is empty).
+      A tensor of unknown shape, or a list of them (an Operation when `Tout` is empty and the call
+      is stateful).
     """
     single = not isinstance(Tout, list | tuple)
     dtypes = tuple(as_dtype(t) for t in ([Tout] if single else Tout))
@@ -171,7 +172,7 @@ def py_func(
                   function=func, dtypes=dtypes)  # fmt: skip
     if single:
         return op.outputs[0]
-    return list(op.outputs) if dtypes else op
+    return list(op.outputs) if dtypes or not stateful else op
 
 
 def numpy_function(

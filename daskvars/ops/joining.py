@@ -38,16 +38,12 @@ def known_axis(axis: Any, function: str) -> int:
     return int(value)
 
 
-def _merged_shape(inputs: Sequence[Spec], what: str) -> list[int | None] | None:
+def _merged_shape(inputs: Sequence[Spec]) -> list[int | None] | None:
     merged: Any = None
     for spec in inputs:
-        try:
-            merged = shapes.merge(merged, spec.shape)
-        except ValueError:
-            raise ValueError(
-                f"{what} must have equal shapes, got {shapes.show(merged)} and "
-                f"{shapes.show(spec.shape)}"
-            ) from None
+        if not shapes.compatible(merged, spec.shape):
+            raise ValueError(shapes.difference(merged, spec.shape))
+        merged = shapes.merge(merged, spec.shape)
     return merged
 
 
@@ -67,7 +63,7 @@ def _concatenated(inputs, *, axis):
              (*spec.shape[:place], None, *spec.shape[place + 1 :]))
         for spec in inputs
     ]  # fmt: skip
-    merged = _merged_shape(others, "Dimensions of concatenated values other than the axis")
+    merged = _merged_shape(others)
     sizes = [None if spec.shape is None else spec.shape[place] for spec in inputs]
     total = None if None in sizes else sum(sizes)
     return Spec(inputs[0].dtype, (*merged[:place], total, *merged[place + 1 :]))
@@ -227,7 +223,7 @@ def split(
 
 
 def _stacked(inputs, *, axis):
-    merged = _merged_shape(inputs, "Stacked values")
+    merged = _merged_shape(inputs)
     if merged is None:
         return Spec(inputs[0].dtype, None)
     place = shapes.normalize_axis(axis, len(merged) + 1, "axis")

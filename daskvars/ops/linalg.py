@@ -43,14 +43,11 @@ def _product(inputs, *, transpose_a, transpose_b):
         return Spec(dtype, None)
     for shape in (a, b):
         if len(shape) < 2:
-            raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}: {shapes.show(shape)}")
+            raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
     rows, inner = a[-1:-3:-1] if transpose_a else a[-2:]
     other, columns = b[-1:-3:-1] if transpose_b else b[-2:]
     if not shapes.compatible((inner,), (other,)):
-        raise ValueError(
-            f"Dimensions must be equal, but are {inner} and {other} with input shapes: "
-            f"{shapes.show(a)}, {shapes.show(b)}"
-        )
+        raise ValueError(f"Dimensions must be equal, but are {inner} and {other}")
     return Spec(dtype, (*shapes.broadcast(a[:-2], b[:-2]), rows, columns))
 
 

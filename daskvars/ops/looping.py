@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -10,72 +10,106 @@ from daskvars.dtypes import variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.graph import Graph
+from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
+from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import control_kernels
-from daskvars.ops.branching import (
+from daskvars.ops.bodies import (
+    KEPT_READ,
+    Rows,
+    ShapedRows,
+    awaited_by,
     captures_of,
     copy_body,
     differentiate,
     is_differentiable,
+    keys_written,
     merged_specs,
     positions_in,
+    put_together,
+    read_inside,
+    rows_of,
+    taken_apart,
     trace,
     zeros_for,
 )
+from daskvars.ops.comparison import less, logical_and
+from daskvars.ops.constant import shape, zeros
+from daskvars.ops.control import control_dependencies
 from daskvars.ops.reshaping import stop_gradient
 from daskvars.ops.tensor_array import TensorArray
 
 
 def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
-    count = op.attrs["num_vars"]
-    inputs = op.inputs
+    count, inputs = op.attrs["num_vars"], op.inputs
     grads = [i for i in range(count) if is_differentiable(inputs[i])]
     sums = [i for i in range(count, len(inputs)) if is_differentiable(inputs[i])]
-    body_positions, body = op.attrs["positions"][1], op.attrs["branches"][1]
     outer = builder_for(inputs)
+    start = [zeros_for(inputs[i]) if dys[i] is None else dys[i] for i in grads]
+    dense: list[int] = []
+    sparse: list[int] = []
 
     def backward(item: Tensor, *dvars: Tensor) -> list[Tensor]:
-        values = [
-            apply(HISTORY_ITEM, item, index=i, _spec=_item_spec(op, i)) if i < count else inputs[i]
-            for i in range(len(inputs))
-        ]
-        arguments = [values[p] for p in body_positions]
-        results = copy_body(body, arguments)
-        ys = [results[i] for i in grads]
-        xs = [values[i] for i in grads] + [inputs[i] for i in sums]
-        found = differentiate(ys, xs, list(dvars))
+        found = dict(zip([*grads, *sums], _turn(op, item, dvars, grads, sums), strict=True))
+        sparse.extend(i for i in sums if isinstance(found[i], IndexedSlices))
+        dense.extend(i for i in sums if i not in sparse and found[i] is not None)
+        rows = [rows_of(taken_apart(found[i]), inputs[i]) for i in sparse]
         return [
-            zeros_for(x) if d is None else convert_to_tensor(d)
-            for x, d in zip(xs, found, strict=True)
-        ]
+            zeros_for(inputs[i]) if found[i] is None else convert_to_tensor(found[i])
+            for i in [*grads, *dense]
+        ] + nest.flatten(rows)
 
-    start = [zeros_for(inputs[i]) if dys[i] is None else dys[i] for i in grads]
-    zeros = [zeros_for(inputs[i]) for i in sums]
     specs = [op.outputs[count].spec, *(t.spec for t in start)]
     graph, _ = trace(backward, specs, outer.op_name("while_grad", "while_grad"), outer)
+    zeros = [zeros_for(inputs[i]) for i in dense]
+    rows = nest.flatten([rows_of(None, inputs[i]) for i in sparse])
     captured = list(graph.captures)
-    positions = positions_in(graph, 1 + len(grads) + len(sums), captured)
-    results = apply(
-        WHILE_GRADIENT, op.outputs[count], *start, *zeros, *captured, branches=(graph,),
-        positions=(positions,), num_grads=len(grads), num_sums=len(sums),
-        _specs=tuple(t.spec for t in [*start, *zeros]),
-    )  # fmt: skip
-    found = dict(zip([*grads, *sums], results, strict=True))
+    first = 1 + len(grads) + len(zeros) + len(rows)
+    results = iter(apply(
+        WHILE_GRADIENT, op.outputs[count], *start, *zeros, *rows, *captured, branches=(graph,),
+        positions=(positions_in(graph, first, captured),), num_grads=len(grads),
+        num_sums=len(zeros), num_rows=len(rows),
+        _specs=(*(t.spec for t in [*start, *zeros]), *map(_any_number, rows)),
+    ))  # fmt: skip
+    found: dict[int, Any] = {i: next(results) for i in [*grads, *dense]}
+    found |= {i: IndexedSlices(next(results), next(results), shape(inputs[i])) for i in sparse}
     return [found.get(i) for i in range(len(inputs))]
 
 
-def _item_spec(op: Operation, index: int) -> Spec:
-    return op.outputs[index].spec
+def _turn(
+    op: Operation, item: Tensor, dvars: Sequence[Tensor], grads: list[int], sums: list[int]
+) -> list[Any]:
+    """Build the gradients of one turn of a loop, with respect to variables and captured values."""
+    count, inputs, kept = op.attrs["num_vars"], op.inputs, op.attrs.get("kept", ())
+    body = op.attrs["branches"][1]
+
+    def before(index: int, spec: Spec) -> Tensor:
+        return apply(HISTORY_ITEM, item, index=index, _spec=spec)
+
+    values = [before(i, op.outputs[i].spec) if i < count else t for i, t in enumerate(inputs)]
+    known = {
+        t: apply(KEPT_READ, before(count + k, t.spec), inputs[position])
+        for k, (t, position) in enumerate(zip(body.results[count:], kept, strict=True))
+    }
+    arguments = [values[p] for p in op.attrs["positions"][1]]
+    results = copy_body(body, arguments, known=known)
+    xs = [values[i] for i in grads] + [inputs[i] for i in sums]
+    return differentiate([results[i] for i in grads], xs, list(dvars))
+
+
+def _any_number(rows: Tensor) -> Spec:
+    columns = rows.spec.shape
+    return Spec(rows.spec.dtype, None if columns is None else (None, *columns[1:]))
 
 
 def _no_second_order(op: Operation, *dys: Any) -> Any:
-    raise LookupError(
-        f"second-order gradients through while_loop are not supported ({op.name!r}), as in "
-        "TensorFlow 1; unroll the loop to differentiate it twice"
+    raise TypeError(
+        f"Second-order gradient for while loops not supported ({op.name!r}), as in TensorFlow 1; "
+        "unroll the loop to differentiate it twice"
     )
 
 
@@ -110,34 +144,52 @@ def while_loop(
     Args:
       cond: takes the loop variables, returns a scalar bool tensor.
       body: takes them, returns their next values in the same structure.
-      loop_vars: the first values, a (nested) list or tuple.
-      shape_invariants: shapes in the same structure; None dimensions may change in the loop.
+      loop_vars: the first values, a (nested) list or tuple of tensors, `IndexedSlices` and
+        `TensorArray`s.
+      shape_invariants: shapes in the same structure; None dimensions may change in the loop. That
+        of slices is the shape of their values.
       parallel_iterations, swap_memory: accepted; iterations run one after another.
       back_prop: False takes the results as constants in gradients.
       name: name of the operation.
-      maximum_iterations: bound on the number of iterations.
+      maximum_iterations: bound on the number of iterations, a number or a scalar integer tensor.
       return_same_structure: return a list or tuple of one variable as such.
 
     Returns:
       The last values, in the structure of `loop_vars` (a single variable as itself).
 
     Raises:
-      ValueError: there are no loop variables, or `body` changes their structure, dtypes or shapes
-        (use `shape_invariants`).
+      ValueError: there are no loop variables; `body` changes their structure or shapes (use
+        `shape_invariants`); a shape invariant does not fit the first value.
+      TypeError: `cond` or `body` is no function; `body` changes a dtype or a type of list;
+        `parallel_iterations` is not positive.
+
+    Source: TensorFlow 1.15, ``tf.while_loop``.
+
+    >>> import daskvars as dv
+    >>> int(dv.while_loop(lambda i: i < 10, lambda i: i * 2, [dv.constant(1)]))
+    16
     """
     if not loop_vars:
         raise ValueError("No loop variables provided")
-    if not callable(cond) or not callable(body):
-        raise TypeError("while_loop takes two functions: cond and body must be callable")
-    outer = builder_for(tuple(nest.flatten(loop_vars)))
+    for argument, function in (("cond", cond), ("body", body)):
+        if not callable(function):
+            raise TypeError(f"{argument} must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("parallel_iterations must be a positive integer.")
+    outer = builder_for(tuple(nest.flatten(taken_apart(loop_vars))))
     if outer.is_eager:
         return _eager_loop(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with outer.as_default():
-        results = _while(cond, body, loop_vars, shape_invariants, name, maximum_iterations, outer)
+        maximum = _bound(maximum_iterations)
+        if isinstance(maximum, Tensor):
+            results = _counted(cond, body, loop_vars, shape_invariants, name, maximum, outer)
+        else:
+            results = _while(cond, body, loop_vars, shape_invariants, name, maximum, outer)
     if not back_prop:
         results = nest.map_structure(
             lambda t: stop_gradient(t) if isinstance(t, Tensor) else t, results
         )
+    results = put_together(results)
     return results if return_same_structure or len(loop_vars) != 1 else results[0]
 
 
@@ -145,53 +197,121 @@ def _eager_loop(cond: Any, body: Any, loop_vars: Any, maximum: Any, same: bool) 
     def value(item: Any) -> Any:
         return item if isinstance(item, TensorArray) else convert_to_tensor(item)
 
-    values = nest.map_structure(value, loop_vars)
+    values = put_together(nest.map_structure(value, taken_apart(loop_vars)))
     iteration = 0
     while (maximum is None or iteration < maximum) and bool(cond(*values)):
         results = body(*values)
         values = results if isinstance(results, list | tuple) else [results]
-        values = nest.map_structure(value, values)
+        values = put_together(nest.map_structure(value, taken_apart(values)))
         iteration += 1
     return values if same or len(values) != 1 else values[0]
 
 
+def _bound(maximum: Any) -> Any:
+    """Return a number of iterations as an int where it is known, else as a tensor."""
+    if maximum is None or isinstance(maximum, int):
+        return maximum
+    tensor = convert_to_tensor(maximum, name="maximum_iterations")
+    if tensor.spec.shape not in (None, ()):
+        raise ValueError(f"maximum_iterations must be a scalar, saw shape: {tensor.shape}")
+    known = constant_value(tensor)
+    return tensor if known is None else int(known)
+
+
+def _counted(
+    cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, maximum: Tensor, outer: Graph
+) -> Any:
+    """Build a loop that counts its iterations, up to a number that only the run knows."""
+
+    def step(i: Tensor, *values: Any) -> tuple[Any, ...]:
+        results = body(*values)
+        return i + 1, *(results if isinstance(results, list | tuple) else [results])
+
+    def test(i: Tensor, *values: Any) -> Tensor:
+        return logical_and(less(i, maximum), cond(*values))
+
+    start = zeros([], maximum.spec.dtype.base_dtype)
+    shapes_of_all = None if invariants is None else [shapes.TensorShape([]), *invariants]
+    results = _while(test, step, (start, *loop_vars), shapes_of_all, name, None, outer)[1:]
+    return list(results) if isinstance(loop_vars, list) else results
+
+
 def _while(
     cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, maximum: Any, outer: Graph
-):
+) -> Any:
     full = outer.op_name(name or "while", "while")
-    leaves = nest.flatten(loop_vars)
+    parts = taken_apart(loop_vars)
+    leaves = nest.flatten(parts)
     start = [convert_to_tensor(leaf) for leaf in leaves]
 
     def packed(tensors: Any) -> Any:
         """Return values of the loop variables in their structure, lists as TensorArrays."""
-        return nest.pack(loop_vars, [
+        return nest.pack(parts, [
             leaf.with_flow(t) if isinstance(leaf, TensorArray) else t
             for leaf, t in zip(leaves, tensors, strict=True)
         ])  # fmt: skip
 
     specs = [Spec(t.spec.dtype.base_dtype, t.spec.shape) for t in start]
     if invariants is not None:
-        given = [shapes.as_tuple(s) for s in _flatten_shapes(invariants, len(specs))]
-        specs = [
-            s if s.dtype is variant else Spec(s.dtype, shape)
-            for s, shape in zip(specs, given, strict=True)
-        ]
-    test, _ = trace(lambda *v: cond(*packed(v)), specs, f"{full}/cond", outer)
+        specs = _with_invariants(full, specs, _shapes_of_leaves(parts, invariants))
+    test, _ = trace(lambda *v: cond(*put_together(packed(v))), specs, f"{full}/cond", outer)
 
     def step(*values: Any) -> Any:
-        results = body(*packed(values))
+        results = body(*put_together(packed(values)))
         return results if isinstance(results, list | tuple) else [results]
 
     loop, results = trace(step, specs, f"{full}/body", outer)
-    _check_results(full, loop_vars, results, specs, loop.results)
+    _check_results(full, parts, results, specs, loop.results)
+    written = keys_written([*test.get_operations(), *loop.get_operations()])
+    read_inside(test, written)
+    kept = read_inside(loop, written)
+    loop.results += kept
     captured = captures_of((test, loop))
     count = len(start)
-    op = apply_op(
-        WHILE, *start, *captured, name=full + "/", branches=(test, loop), num_vars=count,
-        positions=tuple(positions_in(g, count, captured) for g in (test, loop)),
-        maximum=maximum if maximum is None else int(maximum), _specs=(*specs, Spec(variant, ())),
-    )  # fmt: skip
+    with control_dependencies(awaited_by((test, loop))):
+        op = apply_op(
+            WHILE, *start, *captured, name=full + "/", branches=(test, loop), num_vars=count,
+            positions=tuple(positions_in(g, count, captured) for g in (test, loop)),
+            kept=tuple(count + captured.index(t) for t in kept.values()),
+            maximum=maximum, _specs=(*specs, Spec(variant, ())),
+        )  # fmt: skip
     return packed(op.outputs[:count])
+
+
+def _shapes_of_leaves(parts: Any, invariants: Any) -> list[shapes.Shape]:
+    """Return the invariants of all leaves; one of slices is that of their values."""
+    if isinstance(parts, Rows | ShapedRows):
+        values = shapes.as_tuple(invariants)
+        found: list[shapes.Shape] = [values, None if values is None else values[:1]]
+        rank = None if values is None else (len(values),)
+        return [*found, rank] if isinstance(parts, ShapedRows) else found
+    if not isinstance(parts, list | tuple | dict):
+        return [shapes.as_tuple(invariants)]
+    if isinstance(parts, dict):
+        pairs = [(parts[key], invariants[key]) for key in sorted(parts)]
+    else:
+        if len(parts) != len(invariants):
+            raise ValueError(
+                f"shape_invariants must be structured as loop_vars: {invariants!r} has "
+                f"{len(invariants)} parts, not {len(parts)}"
+            )
+        pairs = list(zip(parts, invariants, strict=True))
+    return [shape for part, inner in pairs for shape in _shapes_of_leaves(part, inner)]
+
+
+def _with_invariants(name: str, specs: list[Spec], given: list[shapes.Shape]) -> list[Spec]:
+    for i, (spec, wanted) in enumerate(zip(specs, given, strict=True)):
+        if spec.dtype is not variant and not _within(wanted, spec.shape):
+            raise ValueError(
+                f"The shape invariant specified for variable {i} of loop {name!r} is not "
+                "compatible with the initial shape of the loop variable. It enters the loop with "
+                f"shape {shapes.TensorShape(spec.shape)}, but the specified shape invariant is "
+                f"{shapes.TensorShape(wanted)}."
+            )
+    return [
+        s if s.dtype is variant else Spec(s.dtype, wanted)
+        for s, wanted in zip(specs, given, strict=True)
+    ]
 
 
 def _check_results(name: str, structure: Any, results: Any, specs: list[Spec], found: list) -> None:
@@ -204,9 +324,11 @@ def _check_results(name: str, structure: Any, results: Any, specs: list[Spec], f
             )
         if not _within(spec.shape, new.spec.shape):
             raise ValueError(
-                f"loop {name!r}: variable {i} enters with shape {shapes.TensorShape(spec.shape)} "
-                f"and leaves the body with {shapes.TensorShape(new.spec.shape)}. Give "
-                "shape_invariants."
+                f"The shape for variable {i} of loop {name!r} is not an invariant for the loop. It "
+                f"enters the loop with shape {shapes.TensorShape(spec.shape)}, but has shape "
+                f"{shapes.TensorShape(new.spec.shape)} after one iteration. Provide shape "
+                "invariants using either the `shape_invariants` argument of tf.while_loop or "
+                "set_shape() on the loop variables."
             )
 
 
@@ -216,12 +338,3 @@ def _within(wanted: shapes.Shape, found: shapes.Shape) -> bool:
     if found is None or len(found) != len(wanted):
         return False
     return all(w is None or w == f for w, f in zip(wanted, found, strict=True))
-
-
-def _flatten_shapes(invariants: Any, count: int) -> list[Any]:
-    flat = nest.flatten(invariants)
-    if len(flat) == count:
-        return flat
-    return list(invariants)
-
-

@@ -20,9 +20,7 @@ def _least(m: int | None, n: int | None) -> int | None:
 
 def _matrix_shape(shape: Shape) -> Shape:
     if shape is not None and len(shape) < 2:
-        raise ValueError(
-            f"Shape must be at least rank 2 but is rank {len(shape)}: {shapes.show(shape)}"
-        )
+        raise ValueError(f"Shape must be at least rank 2 but is rank {len(shape)}")
     return shape
 
 
@@ -32,7 +30,7 @@ def _matrix_shape(shape: Shape) -> Shape:
 def _diagonal_matrix(inputs):
     dtype, shape = inputs[0]
     if shape == ():
-        raise ValueError("Shape must be at least rank 1 but is rank 0: ()")
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
     return Spec(dtype, None if shape is None else (*shape, shape[-1]))
 
 

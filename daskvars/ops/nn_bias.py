@@ -42,8 +42,8 @@ def _biased(inputs, *, _data_format):
     given = bias.shape if bias.shape is None or _data_format == "NHWC" else bias.shape[:1]
     if not shapes.compatible((value.shape[channel],), given):
         raise ValueError(
-            f"Dimensions must be equal, but are {value.shape[channel]} channels of a value of "
-            f"shape {shapes.show(value.shape)} and {shapes.show(bias.shape)} biases"
+            f"Dimensions must be equal, but are {value.shape[channel]} and {bias.shape[0]}. There "
+            "is one bias for each channel of the value"
         )
     return value
 

@@ -64,22 +64,37 @@ def _candidates(
             f"Sampler's range is too small: {num_sampled} distinct candidates are wanted of "
             f"{possible} possible classes; lower num_sampled or pass unique=False"
         )
-    options = {"base": base, "num_sampled": int(num_sampled), "range_max": int(range_max)}
     default = "".join(part.title() for part in base.split("_")) + "CandidateSampler"
     with name_scope(name, default, [true_classes]):
-        true_classes = _true_classes(true_classes, num_true)
+        true_classes = checked_true_classes(true_classes, num_true)
         totals = () if weights is None else (constant(_totals(weights), name="distribution"),)
-        sampled, tries = apply(
-            CANDIDATE_SAMPLER, *totals, name="sampled_candidates", unique=bool(unique),
-            _seed=drawn_with(seed), **options,
-        )  # fmt: skip
-        true, false = (
-            apply(EXPECTED_COUNT, classes, tries, *totals, name=name, **options)
-            for classes, name in (
-                (true_classes, "true_expected_count"), (sampled, "sampled_expected_count"),
-            )
-        )  # fmt: skip
-        return Candidates(sampled, true, false)
+        return drawn_candidates(base, true_classes, num_sampled, unique, range_max, seed, totals)
+
+
+def drawn_candidates(
+    base: str, true_classes: Tensor, num_sampled: int, unique: bool, range_max: int,
+    seed: int | None, totals: tuple[Tensor, ...],
+) -> Candidates:  # fmt: skip
+    """Draw candidates by ops in the present name scope.
+
+    Args:
+      base: name of the base distribution.
+      true_classes: [batch, num_true] int64.
+      num_sampled, unique, range_max, seed: see `uniform_candidate_sampler`.
+      totals: the cumulative distribution, [range_max + 1] float64, ending with 1; or nothing.
+    """
+    options = {"base": base, "num_sampled": int(num_sampled), "range_max": int(range_max)}
+    sampled, tries = apply(
+        CANDIDATE_SAMPLER, *totals, name="sampled_candidates", unique=bool(unique),
+        _seed=drawn_with(seed), **options,
+    )  # fmt: skip
+    true, false = (
+        apply(EXPECTED_COUNT, classes, tries, *totals, name=name, **options)
+        for classes, name in (
+            (true_classes, "true_expected_count"), (sampled, "sampled_expected_count"),
+        )
+    )  # fmt: skip
+    return Candidates(sampled, true, false)
 
 
 def _totals(weights: Any) -> Any:
@@ -88,11 +103,12 @@ def _totals(weights: Any) -> Any:
     return totals / totals[-1]
 
 
-def _true_classes(true_classes: Any, num_true: int) -> Tensor:
+def checked_true_classes(true_classes: Any, num_true: int) -> Tensor:
+    """Return classes as a tensor. Raises ValueError unless they are [batch, num_true]."""
     classes = convert_to_tensor(true_classes, int64, name="true_classes")
     shape = classes.spec.shape
     if shape is not None and len(shape) != 2:
-        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}: {shapes.show(shape)}")
+        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
     if shape is not None and shape[1] not in (None, num_true):
         raise ValueError(f"true_classes must have {num_true} columns, got {shapes.show(shape)}")
     return classes
@@ -262,7 +278,7 @@ def all_candidate_sampler(
     [0, 1, 2]
     """
     with name_scope(name, "AllCandidateSampler", [true_classes]):
-        true_classes = _true_classes(true_classes, num_true)
+        true_classes = checked_true_classes(true_classes, num_true)
         everything = number_range(constant(num_sampled, int64), name="sampled_candidates")
         return Candidates(everything, ones_like(true_classes, float32), ones([num_sampled]))
 
@@ -303,5 +319,5 @@ def compute_accidental_hits(
     [[1], [0]]
     """
     sampled = convert_to_tensor(sampled_candidates, int64, name="sampled_candidates")
-    true_classes = _true_classes(true_classes, num_true)
+    true_classes = checked_true_classes(true_classes, num_true)
     return AccidentalHits(*apply(ACCIDENTAL_HITS, true_classes, sampled, name=name))

@@ -1,4 +1,4 @@
-"""Convolution in two dimensions, its gradients and its transpose.
+"""Convolution in two dimensions, its gradients and its transpose; and what families of them are.
 
 A convolution is linear in image and filter, so its two gradients are each other's and its own:
 one family of three ops is closed under differentiation. The batch may be cut; so may the channels
@@ -19,15 +19,15 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import convolution, depthwise
-from daskvars.kernels.windows import channels, conv2d_shape, depthwise_conv2d_shape
+from daskvars.kernels.windows import channels, conv_shape, depthwise_conv2d_shape
 from daskvars.ops.axes import as_operand, either
 from daskvars.ops.nn_windows import (
     check_equal,
-    four,
     full_shape,
     image_format,
     image_shape,
     image_sizes,
+    per_axis,
     window_padding,
 )
 
@@ -46,26 +46,28 @@ class Family:
       shape_rule: shape of the result from those of images and filter.
       kernels: of the convolution, and of its gradients.
       letters: labels of images, filter and result, channels last.
+      version: ending of the types of the gradients.
     """
 
     def __init__(
         self, type: str, shape_rule: Callable[..., tuple], kernels: Sequence[Callable[..., Any]],
-        letters: tuple[str, str, str],
+        letters: tuple[str, str, str], version: str = "",
     ) -> None:  # fmt: skip
         self.shape_rule = shape_rule
         self.letters = letters
+        self.rank = len(letters[0])
         self.forward = OpDef(
             type, "input:F, filter:F", infer=self._forward_spec, pattern=self._access(0, 1, 2),
             kernel=kernels[0], gradient=self._forward_gradient,
         )  # fmt: skip
         self.backward_images = OpDef(
-            f"{type}BackpropInput", "filter:F, out_backprop:F", infer=self._images_spec,
+            f"{type}BackpropInput{version}", "filter:F, out_backprop:F", infer=self._images_spec,
             pattern=self._access(1, 2, 0), kernel=kernels[1], gradient=self._images_gradient,
             operands=("input_shape",),
             block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
         )  # fmt: skip
         self.backward_filter = OpDef(
-            f"{type}BackpropFilter", "input:F, out_backprop:F", infer=self._filter_spec,
+            f"{type}BackpropFilter{version}", "input:F, out_backprop:F", infer=self._filter_spec,
             pattern=self._access(0, 2, 1), kernel=kernels[2], gradient=self._filter_gradient,
             operands=("filter_shape",),
             block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},
@@ -76,18 +78,21 @@ class Family:
 
         def subscripts(inputs, attrs):
             terms = list(self.letters)
-            if attrs["data_format"] == "NCHW":
+            if attrs["data_format"][1] == "C":
                 for i in (0, 2):
-                    terms[i] = terms[i][0] + terms[i][3] + terms[i][1:3]
+                    terms[i] = terms[i][0] + terms[i][-1] + terms[i][1:-1]
             return f"{terms[left]},{terms[right]}->{terms[out]}"
 
         return Contraction(subscripts)
 
     # -- shapes --------------------------------------------------------------------------------
 
+    def _shape(self, spec: Spec, what: str = "input") -> tuple:
+        return image_shape(spec, what, self.rank)
+
     def _result(self, image: tuple, w: tuple, **options: Any) -> tuple:
         check_equal(
-            channels(image, options["data_format"]), w[2],
+            channels(image, options["data_format"]), w[-2],
             f"channels of the input {shapes.show(image)} and of the filter {shapes.show(w)}",
         )  # fmt: skip
         return self.shape_rule(image, w, **options)
@@ -102,18 +107,18 @@ class Family:
             )
 
     def _forward_spec(self, inputs, **options):
-        image, w = image_shape(inputs[0]), image_shape(inputs[1], "filter")
+        image, w = self._shape(inputs[0]), self._shape(inputs[1], "filter")
         return Spec(inputs[0].dtype, self._result(image, w, **options))
 
     def _images_spec(self, inputs, *, input_shape, operands=(), **options):
-        w, dy = image_shape(inputs[0], "filter"), image_shape(inputs[1], "out_backprop")
-        image = image_shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
+        w, dy = self._shape(inputs[0], "filter"), self._shape(inputs[1], "out_backprop")
+        image = self._shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
         self._checked(image, w, dy, **options)
         return Spec(inputs[1].dtype, (dy[0] if image[0] is None else image[0], *image[1:]))
 
     def _filter_spec(self, inputs, *, filter_shape, operands=(), **options):
-        image, dy = image_shape(inputs[0]), image_shape(inputs[1], "out_backprop")
-        w = image_shape(Spec(inputs[0].dtype, filter_shape), "filter_sizes")
+        image, dy = self._shape(inputs[0]), self._shape(inputs[1], "out_backprop")
+        w = self._shape(Spec(inputs[0].dtype, filter_shape), "filter_sizes")
         self._checked(image, w, dy, **options)
         return Spec(inputs[0].dtype, w)
 
@@ -139,7 +144,7 @@ class Family:
 
 
 CONV2D = Family(
-    "Conv2D", conv2d_shape,
+    "Conv2D", conv_shape,
     (convolution.conv2d, convolution.conv2d_backprop_input, convolution.conv2d_backprop_filter),
     ("n__i", "__io", "n__o"),
 )  # fmt: skip
@@ -159,9 +164,9 @@ def window_options(
     """Return the attributes of a convolution from what a user gives for them."""
     data_format = image_format(data_format)
     return {
-        "strides": four(strides, data_format, "strides"),
+        "strides": per_axis(strides, data_format, "strides"),
         "padding": window_padding(padding),
-        "dilations": four(dilations, data_format, "dilations"),
+        "dilations": per_axis(dilations, data_format, "dilations"),
         "data_format": data_format,
     }
 

@@ -1,4 +1,4 @@
-"""Convolutions made of the two in `nn_convolution`: separable, dilated, in one dimension."""
+"""Convolutions made of the families: separable, dilated, in one dimension, by rank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.axes import either
 from daskvars.ops.nn_convolution import CONV2D, DEPTHWISE, window_options
-from daskvars.ops.nn_windows import four, image_format
+from daskvars.ops.nn_convolution3d import CONV3D, volume_options
+from daskvars.ops.nn_windows import image_format, per_axis
 from daskvars.ops.reshaping import expand_dims, squeeze
 
 
@@ -99,7 +100,10 @@ def separable_conv2d(
 
 
 def _dilated_options(strides: Any, padding: Any, rate: Any, data_format: str | None) -> dict:
-    options = window_options(strides, padding, rate, data_format)
+    return _checked(window_options(strides, padding, rate, data_format))
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
     if max(options["strides"]) > 1 and max(options["dilations"]) > 1:
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
     return options
@@ -141,7 +145,7 @@ def convolution(
     filters: Any = None,
     dilations: Sequence[int] | None = None,
 ) -> Tensor:
-    """Convolve in one or two dimensions, by the rank of the filter.
+    """Convolve in one, two or three dimensions, by the rank of the filter.
 
     Args:
       input: [batch, *space, inputs] floating, or [batch, inputs, *space].
@@ -150,7 +154,8 @@ def convolution(
       strides: an int for each dimension of space, by default ones.
       dilation_rate: an int for each dimension of space, by default ones; or `strides` are ones.
       name: name of the operation, by default "convolution".
-      data_format: "NWC" or "NCW", "NHWC" or "NCHW"; by default channels are last.
+      data_format: "NWC" or "NCW", "NHWC" or "NCHW", "NDHWC" or "NCDHW"; by default channels are
+        last.
       filters: the new name of `filter`.
       dilations: the new name of `dilation_rate`.
 
@@ -158,8 +163,8 @@ def convolution(
       [batch, *space, outputs] of the dtype of `input`, in the order of `data_format`.
 
     Raises:
-      ValueError: the filter has neither 1 nor 2 dimensions of space, channels differ, or strides
-        and dilations are both above 1.
+      ValueError: the filter has other than 1 to 3 dimensions of space, channels differ, or
+        strides and dilations are both above 1.
 
     >>> import daskvars as dv
     >>> convolution(dv.ones([1, 5, 2]), dv.ones([3, 2, 4]), "VALID").shape.as_list()
@@ -171,15 +176,18 @@ def convolution(
         input = convert_to_tensor(input, name="input")
         filter = convert_to_tensor(filter, input.dtype.base_dtype, name="filter")
         rank = None if filter.spec.shape is None else len(filter.spec.shape) - 2
-        if rank not in (1, 2):
+        if rank not in (1, 2, 3):
             raise ValueError(
-                "convolution takes filters with 1 or 2 dimensions of space, [*window, inputs, "
+                "convolution takes filters with 1 to 3 dimensions of space, [*window, inputs, "
                 f"outputs], got shape {filter.shape}"
             )
         if rank == 1:
             return _conv1d(input, filter, strides, padding, rate, data_format, scope)
-        options = _dilated_options(strides, padding, rate, data_format)
-        return apply(CONV2D.forward, input, filter, name=scope, **options)
+        family, options = CONV2D, window_options
+        if rank == 3:
+            family, options = CONV3D, volume_options
+        found = _checked(options(strides, padding, rate, data_format))
+        return apply(family.forward, input, filter, name=scope, **found)
 
 
 def conv1d(
@@ -247,4 +255,4 @@ def _wide(value: Any, data_format: str, what: str) -> tuple[int, ...]:
     if len(given) not in (1, 3):
         raise ValueError(f"{what} should be of length 1 or 3 but was {len(given)}")
     width = given[-1] if len(given) == 1 or image_format(data_format) == "NCHW" else given[1]
-    return four((1, width), data_format, what)
+    return per_axis((1, width), data_format, what)

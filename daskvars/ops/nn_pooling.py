@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -17,8 +16,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels import nn_kernels, pooling
 from daskvars.kernels.windows import pool2d_shape
 from daskvars.ops.axes import either
-from daskvars.ops.nn_windows import four, image_format, image_shape, image_sizes, window_padding
-from daskvars.ops.reshaping import expand_dims, squeeze
+from daskvars.ops.nn_windows import image_format, image_shape, image_sizes, per_axis, window_padding
 from daskvars.ops.rules import like_first
 
 
@@ -142,8 +140,8 @@ def max_pool_with_argmax(
     if dtype not in (int32, int64):
         raise ValueError(f"Targmax must be int32 or int64, got {dtype.name}")
     return apply(
-        MAX_POOL_WITH_ARGMAX, input, name=name, dtype=dtype, ksize=four(ksize, "NHWC", "ksize"),
-        strides=four(strides, "NHWC", "strides"), padding=window_padding(padding),
+        MAX_POOL_WITH_ARGMAX, input, name=name, dtype=dtype, ksize=per_axis(ksize, "NHWC", "ksize"),
+        strides=per_axis(strides, "NHWC", "strides"), padding=window_padding(padding),
     )  # fmt: skip
 
 
@@ -218,69 +216,10 @@ def _pool(
 ) -> Tensor:  # fmt: skip
     data_format = image_format(data_format)
     options = {
-        "ksize": four(ksize, data_format, "ksize"),
-        "strides": four(strides, data_format, "strides"),
+        "ksize": per_axis(ksize, data_format, "ksize"),
+        "strides": per_axis(strides, data_format, "strides"),
         "padding": window_padding(padding),
     }
     with name_scope(name, default, [value]) as scope:
         value = convert_to_tensor(value, name="value")
         return apply(definition, value, name=scope, data_format=data_format, **options)
-
-
-def pool(
-    input: Any,
-    window_shape: Sequence[int],
-    pooling_type: str,
-    padding: Any,
-    dilation_rate: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Sequence[int] | None = None,
-) -> Tensor:
-    """Pool in one or two dimensions.
-
-    Args:
-      input: [batch, *space, channels] floating, or [batch, channels, *space].
-      window_shape: an int for each dimension of space.
-      pooling_type: "MAX" or "AVG".
-      padding: "SAME" or "VALID".
-      dilation_rate: ones; there is no dilated pooling.
-      strides: an int for each dimension of space, by default ones.
-      name: name of the operation, by default "max_pool" or "avg_pool".
-      data_format: "NWC" or "NCW", "NHWC" or "NCHW"; by default channels are last.
-      dilations: the new name of `dilation_rate`.
-
-    Returns:
-      [batch, *space, channels] of the dtype of `input`, in the order of `data_format`.
-
-    Raises:
-      ValueError: there are neither 1 nor 2 dimensions of space, or an argument is none of those.
-
-    >>> import daskvars as dv
-    >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", "VALID").numpy().ravel().tolist()
-    [3.0, 3.0]
-    """
-    definitions = {"MAX": MAX_POOL, "AVG": AVG_POOL}
-    if pooling_type not in definitions:
-        raise ValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}")
-    rate = either(dilations, dilation_rate, "dilations", "dilation_rate")
-    window, steps = tuple(window_shape), tuple(strides or (1,) * len(window_shape))
-    if len(window) not in (1, 2) or len(steps) != len(window):
-        raise ValueError(
-            f"pool takes 1 or 2 dimensions of space, got window_shape {window} and strides {steps}"
-        )
-    if any(n != 1 for n in rate or ()):
-        raise ValueError(f"pool has no dilation, got {tuple(rate)}; dilate a convolution instead")
-    default = f"{pooling_type.lower()}_pool"
-    first = data_format is not None and data_format.startswith("NC")
-    arguments = padding, "NCHW" if first else "NHWC"
-    if len(window) == 2:
-        return _pool(definitions[pooling_type], input, window, steps, *arguments, name, default)
-    height = 2 if first else 1
-    with name_scope(name, default, [input]) as scope:
-        images = expand_dims(input, height)
-        pooled = _pool(
-            definitions[pooling_type], images, (1, *window), (1, *steps), *arguments, scope, default
-        )
-        return squeeze(pooled, [height])

@@ -8,7 +8,9 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
+from daskvars.ops.axes import either
 from daskvars.ops.nn_pooling import avg_pool, max_pool
+from daskvars.ops.rearranging import batch_to_space_nd, space_to_batch_nd
 from daskvars.ops.reshaping import expand_dims, reshape, squeeze
 from daskvars.ops.transposing import transpose
 
@@ -146,6 +148,97 @@ def _volumes(
         folded = pool(folded, (window[0], 1), (step[0], 1), padding)
         pooled = reshape(folded, [-1, folded.spec.shape[1], rows, columns, channels])
         return transpose(pooled, [0, 4, 1, 2, 3]) if data_format == "NCDHW" else pooled
+
+
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: Any,
+    dilation_rate: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Sequence[int] | None = None,
+) -> Tensor:
+    """Pool in one, two or three dimensions, also with windows whose elements are apart.
+
+    Args:
+      input: [batch, *space, channels] floating, or [batch, channels, *space].
+      window_shape: an int for each dimension of space.
+      pooling_type: "MAX" or "AVG".
+      padding: "SAME" or "VALID".
+      dilation_rate: distance between the elements of a window in each dimension of space, by
+        default ones; others only for padding "VALID" and strides of 1.
+      strides: an int for each dimension of space, by default ones.
+      name: name of the operation, by default "max_pool" or "avg_pool".
+      data_format: "NWC" or "NCW", "NHWC" or "NCHW", "NDHWC" or "NCDHW"; by default channels are
+        last.
+      dilations: the new name of `dilation_rate`.
+
+    Returns:
+      [batch, *space, channels] of the dtype of `input`, in the order of `data_format`.
+
+    Raises:
+      ValueError: there are not 1, 2 or 3 dimensions of space, an argument is none of those, or
+        sizes are not known where a rate is above 1.
+
+    >>> import daskvars as dv
+    >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", "VALID").numpy().ravel().tolist()
+    [3.0, 3.0]
+    """
+    forms = {
+        "MAX": (max_pool1d, max_pool2d, max_pool3d), "AVG": (avg_pool1d, avg_pool2d, avg_pool3d)
+    }  # fmt: skip
+    if pooling_type not in forms:
+        raise ValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}")
+    window, steps = tuple(window_shape), tuple(strides or (1,) * len(window_shape))
+    rank = len(window)
+    rate = tuple(either(dilations, dilation_rate, "dilations", "dilation_rate") or (1,) * rank)
+    if rank not in (1, 2, 3) or len(steps) != rank or len(rate) != rank:
+        raise ValueError(
+            f"pool takes 1 to 3 dimensions of space, got window_shape {window}, strides {steps} "
+            f"and dilation_rate {rate}"
+        )
+    if max(rate) > 1 and (max(steps) > 1 or padding != "VALID"):
+        raise ValueError(
+            f"dilation_rate {rate} needs strides of 1 and padding 'VALID', got {steps} and "
+            f"{padding!r}"
+        )
+    space = "DHW"[3 - rank :]
+    first = data_format is not None and data_format.startswith("NC")
+    name = name or f"{pooling_type.lower()}_pool"
+
+    def plain(value: Any, name: str, first: bool) -> Tensor:
+        data_format = f"NC{space}" if first else f"N{space}C"
+        return forms[pooling_type][rank - 1](value, window, steps, padding, data_format, name)
+
+    if max(rate) == 1:
+        return plain(input, name, first)
+    with name_scope(name, values=[input]) as scope:
+        value = convert_to_tensor(input, name="input")
+        to_last = [0, *range(2, rank + 2), 1]
+        value = transpose(value, to_last) if first else value
+        pooled = _dilated(lambda phases: plain(phases, scope, False), value, window, rate)
+        return transpose(pooled, [0, rank + 1, *range(1, rank + 1)]) if first else pooled
+
+
+def _dilated(
+    pool_phases: Callable[[Tensor], Tensor], value: Tensor, window: tuple[int, ...],
+    rate: tuple[int, ...],
+) -> Tensor:  # fmt: skip
+    """Pool each phase of the space as a batch of its own; what padding took part in is cut off."""
+    rank = len(window)
+    sizes = (None,) if value.spec.shape is None else value.spec.shape[1 : rank + 1]
+    if None in sizes:
+        raise ValueError(f"pool with dilation_rate {rate} needs known sizes, got {value.shape}")
+    more = [(0, -n % r) for n, r in zip(sizes, rate, strict=True)]
+    pooled = pool_phases(space_to_batch_nd(value, list(rate), more))
+    crops = []
+    for n, w, r in zip(sizes, window, rate, strict=True):
+        kept = max(0, n - (w - 1) * r)
+        crops.append((0, (-(-n // r) - w + 1) * r - kept))
+    return batch_to_space_nd(pooled, list(rate), crops)
 
 
 def _sizes(value: Any, rank: int, data_format: str, what: str) -> tuple[int, ...]:

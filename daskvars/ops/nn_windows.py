@@ -11,8 +11,6 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels.windows import channels
 from daskvars.ops.constant import shape as shape_of
 
-UNKNOWN_IMAGE = (None, None, None, None)
-
 
 def image_format(data_format: str | None) -> str:
     """Return the data format of images, by default "NHWC".
@@ -25,30 +23,34 @@ def image_format(data_format: str | None) -> str:
     raise ValueError(f"data_format must be 'NHWC' or 'NCHW', got {data_format!r}")
 
 
-def four(value: Any, data_format: str, what: str) -> tuple[int, int, int, int]:
-    """Return strides, dilations or window sizes as four, in the order of `data_format`.
+def per_axis(value: Any, data_format: str, what: str) -> tuple[int, ...]:
+    """Return strides, dilations or window sizes of all axes, in the order of `data_format`.
 
     Args:
-      value: an int for height and width, one or two of them, or four; None for ones.
-      data_format: "NHWC" or "NCHW".
+      value: an int for all dimensions of space, one or as many, or one for each axis; None for
+        ones.
+      data_format: such as "NHWC" or "NCDHW".
       what: the name of the argument, for errors.
 
     Raises:
-      ValueError: there are other than 1, 2 or 4, one is not positive, or those of batch and
+      ValueError: there is another number of them, one is not positive, or those of batch and
         channels are not 1.
 
-    >>> four([2, 3], "NCHW", "strides")
+    >>> per_axis([2, 3], "NCHW", "strides")
     (1, 1, 2, 3)
     """
+    rank = len(data_format)
     given = (1,) if value is None else value if isinstance(value, Sequence) else (value,)
     given = tuple(map(int, given))
-    if len(given) not in (1, 2, 4):
-        raise ValueError(f"{what} should be of length 1, 2 or 4 but was {len(given)}")
+    if len(given) not in (1, rank - 2, rank):
+        raise ValueError(
+            f"{what} should be of length 1, {rank - 2} or {rank} but was {len(given)}"
+        )
     if min(given) < 1:
         raise ValueError(f"{what} must be positive, got {given}")
-    if len(given) < 4:
-        pair = given * 2 if len(given) == 1 else given
-        return (1, 1, *pair) if data_format == "NCHW" else (1, *pair, 1)
+    if len(given) < rank:
+        space = given * (rank - 2) if len(given) == 1 else given
+        return (1, 1, *space) if data_format[1] == "C" else (1, *space, 1)
     if given[0] != 1 or channels(given, data_format) != 1:
         raise ValueError(
             f"Current implementation does not yet support {what} in the batch and depth "
@@ -73,13 +75,13 @@ def window_padding(padding: Any) -> str | tuple[tuple[int, int], ...]:
     return tuple((int(before), int(after)) for before, after in padding)
 
 
-def image_shape(spec: Spec, what: str = "input") -> tuple[int | None, ...]:
-    """Return a shape of rank 4. Raises ValueError when it has another rank."""
+def image_shape(spec: Spec, what: str = "input", rank: int = 4) -> tuple[int | None, ...]:
+    """Return a shape of rank `rank`. Raises ValueError when it has another rank."""
     if spec.shape is None:
-        return UNKNOWN_IMAGE
-    if len(spec.shape) != 4:
+        return (None,) * rank
+    if len(spec.shape) != rank:
         raise ValueError(
-            f"Shape must be rank 4 but is rank {len(spec.shape)}: {what} has shape "
+            f"Shape must be rank {rank} but is rank {len(spec.shape)}: {what} has shape "
             f"{shapes.show(spec.shape)}"
         )
     return spec.shape

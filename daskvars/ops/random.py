@@ -281,7 +281,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 def _classes(inputs, *, num_samples, dtype, **attrs):
     shape = inputs[0].shape
     if shape is not None and len(shape) != 2:
-        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}: {shapes.show(shape)}")
+        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
     return Spec(as_dtype(dtype), (None if shape is None else shape[0], num_samples))
 
 

@@ -168,7 +168,7 @@ def _image(shape: Any, data_format: str) -> list[int | None]:
     if shape is None:
         return [None] * 4
     if len(shape) != 4:
-        raise ValueError(f"Shape must be rank 4 but is rank {len(shape)}: {shapes.show(shape)}")
+        raise ValueError(f"Shape must be rank 4 but is rank {len(shape)}")
     return list(shape) if data_format == "NHWC" else [shape[0], shape[2], shape[3], shape[1]]
 
 

@@ -19,8 +19,16 @@ from daskvars.ops.rules import like_first
 
 # -- identity ----------------------------------------------------------------------------------
 
+
+def _value(inputs: tuple[Spec, ...]) -> Spec:
+    """Return the spec of the input; of a variable's handle it is that of the value."""
+    spec = inputs[0]
+    is_handle = spec.dtype is not None and spec.dtype.is_ref
+    return Spec(spec.dtype.base_dtype, spec.shape) if is_handle else spec
+
+
 IDENTITY = OpDef(
-    "Identity", "input:T", infer=like_first, pattern=Elementwise(), kernel=None,
+    "Identity", "input:T", infer=_value, pattern=Elementwise(), kernel=None,
     gradient=PASS_GRADIENT, static=axes.first_value,
 )  # fmt: skip
 
@@ -112,7 +120,7 @@ def _reshaped(inputs, *, shape, **attrs):
             target[open_sizes[0]] = total // known
     elif total != known:
         raise ValueError(
-            f"Cannot reshape a tensor with {total} elements to shape {shapes.show(wanted)} "
+            f"Cannot reshape a tensor with {total} elements to shape {shapes.in_brackets(wanted)} "
             f"({known} elements)"
         )
     return Spec(source.dtype, tuple(target))

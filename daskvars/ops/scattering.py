@@ -117,7 +117,7 @@ def _check_updates(target: Shape, indices: Shape, updates: Shape, batch_dims: in
 
 
 SCATTER_ND = OpDef(
-    "ScatterNd", "indices:I, updates:N", infer=_scattered, pattern=Opaque(),
+    "ScatterNd", "indices:I, updates:T", infer=_scattered, pattern=Opaque(),
     kernel=kernels.scatter_nd, operands=("shape",),
     gradient=lambda op, dy: (
         None, gather_nd(dy, op.inputs[0], batch_dims=op.attrs["batch_dims"])
@@ -130,7 +130,8 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 
     Args:
       indices: [..., k] int32 or int64.
-      updates: [*indices.shape[:-1], *shape[k:]] any number; those of equal coordinates add up.
+      updates: [*indices.shape[:-1], *shape[k:]] any dtype; those of equal coordinates add up:
+        bools to whether any holds, texts to one text.
       shape: [rank] int32 or int64, the shape of the result.
       name: name of the operation, by default "ScatterNd".
 
@@ -158,7 +159,7 @@ def _changed(inputs, *, mode):
 TENSOR_SCATTER = """{summary}
 
 Args:
-  tensor: [...] any number.
+  tensor: [...] any {kind}.
   indices: [..., k] int32 or int64, coordinates.
   updates: [*indices.shape[:-1], *tensor.shape[k:]], of the dtype of `tensor`.
   name: name of the operation, by default "{type}".
@@ -175,8 +176,9 @@ Raises:
 def _tensor_scatter(
     type: str, mode: str, gradient: Callable[..., Any], summary: str
 ) -> Callable[..., Tensor]:
+    kind = "T" if mode == "update" else "N"
     definition = OpDef(
-        type, "tensor:N, indices:I, updates:N", infer=_changed, pattern=Opaque(),
+        type, f"tensor:{kind}, indices:I, updates:{kind}", infer=_changed, pattern=Opaque(),
         kernel=segment.scatter_nd_rows, gradient=gradient,
     )  # fmt: skip
 
@@ -184,7 +186,9 @@ def _tensor_scatter(
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
 
     function.__name__ = function.__qualname__ = f"tensor_scatter_{mode}"
-    function.__doc__ = TENSOR_SCATTER.format(summary=summary, type=type)
+    function.__doc__ = TENSOR_SCATTER.format(
+        summary=summary, type=type, kind="dtype" if mode == "update" else "number"
+    )
     return function
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from daskvars import shapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Effect, Opaque
+from daskvars.graph.patterns import Access, Dim, Effect, Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import part_writes
+from daskvars.ops import axes
 from daskvars.ops.assign import handle_of
 from daskvars.ops.slicing import STRIDED_SLICE
 
@@ -29,10 +30,22 @@ def _assigned(inputs, **bounds):
     return spec
 
 
+def _access(inputs, outputs, attrs):
+    """Each block of the variable takes its own part of the value."""
+    if outputs[0] is None:
+        return axes.whole(inputs, outputs)
+    ref = tuple(map(Dim, range(len(outputs[0]))))
+    return Access((ref, *((None,) * len(shape or ()) for shape in inputs[1:])), (ref,))
+
+
 STRIDED_SLICE_ASSIGN = OpDef(
     "StridedSliceAssign", "ref:T, value:T", operands=("begin", "end", "strides"), infer=_assigned,
-    pattern=Effect(Opaque(), reads=True, writes=True), kernel=part_writes.assign_slice,
-    in_place=part_writes.assign_slice_into, check=part_writes.check_slice, gradient=NO_GRADIENT,
+    pattern=Effect(Movement(_access, view=False), reads=True, writes=True),
+    kernel=part_writes.assign_slice, in_place=part_writes.assign_slice_into,
+    check=part_writes.check_slice, gradient=NO_GRADIENT,
+    block=lambda attrs, block: {
+        **attrs, "offset": block.out_offsets[0], "size": block.full_out_shapes[0]
+    },
 )  # fmt: skip
 
 

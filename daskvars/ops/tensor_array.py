@@ -146,7 +146,7 @@ class TensorArray:
           InvalidArgumentError: (when run) there is none at `index`, or it was not written to and
             its shape is not known.
         """
-        return apply(ops.READ, self._flow, _index(index), name=name, **self._item())
+        return apply(ops.READ, self._flow, self._index(index), name=name, **self._item())
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Return the array with `value` as the item at `index`.
@@ -158,16 +158,16 @@ class TensorArray:
         """
         value = self._converted(value)
         self._element.merge(value.spec.shape)
-        return self._changed(ops.WRITE, _index(index), value, name=name)
+        return self._changed(ops.WRITE, self._index(index), value, name=name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """Return some items stacked, [len(indices), ...]."""
-        return apply(ops.GATHER, self._flow, _index(indices), name=name, **self._item())
+        return apply(ops.GATHER, self._flow, self._index(indices), name=name, **self._item())
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """Return the array with the rows of `value` written to `indices`."""
         value = self._rows_of(value)
-        return self._changed(ops.SCATTER, _index(indices), value, name=name)
+        return self._changed(ops.SCATTER, self._index(indices), value, name=name)
 
     def stack(self, name: str | None = None) -> Tensor:
         """Return all items stacked, [size, ...]."""
@@ -184,11 +184,11 @@ class TensorArray:
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """Return the array with runs of rows of `value` as its items, of the given lengths."""
         value = self._converted(value)
-        shape, known = value.spec.shape, constant_value(_index(lengths))
+        shape, known = value.spec.shape, constant_value(self._index(lengths))
         if shape is not None and self._element.infer:
             same = known is not None and known.size and (known == known.flat[0]).all()
             self._element.merge((int(known.flat[0]) if same else None, *shape[1:]))
-        return self._changed(ops.SPLIT, value, _index(lengths), name=name)
+        return self._changed(ops.SPLIT, value, self._index(lengths), name=name)
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> Any:
         """Refuse: gradients of a TensorArray are made by `gradients` alone."""
@@ -211,6 +211,10 @@ class TensorArray:
                 f"{value.dtype.base_dtype.name}.",
             )  # fmt: skip
         return value
+
+    def _index(self, value: Any) -> Tensor:
+        with entered_graph(builder_for((self._flow, value))):
+            return _index(value)
 
     def _rows_of(self, value: Any) -> Tensor:
         value = self._converted(value)

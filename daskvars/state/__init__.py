@@ -39,8 +39,16 @@ groups), ``parts`` (partitioned variables as one array), ``checkpoint``, ``tenso
 
 from __future__ import annotations
 
+from daskvars.state.addresses import open_zarr_store
 from daskvars.state.assembly import stored_chunk
-from daskvars.state.checkpoint import is_announced, list_variables, load_variable, restore, save
+from daskvars.state.checkpoint import (
+    is_announced,
+    is_complete,
+    list_variables,
+    load_variable,
+    restore,
+    save,
+)
 from daskvars.state.chunks import (
     ChunkRef,
     chunk_ref,
@@ -57,7 +65,6 @@ from daskvars.state.grids import Blocks, Grid, Index, Region, stored_chunks
 from daskvars.state.keypath import check_key, decode_path, encode_keys
 from daskvars.state.manifest import Manifest, VariableRecord
 from daskvars.state.memory_store import MemoryStore
-from daskvars.state.objects import open_zarr_store
 from daskvars.state.snapshot import (
     SnapshotWriter,
     delete_snapshot,
@@ -91,6 +98,7 @@ __all__ = [
     "foreign_variables",
     "forget_values",
     "is_announced",
+    "is_complete",
     "list_snapshots",
     "list_variables",
     "load_variable",

@@ -21,15 +21,22 @@ from zarr.storage import StorePath
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
+from daskvars.state.addresses import open_zarr_store
 from daskvars.state.assembly import Load, Run, assemble_region, assemble_values
 from daskvars.state.chunks import read_chunk
-from daskvars.state.documents import DOCUMENT
+from daskvars.state.documents import DOCUMENT, get_document
 from daskvars.state.failures import not_found
 from daskvars.state.foreign import foreign_variables
 from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.objects import exists, in_parallel, join, open_zarr_store
-from daskvars.state.snapshot import SnapshotWriter, check_complete, find_manifest, location
+from daskvars.state.objects import exists, in_parallel, join
+from daskvars.state.snapshot import (
+    ATTRIBUTE,
+    SnapshotWriter,
+    check_complete,
+    find_manifest,
+    location,
+)
 from daskvars.state.zarr_store import ZarrStore, is_store
 
 NUM_ATTEMPTS = 5
@@ -63,6 +70,7 @@ def save(
     global_step: int | None = None,
     overwrite: bool = True,
     extra: Mapping[str, Any] | None = None,
+    release: bool = False,
 ) -> Manifest:
     """Save values as a checkpoint.
 
@@ -73,6 +81,7 @@ def save(
         overwrite: whether a checkpoint that is there may be replaced; until the new one is
             complete, the old one is what a restore finds.
         extra: further JSON data to keep.
+        release: drop each block from its dict as soon as it is written.
 
     Returns:
         The checkpoint's manifest.
@@ -92,7 +101,7 @@ def save(
     writer = SnapshotWriter(store, path, global_step or 0, overwrite)
     writer.declare(record for record, _ in values.values())
     try:
-        writer.write_values({key: blocks for key, (_, blocks) in values.items()})
+        writer.write_values({key: blocks for key, (_, blocks) in values.items()}, release)
         return writer.commit(global_step=global_step, extra=extra)
     except BaseException:
         with contextlib.suppress(OpError):  # the first error is the one to tell
@@ -215,6 +224,26 @@ def is_announced(where: Any) -> bool:
         return exists(store, join(path, DOCUMENT)) or exists(store, join(path, ".zgroup"))
     except OpError:
         return False
+
+
+def is_complete(where: Any) -> bool:
+    """Return whether there is something to restore from: a complete checkpoint, or a Zarr group.
+
+    One document is read, and of a checkpoint's only the field that says so: whether its records
+    are sound is for `restore` to find.
+    """
+    try:
+        store, path = open_zarr_store(where, "r")
+        document = get_document(store, path)
+        if document is None or document.get("node_type") != "group":
+            return False
+        manifest = document.get("attributes", {}).get(ATTRIBUTE)
+        if manifest is None:
+            is_empty = is_store(store, path) and not ZarrStore(StorePath(store, path), "r").head()
+            return not is_empty
+    except OpError:
+        return False
+    return isinstance(manifest, dict) and manifest.get("complete") is True
 
 
 def list_variables(where: Any) -> list[tuple[str, tuple[int, ...]]]:

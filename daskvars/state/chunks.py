@@ -8,9 +8,10 @@ no object has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
@@ -18,27 +19,29 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.shapes import Chunks
 from daskvars.state.assembly import assemble_region, assemble_values
+from daskvars.state.disk import STEP_BYTES
 from daskvars.state.documents import chunk_object
 from daskvars.state.encoding import (
     CHECKSUM_BYTES,
-    checksum,
-    decode,
+    Checksum,
+    blank,
+    decode_strings,
     encode,
     encoded_bytes,
     memory_dtype,
+    native,
     on_host,
 )
 from daskvars.state.failures import invalid
 from daskvars.state.grids import Index, Region, region_shape
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.objects import get, in_parallel, join, put
+from daskvars.state.objects import get_into, in_parallel, join, put
 
 MOST_STRING_BYTES = 1 << 31
 """A chunk of strings of more bytes than this is damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkRef:
+class ChunkRef(NamedTuple):
     """All that reading or writing one stored chunk needs; small enough to travel with a task.
 
     Attributes:
@@ -73,13 +76,13 @@ def chunk_ref(record: VariableRecord, index: Index) -> ChunkRef:
     grid = record.grid
     check_index(record, index)
     return ChunkRef(
-        key=record.key,
-        index=index,
-        name=chunk_object(record, index),
-        dtype=record.dtype,
-        shape=region_shape(grid.region(index)),
-        full_shape=grid.chunk_shape,
-        digest=record.digests[grid.position(index)] if record.digests else None,
+        record.key,
+        index,
+        chunk_object(record, index),
+        record.dtype,
+        region_shape(grid.region(index)),
+        grid.chunk_shape,
+        record.digests[grid.position(index)] if record.digests else None,
     )
 
 
@@ -109,9 +112,22 @@ def write_ref(store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray)
         StoreError: the store refuses it.
     """
     data = chunk_bytes(chunk, array)
-    digest = checksum(data)
-    put(store, join(path, chunk.name), [data, digest.to_bytes(CHECKSUM_BYTES, "little")])
-    return digest
+    found = Checksum()
+    put(store, join(path, chunk.name), checked_parts(data, found))
+    return found.value
+
+
+def checked_parts(data: np.ndarray, found: Checksum) -> Iterator[Any]:
+    """Give a chunk's bytes in pieces that stay in the cache, then their checksum."""
+    if len(data) <= STEP_BYTES:
+        found.add(data)
+        yield data.tobytes() + found.value.to_bytes(CHECKSUM_BYTES, "little")
+        return
+    for start in range(0, len(data), STEP_BYTES):
+        piece = data[start : start + STEP_BYTES]
+        found.add(piece)
+        yield piece
+    yield found.value.to_bytes(CHECKSUM_BYTES, "little")
 
 
 def chunk_bytes(chunk: ChunkRef, array: np.ndarray) -> np.ndarray:
@@ -141,36 +157,54 @@ def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:
     """
     if chunk.digest is None:
         raise invalid(f"variable {chunk.key!r}: use the record that its snapshot's manifest has")
-    size = encoded_bytes(chunk.dtype, chunk.full_shape)
-    most = MOST_STRING_BYTES if size is None else size + CHECKSUM_BYTES
+    arrival = Arrival(chunk)
     try:
-        data = get(store, join(path, chunk.name), most)
-        array = verified(data, chunk.digest, chunk.dtype, chunk.full_shape)
+        if not get_into(store, join(path, chunk.name), arrival.memory):
+            raise ValueError("is missing")
+        array = arrival.verified()
     except (ValueError, StoreError) as error:
         reason = f"object {join(path, chunk.name)!r} {error}"
         raise CorruptChunkError(chunk.key, chunk.index, reason, str(store)) from None
     if chunk.shape == chunk.full_shape:
         return array
-    return np.ascontiguousarray(array[tuple(slice(size) for size in chunk.shape)])
+    return array[tuple(slice(size) for size in chunk.shape)].copy()
 
 
-def verified(
-    data: np.ndarray | None, digest: int, dtype: str, full_shape: tuple[int, ...]
-) -> np.ndarray:
-    """Decode a chunk object, or raise ValueError with what is wrong with it."""
-    if data is None:
-        raise ValueError("is missing")
-    wanted = encoded_bytes(dtype, full_shape)
-    if wanted is None:
-        wanted = max(0, len(data) - CHECKSUM_BYTES)
-    if len(data) != wanted + CHECKSUM_BYTES:
-        raise ValueError(f"has {len(data)} bytes, not {wanted + CHECKSUM_BYTES}")
-    content = data[:-CHECKSUM_BYTES]
-    trailer = int.from_bytes(data[-CHECKSUM_BYTES:].tobytes(), "little")
-    found = checksum(content)
-    if found != digest or trailer != digest:
-        raise ValueError(f"has checksum {found:08x} and says {trailer:08x}, not {digest:08x}")
-    return decode(content, dtype, full_shape)
+class Arrival:
+    """A chunk object on its way in: its bytes come where its elements will be."""
+
+    __slots__ = ("array", "checksum", "chunk", "content", "trailer")
+
+    def __init__(self, chunk: ChunkRef) -> None:
+        self.chunk, self.checksum = chunk, Checksum()
+        self.trailer = np.empty(CHECKSUM_BYTES, np.uint8)
+
+    def memory(self, size: int) -> list[Any]:
+        """Give the memory of an object of some size, or raise ValueError if it is not this one."""
+        dtype, shape = self.chunk.dtype, self.chunk.full_shape
+        wanted = encoded_bytes(dtype, shape)
+        is_string = wanted is None
+        wanted = max(0, min(size - CHECKSUM_BYTES, MOST_STRING_BYTES)) if is_string else wanted
+        if size != wanted + CHECKSUM_BYTES:
+            raise ValueError(f"has {size} bytes, not {wanted + CHECKSUM_BYTES}")
+        if is_string:
+            self.array = self.content = np.empty(wanted, np.uint8)
+        else:
+            self.array, self.content = blank(dtype, shape)
+        return [(self.content, self.checksum.add), (self.trailer, None)]
+
+    def verified(self) -> np.ndarray:
+        """Give the elements, or raise ValueError with what is wrong with the object."""
+        chunk, found = self.chunk, self.checksum.value
+        trailer = int.from_bytes(self.trailer.tobytes(), "little")
+        if found != chunk.digest or trailer != chunk.digest:
+            raise ValueError(
+                f"has checksum {found:08x} and says {trailer:08x}, not {chunk.digest:08x}"
+            )
+        if self.array is not self.content:
+            return native(self.array)
+        count = math.prod(chunk.full_shape)
+        return decode_strings(self.content.tobytes(), count).reshape(chunk.full_shape)
 
 
 def write_chunk(

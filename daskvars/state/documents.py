@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,28 +17,42 @@ from daskvars.state.manifest import NAMINGS, VariableRecord
 from daskvars.state.objects import get, join, put
 
 DOCUMENT = "zarr.json"
+ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 MOST_DOCUMENT_BYTES = 1 << 28
 """A larger document is damaged: the manifest of 1,000,000 chunks takes 12 MB."""
 
 
-def array_document(record: VariableRecord) -> dict[str, Any]:
-    """Give the metadata of a variable's array."""
-    return {
+def array_text(record: VariableRecord) -> str:
+    """Give the metadata document of a variable's array as text."""
+    before, after = text_around_key(
+        record.dtype, record.shape, record.grid.chunk_shape, record.naming
+    )
+    return f"{before}{ENCODER.encode(record.key)}{after}"
+
+
+@lru_cache(maxsize=1024)
+def text_around_key(
+    dtype: str, shape: tuple[int, ...], chunk_shape: tuple[int, ...], naming: str
+) -> tuple[str, str]:
+    """Give what the documents of all arrays of one form have before and after the key."""
+    document = {
         "zarr_format": 3,
         "node_type": "array",
-        "shape": list(record.shape),
-        "data_type": zarr_data_type(record.dtype),
+        "shape": shape,
+        "data_type": zarr_data_type(dtype),
         "chunk_grid": {
             "name": "regular",
-            "configuration": {"chunk_shape": list(record.grid.chunk_shape)},
+            "configuration": {"chunk_shape": chunk_shape},
         },
-        "chunk_key_encoding": {"name": record.naming, "configuration": {"separator": "."}},
-        "fill_value": zarr_fill_value(record.dtype),
-        "codecs": zarr_codecs(record.dtype),
-        "attributes": {"daskvars": {"key": record.key, "dtype": record.dtype}},
+        "chunk_key_encoding": {"name": naming, "configuration": {"separator": "."}},
+        "fill_value": zarr_fill_value(dtype),
+        "codecs": zarr_codecs(dtype),
         "storage_transformers": [],
+        "attributes": {"daskvars": {"dtype": dtype, "key": None}},
     }
+    before, _, after = ENCODER.encode(document).rpartition("null")
+    return before, after
 
 
 def group_document(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,10 +89,10 @@ def group_paths(array_paths: Iterable[str]) -> set[str]:
 
 
 def put_document(
-    store: Store, path: str, document: Mapping[str, Any], synced: bool = False
+    store: Store, path: str, document: Mapping[str, Any] | str, synced: bool = False
 ) -> None:
-    """Write the metadata document of the node at a path; see `objects.put`."""
-    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    """Write the metadata document of the node at a path, data or text; see `objects.put`."""
+    text = document if isinstance(document, str) else ENCODER.encode(document)
     put(store, join(path, DOCUMENT), [text.encode()], synced)
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
+from functools import cache
 from typing import Any
 
 import google_crc32c
@@ -59,6 +61,7 @@ def zarr_data_type(dtype: str) -> str:
     return STORED_AS.get(dtype, dtype)
 
 
+@cache
 def item_bytes(dtype: str) -> int:
     """Give the size of one element; for a string that of a reference, as NumPy counts it."""
     data_type = zarr_data_type(dtype)
@@ -88,6 +91,7 @@ def zarr_fill_value(dtype: str) -> Any:
     return [0.0, 0.0] if data_type.startswith("complex") else 0
 
 
+@cache
 def memory_dtype(dtype: str) -> np.dtype:
     """Give the NumPy dtype in which values of a dtype are computed with."""
     return as_dtype(dtype).np
@@ -141,29 +145,23 @@ def encode_strings(array: np.ndarray) -> bytes:
     return b"".join(pieces)
 
 
-def decode(data: np.ndarray, dtype: str, full_shape: tuple[int, ...]) -> np.ndarray:
-    """Give the elements of a full chunk.
+def blank(dtype: str, full_shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Give a new array for a full chunk, and its bytes to read a chunk object into."""
+    array = np.empty(full_shape, memory_dtype(dtype))
+    return array, array.reshape(-1).view(np.uint8)
 
-    Args:
-        data: [n] uint8, the chunk's bytes without their checksum, verified.
-        dtype: the variable's dtype, by name.
-        full_shape: the shape of the stored chunk.
 
-    Returns:
-        An array of `full_shape`; a writable view of `data` except for strings.
-
-    Raises:
-        ValueError: the bytes are not those of such a chunk.
-    """
-    if zarr_data_type(dtype) == STRINGS:
-        return decode_strings(data.tobytes(), math.prod(full_shape)).reshape(full_shape)
-    stored = np.dtype(zarr_data_type(dtype))
-    flat = data.view(stored.newbyteorder("<")).astype(stored, copy=False)
-    return flat.view(memory_dtype(dtype)).reshape(full_shape)
+def native(array: np.ndarray) -> np.ndarray:
+    """Give an array whose bytes were read from a chunk object in the order of this machine."""
+    return array if sys.byteorder == "little" else array.byteswap(inplace=True)
 
 
 def decode_strings(data: bytes, count: int) -> np.ndarray:
-    """Decode what Zarr's vlen-bytes codec wrote."""
+    """Decode what Zarr's vlen-bytes codec wrote.
+
+    Raises:
+        ValueError: the bytes are not those of so many strings.
+    """
     if data[:4] != struct.pack("<I", count) or len(data) < 4 + 4 * count:
         raise ValueError(f"no {count} strings")
     values, position = np.empty(count, object), 4
@@ -178,9 +176,22 @@ def decode_strings(data: bytes, count: int) -> np.ndarray:
     return values
 
 
+class Checksum:
+    """The crc32c of bytes that come piece by piece."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def add(self, piece: Any) -> None:
+        """Go on with the next bytes; other threads come in between."""
+        self.value = google_crc32c.extend(self.value, piece)
+
+
 def checksum(data: np.ndarray) -> int:
-    """Compute the crc32c of a uint8 vector, in steps that let other threads in between."""
-    value = 0
+    """Compute the crc32c of a uint8 vector."""
+    found = Checksum()
     for start in range(0, len(data), CHECKSUM_STEP):
-        value = google_crc32c.extend(value, data[start : start + CHECKSUM_STEP])
-    return value
+        found.add(data[start : start + CHECKSUM_STEP])
+    return found.value

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from daskvars.state.objects import delete, get, open_zarr_store, put
+from daskvars.state.addresses import open_zarr_store
+from daskvars.state.objects import delete, get, put
 
 
 def write_file(path: str, content: bytes) -> None:

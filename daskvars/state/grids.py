@@ -19,6 +19,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from daskvars.shapes import Chunks
@@ -37,7 +38,7 @@ FINEST_CUT = 2
 exchange of edges."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """A regular chunk grid, as Zarr has them.
 
@@ -58,7 +59,7 @@ class Grid:
         """Give the grid that stores a layout."""
         return cls(layout_shape(chunks), tuple(stored_size(sizes) for sizes in chunks))
 
-    @property
+    @cached_property
     def counts(self) -> tuple[int, ...]:
         """Chunks along each axis; none along an empty one."""
         return tuple(-(-n // size) for n, size in zip(self.shape, self.chunk_shape, strict=True))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from typing import TextIO
 
-import numpy as np
 from zarr.storage import LocalStore
 
 from daskvars.state.failures import store_failure
@@ -47,7 +47,7 @@ def refuse_link(path: str) -> None:
 
 
 def check_file(store: LocalStore, name: str, most_bytes: int = MOST_BYTES) -> None:
-    """Refuse an object of a local store that another reader is about to open; see `get_file`."""
+    """Refuse an object of a local store that another reader is about to open; see `path_in`."""
     path = path_in(store, name)
     refuse_link(path)
     try:
@@ -58,24 +58,10 @@ def check_file(store: LocalStore, name: str, most_bytes: int = MOST_BYTES) -> No
         checked_size(path, found, most_bytes)
 
 
-def get_file(path: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
-    """Read a file into a new array of its size."""
-    try:
-        with open(path, "rb", buffering=0, opener=open_plain) as file:
-            data = np.empty(checked_size(path, os.fstat(file.fileno()), most_bytes), np.uint8)
-            filled = 0
-            while filled < len(data) and (count := file.readinto(data.data[filled:])):
-                filled += count
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except OSError as error:
-        refuse_link(path)
-        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
-    return data[:filled]
-
-
-def checked_size(path: str, found: os.stat_result, most_bytes: int) -> int:
+def checked_size(path: str, found: os.stat_result, most_bytes: int = sys.maxsize) -> int:
     """Give the size of a file; refuse one that is too large, and what is no plain file."""
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(path)
     if not stat.S_ISREG(found.st_mode):
         raise store_failure(f"{path!r} is no plain file")
     if found.st_size > most_bytes:

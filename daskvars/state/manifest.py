@@ -85,10 +85,10 @@ class VariableRecord:
         if not is_storable(self.dtype):
             yield f"dtype {self.dtype!r} cannot be stored"
             return
-        sizes = (*self.shape, *(size for axis in self.chunks for size in axis), 0)
-        if min(sizes) < 0:
+        if any(min(sizes, default=0) < 0 for sizes in (self.shape, *self.chunks)):
             yield f"negative size in shape {shorten(self.shape)} or chunks {shorten(self.chunks)}"
-        if max(sizes) > MAX_BYTES or len(self.shape) > MAX_AXES:
+        largest = max(max(sizes, default=0) for sizes in (self.shape, *self.chunks))
+        if largest > MAX_BYTES or len(self.shape) > MAX_AXES:
             yield f"no array has the shape {shorten(self.shape)}"
         if layout_shape(self.chunks) != self.shape:
             yield f"chunks {shorten(self.chunks)} do not add up to shape {self.shape}"
@@ -112,6 +112,12 @@ class VariableRecord:
     def is_regular(self) -> bool:
         """Whether the stored chunks are those of the layout."""
         return self.grid.chunks == self.chunks
+
+    def stored(self, **fields: Any) -> VariableRecord:
+        """Give the record with other `path`, `naming` or `digests`, which fit it: unchecked."""
+        record = object.__new__(VariableRecord)
+        record.__dict__.update(self.__dict__, **fields)
+        return record
 
     @property
     def nbytes(self) -> int:

@@ -11,30 +11,36 @@ Everything here is synchronous; `in_parallel` is where many objects are moved at
 there whole or not at all, whenever a process is killed. Only what is given to `flush` also survives
 a power cut: 5 small files cost 6 to 60 ms on ext4 rather than 3, 500 some 2 s rather than 0.4; on
 tmpfs, and for large files, nothing that can be measured.
-
-The files of a local store are opened as `local_files` says: no name leads out of the store, and no
-memory is taken before sizes are looked at.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import numpy as np
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore, LocalStore, StorePath
+from zarr.storage import LocalStore
 
-from daskvars.state.failures import invalid, not_found, store_failure
-from daskvars.state.local_files import MOST_BYTES, get_file, path_in
+from daskvars.state.disk import (
+    STEP_BYTES,
+    Memory,
+    delete_file,
+    flush_file,
+    get_file,
+    link_file,
+    list_files,
+    list_names,
+    put_file,
+)
+from daskvars.state.failures import store_failure
+from daskvars.state.local_files import MOST_BYTES, path_in
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,74 +57,19 @@ NUM_REMOTE_THREADS = 32
 """Requests in flight to any other store: enough to hide a round trip of 30 ms."""
 
 
-def open_zarr_store(
-    where: str | os.PathLike[str] | Store | StorePath, mode: str = "a"
-) -> tuple[Store, str]:
-    """Open the place where a snapshot or a store of snapshots lives.
-
-    Args:
-        where: a local path, a URL that fsspec knows (``s3://bucket/run``), a Zarr store such as
-            ``zarr.storage.ObjectStore(obstore_store)``, or a ``StorePath`` inside one.
-        mode: ``"r"`` to read what is there, ``"a"`` to write as well.
-
-    Returns:
-        The Zarr store and the path inside it.
-
-    Raises:
-        InvalidArgumentError: `mode` or the type of `where` is none of the above.
-        NotFoundError: mode ``"r"`` and no such directory.
-        StoreError: the store refuses writing, or the URL's filesystem is not installed.
-
-    >>> from zarr.storage import MemoryStore
-    >>> open_zarr_store(MemoryStore())[1]
-    ''
-    """
-    if mode not in ("r", "a"):
-        raise invalid(f"mode {mode!r} is neither 'r' (read) nor 'a' (write as well)")
-    if isinstance(where, StorePath):
-        store, path = where.store, where.path
-    elif isinstance(where, Store):
-        store, path = where, ""
-    elif isinstance(where, str | os.PathLike):
-        store, path = open_address(os.fspath(where), mode), ""
-    else:
-        raise invalid(
-            f"a store is a path, a URL or a Zarr store, not {type(where).__name__}: {where!r}"
-        )
-    if mode == "a" and store.read_only:
-        raise store_failure(f"{store} is open for reading only; open it for writing")
-    return store, path
-
-
-def open_address(address: str, mode: str) -> Store:
-    """Open a local path or a URL."""
-    scheme = urlsplit(address).scheme if "://" in address else ""
-    if scheme and scheme != "file":
-        try:
-            return FsspecStore.from_url(address, read_only=mode == "r")
-        except (ImportError, ValueError) as error:
-            raise store_failure(
-                f"cannot open {address!r}: {error}; install fsspec with that filesystem, or pass"
-                " a Zarr store"
-            ) from error
-    root = os.path.abspath(os.path.expanduser(address.removeprefix("file://")))
-    if mode == "r" and not os.path.isdir(root):
-        raise not_found(f"no directory {root!r}; check the path, or save there first")
-    return LocalStore(root, read_only=mode == "r")
-
-
 def join(path: str, name: str) -> str:
     """Join a path inside a store with a name below it; either may be empty."""
     return f"{path}/{name}" if path and name else path or name
 
 
-def put(store: Store, name: str, parts: Sequence[Any], synced: bool = False) -> None:
+def put(store: Store, name: str, parts: Iterable[Any], synced: bool = False) -> None:
     """Write one object, whole or not at all.
 
     Args:
         store: where to.
         name: the object's name in the store.
-        parts: its consecutive pieces: bytes, or contiguous one-dimensional uint8 arrays.
+        parts: its consecutive pieces: bytes, or contiguous one-dimensional uint8 arrays; each is
+            asked for when the one before it is on its way.
         synced: whether its bytes are on the disk before it has its name.
 
     Raises:
@@ -133,28 +84,6 @@ def put(store: Store, name: str, parts: Sequence[Any], synced: bool = False) -> 
         sync(store.set(name, buffer))
 
 
-def put_file(target: str, parts: Sequence[Any], synced: bool = False) -> None:
-    """Write a file beside its target, then replace the target."""
-    beside = f"{target}.{os.urandom(16).hex()}.partial"
-    try:
-        try:
-            file = open(beside, "xb")  # noqa: SIM115 - its directory is made on demand
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            file = open(beside, "xb")  # noqa: SIM115
-        with file:
-            for part in parts:
-                file.write(part)
-            if synced:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(beside, target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(beside)
-        raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
-
-
 def get(store: Store, name: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
     """Read one object.
 
@@ -167,13 +96,48 @@ def get(store: Store, name: str, most_bytes: int = MOST_BYTES) -> np.ndarray | N
         Its bytes as a new, writable uint8 array, or None where there is no such object.
 
     Raises:
-        StoreError: the disk refuses it, with its reason; it is larger than `most_bytes`, no plain
-            file, or behind a symbolic link.
+        StoreError: the disk refuses it, with its reason.
+    """
+    found: list[np.ndarray] = []
+
+    def memory(size: int) -> list[Any]:
+        if size > most_bytes:
+            raise store_failure(f"{store}/{name} has {size} bytes, not {most_bytes} or fewer")
+        found.append(np.empty(size, np.uint8))
+        return [(found[0], None)]
+
+    return found[0] if get_into(store, name, memory) else None
+
+
+def get_into(store: Store, name: str, memory: Memory) -> bool:
+    """Read one object into memory of one's own.
+
+    Args:
+        store: where from.
+        name: the object's name in the store.
+        memory: gives the vectors that take it, once its size is known.
+
+    Returns:
+        False where there is no such object.
+
+    Raises:
+        StoreError: the disk refuses it, with its reason.
+        ValueError: it is of a size that `memory` refuses.
     """
     if type(store) is LocalStore:
-        return get_file(path_in(store, name), most_bytes)
+        return get_file(path_in(store, name), memory)
     buffer = sync(store.get(name, prototype=default_buffer_prototype()))
-    return None if buffer is None else np.array(buffer.as_numpy_array(), dtype=np.uint8)
+    if buffer is None:
+        return False
+    data, start = buffer.as_numpy_array(), 0
+    for part, look in memory(len(data)):
+        for first in range(0, len(part), STEP_BYTES):
+            piece = part[first : first + STEP_BYTES]
+            piece[:] = data[start + first : start + first + len(piece)]
+            if look:
+                look(piece)
+        start += len(part)
+    return True
 
 
 def copy(store: Store, source: str, target: str) -> bool:
@@ -188,16 +152,6 @@ def copy(store: Store, source: str, target: str) -> bool:
     if data is not None:
         put(store, target, [data])
     return data is not None
-
-
-def link_file(source: str, target: str) -> bool:
-    """Link a file under a second name; False where the file or the possibility is missing."""
-    try:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.link(source, target, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
 
 
 def flush(store: Store, names: Iterable[str]) -> None:
@@ -215,18 +169,6 @@ def flush(store: Store, names: Iterable[str]) -> None:
             name = os.path.dirname(name)
             directories.add(name)
     in_parallel(store, lambda name: flush_file(f"{store.root}/{name}"), [*files, *directories])
-
-
-def flush_file(path: str) -> None:
-    """Force a file or directory to the disk."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise store_failure(f"cannot flush {path!r}: {error.strerror or error}") from error
 
 
 def exists(store: Store, name: str) -> bool:
@@ -303,22 +245,10 @@ def object_names(store: Store, path: str) -> list[str]:
     return [name for name in (full[len(prefix) :] for full in below) if "/" not in name]
 
 
-def list_files(directory: str) -> list[str]:
-    """List the files of a directory; none where it does not exist."""
-    try:
-        with os.scandir(directory) as entries:
-            return [entry.name for entry in entries if entry.is_file()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
 def child_names(store: Store, path: str) -> list[str]:
     """List the objects and groups directly under a path, by their last name."""
     if type(store) is LocalStore:
-        try:
-            return os.listdir(path_in(store, f"{path}/"))
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        return list_names(path_in(store, f"{path}/"))
     return sync(collect(store.list_dir(path)))
 
 
@@ -336,17 +266,6 @@ def delete(store: Store, names: Iterable[str]) -> None:
             delete_file(str(store.root), name)
     else:
         in_parallel(store, lambda name: sync(store.delete(name)), names)
-
-
-def delete_file(root: str, name: str) -> None:
-    """Delete a file, then the directories above it, up to `root`, that this leaves empty."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        os.unlink(f"{root}/{name}")
-    directory = os.path.dirname(f"{root}/{name}")
-    with contextlib.suppress(OSError):  # the first directory that is not empty ends it
-        while len(directory) >= len(root):
-            os.rmdir(directory)
-            directory = os.path.dirname(directory)
 
 
 def delete_tree(store: Store, path: str) -> None:

@@ -46,7 +46,7 @@ def join_parts(
     """
     first, record, blocks = parts[0]
     if first.offset is None:
-        return replace(record, key=name), blocks
+        return record if record.key == name else replace(record, key=name), blocks
     ordered = sorted(parts, key=lambda part: part[0].offset or ())
     axis = next((a for a, n in enumerate(record.shape) if n != first.shape[a]), 0)
     sizes = [found.shape[axis] for _, found, _ in ordered]

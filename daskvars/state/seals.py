@@ -13,17 +13,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from distributed import get_worker
+from distributed import get_worker, secede
 from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.state.assembly import assemble_region, part_of
 from daskvars.state.checkpoint import open_source
 from daskvars.state.chunks import ChunkRef, read_ref, write_ref
+from daskvars.state.documents import get_document
 from daskvars.state.encoding import memory_dtype
 from daskvars.state.failures import store_failure
 from daskvars.state.grids import Region
 from daskvars.state.objects import in_parallel
-from daskvars.state.snapshot import find_manifest, location
+from daskvars.state.snapshot import location
 
 
 class Fragment(NamedTuple):
@@ -77,7 +78,7 @@ def write_parts(
         StoreError: this worker does not see the snapshot that was begun.
     """
     address = get_worker().address
-    if find_manifest(storage, path) is None:
+    if get_document(storage, path) is None:
         raise store_failure(
             f"worker {address} does not see {location(storage, path)}; use a directory or URL that"
             " all workers reach"
@@ -90,6 +91,12 @@ def write_parts(
     if slot is not None:
         leave(slot, tuple(blocks))
     return address, digests
+
+
+def write_aside(*arguments: Any) -> tuple[str, list[int]]:
+    """Do as `write_parts` does, in a thread that does not count among the worker's."""
+    secede()
+    return write_parts(*arguments)
 
 
 def put_together(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies: Any) -> Any:

@@ -32,7 +32,7 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.state.chunks import write_chunk
 from daskvars.state.documents import (
     DOCUMENT,
-    array_document,
+    array_text,
     chunk_object,
     get_document,
     group_document,
@@ -94,7 +94,7 @@ class SnapshotWriter(Writer):
         self.before = manifest_to_replace(self.store, self.path, self.overwrite)
         naming = next_naming(self.before)
         self.records = {
-            key: replace(record, path=paths[key], naming=naming, digests=())
+            key: record.stored(path=paths[key], naming=naming, digests=())
             for key, record in declared.items()
         }
         self.digests.clear()
@@ -134,8 +134,9 @@ class SnapshotWriter(Writer):
 
     def check_announcement(self) -> None:
         """Refuse to commit if another writer has announced itself at this path."""
-        found = find_manifest(self.store, self.path)
-        if found is None or found.writer != self.token:
+        document = get_document(self.store, self.path) or {}
+        found = document.get("attributes", {}).get(ATTRIBUTE)
+        if type(found) is not dict or found.get("writer") != self.token:
             raise conflict(
                 f"{location(self.store, self.path)}: another writer took over; its snapshot stands"
             )
@@ -187,7 +188,7 @@ def put_manifest(store: ZarrStorage, path: str, manifest: Manifest, synced: bool
 
 def put_documents(store: ZarrStorage, path: str, records: Iterable[VariableRecord]) -> None:
     """Write the documents of a snapshot's arrays and of the groups between, many at once."""
-    documents = {record.path: array_document(record) for record in records}
+    documents: dict[str, Any] = {record.path: array_text(record) for record in records}
     documents |= {group: group_document({}) for group in group_paths(documents)}
     in_parallel(
         store, lambda item: put_document(store, join(path, item[0]), item[1]), documents.items()

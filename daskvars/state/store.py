@@ -18,7 +18,6 @@ import json
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,11 +109,12 @@ class Writer(ABC):
         self.record(key)
         return False
 
-    def write_values(self, values: Mapping[str, Blocks]) -> None:
+    def write_values(self, values: Mapping[str, Blocks], release: bool = False) -> None:
         """Write all chunks of several variables.
 
         Args:
             values: key -> block index -> block, in the variable's layout ``record.chunks``.
+            release: drop each block from its dict when it is written, where it is one chunk.
 
         Raises:
             InvalidArgumentError: a block is missing, or as for `write_chunk`.
@@ -123,6 +123,8 @@ class Writer(ABC):
         def write(chunk: tuple[str, Index]) -> None:
             key, index = chunk
             self.write_chunk(key, index, stored_chunk(self.records[key], values[key], index))
+            if release and self.records[key].is_regular:
+                del values[key][index]  # type: ignore[attr-defined]
 
         self.run(write, self.chunks_of(values))
 
@@ -154,7 +156,7 @@ class Writer(ABC):
                 f"{len(missing)} chunks were not written: {named}; write them, then commit"
             )
         records = {
-            key: replace(record, digests=self.digests_of(key))
+            key: record.stored(digests=self.digests_of(key))
             for key, record in self.records.items()
         }
         step = None if global_step is None else int(global_step)

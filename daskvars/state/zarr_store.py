@@ -32,6 +32,7 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars import config
 from daskvars.errors import CorruptChunkError, StoreError
+from daskvars.state.addresses import open_zarr_store
 from daskvars.state.chunks import read_chunk
 from daskvars.state.documents import (
     DOCUMENT,
@@ -62,7 +63,6 @@ from daskvars.state.objects import (
     get,
     in_parallel,
     join,
-    open_zarr_store,
 )
 from daskvars.state.snapshot import (
     SnapshotWriter,

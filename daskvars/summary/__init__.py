@@ -7,6 +7,7 @@ time and the step. Nothing is needed to read one but a text editor or a table re
 from daskvars.summary.file_writer import FileWriter, FileWriterCache
 from daskvars.summary.records import Event, SessionLog, Summary
 from daskvars.summary.summary_ops import (
+    audio,
     histogram,
     image,
     merge,
@@ -22,6 +23,7 @@ __all__ = [
     "FileWriterCache",
     "SessionLog",
     "Summary",
+    "audio",
     "histogram",
     "image",
     "merge",

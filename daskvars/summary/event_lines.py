@@ -17,7 +17,8 @@ from daskvars.summary.records import Event, SummaryValue
 MOST_CHARACTERS = 1 << 24  # in a line
 
 KINDS = {
-    "simple_value": "scalar", "histo": "histogram", "image": "image", "tensor": "tensor"
+    "simple_value": "scalar", "histo": "histogram", "image": "image", "audio": "audio",
+    "tensor": "tensor",
 }  # fmt: skip
 FIELDS = {kind: field for field, kind in KINDS.items()}
 

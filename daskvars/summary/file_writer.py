@@ -11,6 +11,7 @@ import warnings
 from typing import Any, ClassVar
 
 from daskvars.graph.graph import Graph
+from daskvars.graph.graph_def import GraphDef
 from daskvars.summary.event_lines import lines_of
 from daskvars.summary.records import Event, SessionLog, Summary, TaggedRunMetadata
 
@@ -26,7 +27,7 @@ class FileWriter:
 
     Args:
       logdir: the directory; made if need be.
-      graph: a graph to write down.
+      graph: a graph to write down, or a `GraphDef`.
       max_queue: how many events may wait before they are written.
       flush_secs: how many seconds an event may wait at most, looked at when the next is added.
       graph_def: the older name of `graph`.
@@ -53,7 +54,7 @@ class FileWriter:
     ) -> None:  # fmt: skip
         if graph is not None and graph_def is not None:
             raise ValueError("graph and graph_def are two names of one argument: give only one")
-        if session is not None and graph is None:
+        if session is not None and graph is None and graph_def is None:
             graph = session.graph
         self._logdir = os.fspath(logdir)
         self._max_queue, self._flush_secs = max_queue, flush_secs
@@ -95,13 +96,17 @@ class FileWriter:
         if (graph is None) == (graph_def is None):
             raise ValueError("give either graph or graph_def")
         given = graph_def if graph is None else graph
-        if not isinstance(given, Graph):
+        if not isinstance(given, Graph | GraphDef):
             raise TypeError(
-                f"The passed graph must be an instance of `Graph`, but is a {type(given).__name__}"
+                "The passed graph must be an instance of `Graph` or `GraphDef`, but is a "
+                f"{type(given).__name__}"
             )
-        self._add(
-            global_step, graph_def=[op.node_def._asdict() for op in given.get_operations()]
-        )
+        if isinstance(given, Graph):
+            nodes = [op.node_def._asdict() for op in given.get_operations()]
+        else:
+            fields = ("name", "op", "input", "device")
+            nodes = [{field: getattr(node, field) for field in fields} for node in given.node]
+        self._add(global_step, graph_def=nodes)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Write what a run told of itself.

@@ -24,14 +24,23 @@ class SummaryImage(Message):
     }  # fmt: skip
 
 
+class SummaryAudio(Message):
+    """What is known of a clip of sound: its size. The samples are not kept."""
+
+    fields: ClassVar = {
+        "sample_rate": 0.0, "num_channels": 0, "length_frames": 0, "encoded_audio_string": b"",
+        "content_type": "",
+    }  # fmt: skip
+
+
 class SummaryValue(Message):
-    """One value under a tag: one of a number, a histogram, an image or a tensor."""
+    """One value under a tag: one of a number, a histogram, an image, a sound or a tensor."""
 
     fields: ClassVar = {
         "tag": "", "node_name": "", "simple_value": 0.0, "histo": HistogramProto,
-        "image": SummaryImage, "tensor": dict, "metadata": dict,
+        "image": SummaryImage, "audio": SummaryAudio, "tensor": dict, "metadata": dict,
     }  # fmt: skip
-    oneofs: ClassVar = {"value": ("simple_value", "histo", "image", "tensor")}
+    oneofs: ClassVar = {"value": ("simple_value", "histo", "image", "audio", "tensor")}
 
 
 class Summary(Message):
@@ -44,7 +53,7 @@ class Summary(Message):
     0.5
     """
 
-    Value, Image = SummaryValue, SummaryImage
+    Value, Image, Audio = SummaryValue, SummaryImage, SummaryAudio
     fields: ClassVar = {"value": [SummaryValue]}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.dtypes import string
+from daskvars.dtypes import float32, string
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply, builder_for
@@ -36,6 +36,16 @@ def _ranked(rank: int, what: str) -> Any:
     return infer
 
 
+def _clips(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
+    shape = inputs[0].shape
+    if shape is not None and len(shape) not in (2, 3):
+        raise ValueError(
+            f"summary {attrs['tag']!r}: [batch, frames] or [batch, frames, channels] has rank 2 or "
+            f"3, found {shape}"
+        )
+    return Spec(string, ())
+
+
 def _summary_op(type: str, signature: str, kernel: Any, infer: Any = _text) -> OpDef:
     return OpDef(
         type, signature, infer=infer, pattern=Opaque(), kernel=kernel, gradient=NO_GRADIENT
@@ -47,6 +57,7 @@ HISTOGRAM = _summary_op("HistogramSummary", "values:R", summaries.histogram)
 IMAGE = _summary_op(
     "ImageSummary", "tensor:R", summaries.image, _ranked(4, "[batch, height, width, channels]")
 )
+AUDIO = _summary_op("AudioSummaryV2", "tensor:R, sample_rate:F", summaries.audio, _clips)
 TENSOR = _summary_op("TensorSummaryV2", "tensor:T", summaries.tensor)
 MERGE = _summary_op("MergeSummary", "*inputs:S", summaries.merge)
 
@@ -107,6 +118,26 @@ def image(
       ValueError: the tensor has another rank.
     """
     return _summarized(IMAGE, name, tensor, collections, family, max_outputs=max_outputs)
+
+
+def audio(
+    name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3,
+    collections: Sequence[Any] | None = None, family: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Summarize clips of sound: rate, channels and frames of each; samples are not kept.
+
+    Args:
+      name, collections, family: see `scalar`. The tags are ``<tag>/audio/0`` and so on, or
+        ``<tag>/audio`` where `max_outputs` is 1.
+      tensor: [batch, frames, channels] or [batch, frames] real.
+      sample_rate: [] float32, frames per second.
+      max_outputs: how many clips of a batch.
+
+    Raises:
+      ValueError: the tensor has another rank.
+    """
+    rate = convert_to_tensor(sample_rate, float32, name="sample_rate")
+    return _summarized(AUDIO, name, tensor, collections, family, rate, max_outputs=max_outputs)
 
 
 def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Tensor:
@@ -196,11 +227,11 @@ def _tag(name: str, family: str | None, values: Sequence[Any]) -> Iterator[tuple
 
 def _summarized(
     definition: OpDef, name: str, value: Any, collections: Sequence[Any] | None,
-    family: str | None, **attrs: Any,
+    family: str | None, *more: Tensor, **attrs: Any,
 ) -> Tensor:  # fmt: skip
     value = convert_to_tensor(value)
     with _tag(name, family, [value]) as (tag, scope):
-        result = apply(definition, value, name=scope or name, tag=tag or name, **attrs)
+        result = apply(definition, value, *more, name=scope or name, tag=tag or name, **attrs)
     return _collected(result, [GraphKeys.SUMMARIES] if collections is None else collections)
 
 

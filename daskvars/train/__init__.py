@@ -15,6 +15,7 @@ from daskvars.train.adaptive import (
 )
 from daskvars.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
 from daskvars.train.checkpoint_initializers import init_from_checkpoint
+from daskvars.train.checkpoint_iterator import checkpoints_iterator
 from daskvars.train.checkpoint_reader import (
     NewCheckpointReader,
     list_variables,
@@ -104,6 +105,7 @@ from daskvars.train.training_step import (
     get_or_create_global_step,
     global_step,
 )
+from daskvars.train.warm_starting import warm_start
 
 __all__ = [
     "AdadeltaOptimizer",
@@ -165,6 +167,7 @@ __all__ = [
     "assign_moving_average",
     "byte_size_load_fn",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
@@ -194,6 +197,7 @@ __all__ = [
     "start_queue_runners",
     "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "weighted_moving_average",
     "write_graph",
 ]

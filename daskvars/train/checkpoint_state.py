@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daskvars.errors import NotFoundError, OpError
-from daskvars.state import delete_snapshot, list_variables, open_zarr_store
+from daskvars.errors import NotFoundError
+from daskvars.state import delete_snapshot, is_complete, open_zarr_store
 from daskvars.state.files import read_file, remove_file, write_file
 
 
@@ -44,11 +44,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 
 def is_checkpoint(checkpoint_prefix: str) -> bool:
     """Return whether there is a complete checkpoint at the path."""
-    try:
-        list_variables(os.fspath(checkpoint_prefix))
-    except OpError:
-        return False
-    return True
+    return is_complete(os.fspath(checkpoint_prefix))
 
 
 def state_path(directory: str, latest_filename: str | None = None) -> str:

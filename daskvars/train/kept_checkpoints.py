@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import os
 import time
 import warnings
 
 from daskvars.errors import OpError
-from daskvars.train.checkpoint_state import remove_checkpoint
+from daskvars.train.checkpoint_state import remove_checkpoint, update_checkpoint_state
 
 
 class KeptCheckpoints:
@@ -31,6 +33,18 @@ class KeptCheckpoints:
     def paths(self) -> list[str]:
         """The paths, oldest first."""
         return [path for path, _ in self.entries]
+
+    def record(
+        self, path: str, latest_filename: str, meta_graph_suffix: str, relative: bool
+    ) -> None:
+        """Put a complete checkpoint on record in its directory; delete what it makes outdated."""
+        self.note(path)
+        times = [when for _, when in self.entries]
+        update_checkpoint_state(
+            os.path.dirname(path), path, self.paths, latest_filename,
+            times if math.inf not in times else None, save_relative_paths=relative,
+        )  # fmt: skip
+        self.delete_outdated(meta_graph_suffix)
 
     def note(self, path: str) -> None:
         """Add a checkpoint; over the number, the oldest one becomes outdated."""

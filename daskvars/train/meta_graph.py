@@ -313,6 +313,7 @@ def import_scoped_meta_graph(
     nodes = extract(found.graph_def, "", (), True)[0] if clear_devices else found.graph_def
     with graph.as_default():
         scope = graph.unique_name(import_scope or "", mark_as_used=False).rstrip("/")
+        _check_free(graph, nodes, scope)
         import_graph_def(nodes, input_map, name=import_scope or (f"{scope}/" if scope else ""))
         for name, items in found.collection_def.items():
             if name != unbound_inputs_col_name and restore_collections_predicate(name):
@@ -322,6 +323,17 @@ def import_scoped_meta_graph(
         variable.name.removeprefix(prefix): variable
         for variable in graph.get_collection("variables") if variable.name.startswith(prefix)
     }  # fmt: skip
+
+
+def _check_free(graph: Graph, graph_def: GraphDef, scope: str) -> None:
+    """Refuse names that are taken: collections name their items, and would name the others."""
+    for node in graph_def.node:
+        name = f"{scope}/{node.name}" if scope else node.name
+        if graph.has_operation(name):
+            raise ValueError(
+                f"Node name {name!r} already exists in the Graph: give an import_scope, or import "
+                "into a new graph"
+            )
 
 
 def copy_scoped_meta_graph(

@@ -291,6 +291,8 @@ class SummarySaverHook(SessionRunHook):
 class ProfilerHook(SessionRunHook):
     """Writes what a run consists of, every so often, as a trace for chrome://tracing.
 
+    The first run is left out, for it makes the plan; its metadata go into the event file, too.
+
     Args:
       save_steps: steps between two.
       save_secs: seconds between two, instead of steps.
@@ -302,6 +304,7 @@ class ProfilerHook(SessionRunHook):
         self, save_steps: int | None = None, save_secs: float | None = None,
         output_dir: Any = "", show_dataflow: bool = True, show_memory: bool = False,
     ) -> None:  # fmt: skip
+        self._output_dir = os.fspath(output_dir)
         self._path = os.path.join(output_dir, "timeline-{}.json")
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
 
@@ -309,10 +312,11 @@ class ProfilerHook(SessionRunHook):
         """Find the global step. Raises RuntimeError where there is none."""
         self._next_step: Any = None
         self._step = required_global_step(self)
+        self._writer = FileWriterCache.get(self._output_dir) if self._output_dir else None
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         """Ask for a trace when it is time."""
-        self._is_due = self._next_step is None or self._timer.should_trigger_for_step(
+        self._is_due = self._next_step is not None and self._timer.should_trigger_for_step(
             self._next_step
         )
         options = RunOptions(trace_level=RunOptions.FULL_TRACE) if self._is_due else None
@@ -321,11 +325,20 @@ class ProfilerHook(SessionRunHook):
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Write it."""
         step = run_values.results
+        if self._next_step is None:
+            self._timer.update_last_triggered_step(step - 1)  # counted from before the first run
         if self._is_due:
             self._timer.update_last_triggered_step(step)
             with open(self._path.format(step), "w") as file:
                 json.dump(chrome_trace(run_values.run_metadata.step_stats), file)
+            if self._writer is not None:
+                self._writer.add_run_metadata(run_values.run_metadata, f"step_{step}", step)
         self._next_step = step + 1
+
+    def end(self, session: Any = None) -> None:
+        """Write what waits."""
+        if self._writer is not None:
+            self._writer.flush()
 
 
 def chrome_trace(step_stats: StepStats) -> dict[str, Any]:

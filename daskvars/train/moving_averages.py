@@ -208,12 +208,13 @@ class ExponentialMovingAverage:
             )
 
     def _shadow(self, variable: Any) -> Variable:
-        with building_in(owner()), colocate_with(variable):
-            if not isinstance(variable, Variable):
+        if not isinstance(variable, Variable):
+            with building_in(owner()):  # of a tensor: on the device that is asked for here
                 shadow = slots.create_zeros_slot(variable, self._name)
-                if self._zero_debias:
-                    self._debiased.add(shadow.handle)
-                return shadow
+            if self._zero_debias:
+                self._debiased.add(shadow.handle)
+            return shadow
+        with building_in(owner()), colocate_with(variable):
             shadow = slots.create_slot(variable, variable.initialized_value(), self._name)
         averaged = owner().get_collection_ref(GraphKeys.MOVING_AVERAGE_VARIABLES)
         if variable not in averaged:

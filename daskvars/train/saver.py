@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.engine import Engine
+from daskvars.execution.pending_saves import PendingSave, saved_already
 from daskvars.execution.session import Session
 from daskvars.graph import scopes
 from daskvars.graph.collections import GraphKeys
@@ -18,9 +20,9 @@ from daskvars.shapes import is_known
 from daskvars.state import is_announced
 from daskvars.train import saver_ops
 from daskvars.train.checkpoint_state import (
+    checkpoint_exists,
     get_checkpoint_mtimes,
     meta_graph_filename,
-    update_checkpoint_state,
 )
 from daskvars.train.kept_checkpoints import KeptCheckpoints
 from daskvars.train.meta_graph import (
@@ -30,7 +32,7 @@ from daskvars.train.meta_graph import (
 )
 from daskvars.train.saved_tensors import SavedTensor, parts_by_name, saved_tensors
 from daskvars.train.saver_def import SaverDef
-from daskvars.train.training_step import global_step as value_of_step
+from daskvars.train.training_step import numbered
 
 
 class Saver:
@@ -57,6 +59,8 @@ class Saver:
       pad_step_number: write step numbers with eight digits.
       save_relative_paths: write relative paths into the record of the directory.
       filename: path that the operations take where none is fed.
+      async_save: `save` returns at once, with the path that the checkpoint will have, and a thread
+        writes the values of that moment while training goes on; see `save_async`.
 
     Raises:
       ValueError: there is nothing to save, or two variables have one name.
@@ -89,6 +93,7 @@ class Saver:
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
+        async_save: bool = False,
     ) -> None:
         if defer_build and var_list:
             raise ValueError(
@@ -103,6 +108,7 @@ class Saver:
         self._var_list, self._reshape, self._name = var_list, reshape, name
         self._allow_empty, self._filename = allow_empty, filename
         self._pad, self._relative = pad_step_number, save_relative_paths
+        self._is_async = async_save
         self._settings = {
             "max_to_keep": max_to_keep or 0, "sharded": sharded,
             "keep_checkpoint_every_n_hours": keep_checkpoint_every_n_hours,
@@ -179,16 +185,11 @@ class Saver:
         return Saver(saver_def=saver_def, name=import_scope)
 
     def export_meta_graph(
-        self,
-        filename: str | None = None,
-        collection_list: Sequence[str] | None = None,
-        as_text: bool = False,
-        export_scope: str | None = None,
-        clear_devices: bool = False,
-        clear_extraneous_savers: bool = False,
-        strip_default_attrs: bool = False,
+        self, filename: str | None = None, collection_list: Sequence[str] | None = None,
+        as_text: bool = False, export_scope: str | None = None, clear_devices: bool = False,
+        clear_extraneous_savers: bool = False, strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> MetaGraphDef:
+    ) -> MetaGraphDef:  # fmt: skip
         """Return the graph with its collections and this saver as data, and write it to a file.
 
         See `export_meta_graph` of this package for the arguments.
@@ -220,24 +221,20 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Take those of these that are there for the saver's own, after a restart."""
+        found = [path for path in checkpoint_paths if checkpoint_exists(path)]
+        # Where a store keeps no times, a checkpoint counts as one of now.
         self.set_last_checkpoints_with_time(
-            [(path, when) for path in checkpoint_paths for when in get_checkpoint_mtimes([path])]
+            [(path, (get_checkpoint_mtimes([path]) or [time.time()])[0]) for path in found]
         )
 
     # -- saving and restoring -----------------------------------------------------------------
 
     def save(
-        self,
-        sess: Any,
-        save_path: str,
-        global_step: Any = None,
-        latest_filename: str | None = None,
-        meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True,
-        write_state: bool = True,
-        strip_default_attrs: bool = False,
-        save_debug_info: bool = False,
-    ) -> str | None:
+        self, sess: Any, save_path: str, global_step: Any = None,
+        latest_filename: str | None = None, meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True, write_state: bool = True,
+        strip_default_attrs: bool = False, save_debug_info: bool = False,
+    ) -> str | None:  # fmt: skip
         """Save the present values as a checkpoint.
 
         Args:
@@ -259,12 +256,62 @@ class Saver:
           ValueError: `save_path` is the name of the record, or that has a directory in it.
           TypeError: `sess` is no session.
           RuntimeError: the operations were not built.
+          OpError: an asynchronous save before this one failed.
         """
+        save = self.save_async if self._is_async else self._save
+        found = save(
+            sess, save_path, global_step, latest_filename, meta_graph_suffix, write_meta_graph,
+            write_state,
+        )  # fmt: skip
+        return found.path if isinstance(found, PendingSave) else found
+
+    def save_async(
+        self, sess: Any, save_path: str, global_step: Any = None,
+        latest_filename: str | None = None, meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True, write_state: bool = True,
+    ) -> PendingSave | None:  # fmt: skip
+        """Begin to save the present values as a checkpoint, and return while it is written.
+
+        Later runs change nothing in it. There is one such save at a time: the next save, `restore`
+        and closing the session wait for it, and raise its error unless `result` has. A checkpoint
+        cannot be seen before it is complete; `latest_checkpoint` gives the one before it. Parts of
+        one array whose chunks do not line up are saved before this returns.
+
+        Args: as for `save`.
+
+        Returns:
+          The save: ``result()`` waits for it and returns the path, ``done()`` says whether it has
+          ended, ``path`` is where it goes. None for a saver without variables.
+
+        Raises:
+          FailedPreconditionError, ValueError, TypeError, RuntimeError: as `save` does.
+          OpError: an asynchronous save before this one failed.
+
+        >>> import tempfile, daskvars.v1 as tf
+        >>> place = tempfile.TemporaryDirectory()
+        >>> with tf.Graph().as_default(), tf.Session() as sess:
+        ...     v = tf.Variable(1.0, name="v")
+        ...     sess.run(v.initializer)
+        ...     saving = tf.train.Saver().save_async(sess, place.name + "/model")
+        ...     _ = sess.run(v.assign(2.0))
+        ...     print(tf.train.load_variable(saving.result(), "v"))
+        1.0
+        >>> place.cleanup()
+        """
+        return self._save(
+            sess, save_path, global_step, latest_filename, meta_graph_suffix, write_meta_graph,
+            write_state, later=True,
+        )  # fmt: skip
+
+    def _save(
+        self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None,
+        meta_graph_suffix: str, write_meta_graph: bool, write_state: bool, later: bool = False,
+    ) -> Any:  # fmt: skip
         latest_filename = latest_filename or "checkpoint"
         if os.path.split(latest_filename)[0]:
             raise ValueError("'latest_filename' must not contain path components")
         engine = self._engine(sess)
-        path, step = self._numbered(sess, os.fspath(save_path), global_step)
+        path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
         if os.path.basename(path) == latest_filename:
             raise ValueError(
                 f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{path}'"
@@ -272,33 +319,23 @@ class Saver:
         directory = os.path.dirname(path)
         if os.path.exists(directory) and not os.path.isdir(directory):
             raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
-        if self._tensors and not engine.save(parts_by_name(self._tensors), path, step):
+        parts = parts_by_name(self._tensors)
+
+        def note() -> None:
+            if write_state:
+                self._kept.record(path, latest_filename, meta_graph_suffix, self._relative)
+
+        pending = engine.save_async(parts, path, step, note) if later and parts else None
+        if parts and pending is None and not engine.save(parts, path, step):
             self._run(sess, "save_tensor_name", path)
         if write_meta_graph and self._graph is not None:
             with sess.graph.as_default():
                 self.export_meta_graph(meta_graph_filename(path, meta_graph_suffix))
-        if not self._tensors:
-            return None
-        if write_state:
-            self._kept.note(path)
-            times = [when for _, when in self._kept.entries]
-            update_checkpoint_state(
-                directory, path, self.last_checkpoints, latest_filename,
-                times if math.inf not in times else None, save_relative_paths=self._relative,
-            )  # fmt: skip
-            self._kept.delete_outdated(meta_graph_suffix)
-        return path
-
-    def _numbered(self, sess: Any, path: str, global_step: Any) -> tuple[str, int | None]:
-        if global_step is None:
-            return path, None
-        try:
-            step = int(global_step) if _is_number(global_step) else value_of_step(sess, global_step)
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"global_step must be an integer or an integer variable: {global_step!r}"
-            ) from None
-        return (f"{path}-{step:08d}" if self._pad else f"{path}-{step}"), step
+        if pending is None and parts:
+            note()
+        if later and parts:
+            return pending or saved_already(path)
+        return path if parts else None
 
     def _engine(self, sess: Any) -> Engine:
         """Return the engine of a session; of the eager program for a saver of eager variables."""
@@ -340,6 +377,7 @@ class Saver:
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
         path = os.fspath(save_path)
+        engine.saves.settle()
         if not is_announced(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
@@ -350,11 +388,8 @@ class Saver:
             path,
             {tensor.key: tensor.name for tensor in self._tensors},
             {t.key: t.part.offset for t in self._tensors if t.part.offset is not None},
+            {tensor.key: tensor.handle.op.device for tensor in self._tensors},
         )
-
-
-def _is_number(value: Any) -> bool:
-    return hasattr(value, "__index__") and not hasattr(value, "graph")
 
 
 def _saver_json(saver: Saver, export_scope: str) -> Any:

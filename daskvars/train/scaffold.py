@@ -15,6 +15,7 @@ from daskvars.variables.variable_collections import (
     global_variables_initializer,
     local_variables_initializer,
     report_uninitialized_variables,
+    tables_initializer,
 )
 
 # Name of the argument, collection, and what makes it. What is missing is made by `finalize`.
@@ -23,7 +24,8 @@ _PARTS: list[tuple[str, str, Callable[[], Any]]] = [
     ("ready_op", GraphKeys.READY_OP, report_uninitialized_variables),
     ("ready_for_local_init_op", GraphKeys.READY_FOR_LOCAL_INIT_OP,
      lambda: report_uninitialized_variables(global_variables())),
-    ("local_init_op", GraphKeys.LOCAL_INIT_OP, lambda: group(local_variables_initializer())),
+    ("local_init_op", GraphKeys.LOCAL_INIT_OP,
+     lambda: group(local_variables_initializer(), tables_initializer())),
     ("summary_op", GraphKeys.SUMMARY_OP, summary.merge_all),
     ("saver", GraphKeys.SAVERS, lambda: Saver(sharded=True, allow_empty=True)),
 ]  # fmt: skip

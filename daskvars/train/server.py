@@ -1,9 +1,9 @@
 """Server: a task of a cluster that lives in this process, and the target of its sessions.
 
-Sessions on a server's target share their variables for as long as the process lives, whatever
-graphs they run. The servers of one cluster that are in one process share them too, as TensorFlow's
-do that place variables on a common job. What runs the plans is the engine of each session: this
-process, or the Dask cluster whose client is active.
+Sessions on the targets of one cluster share their variables, whatever graphs they run. While all of
+the cluster's tasks are servers of this process, that is all: sessions run here. If some are in
+other processes, the server becomes a worker of a Dask cluster, named after its task, when a session
+is opened on it or the program joins it (`cluster_member`); sessions run on that cluster.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any
 
+from distributed import Client
+
 from daskvars.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from daskvars.execution import targets
+from daskvars.train.cluster_member import ClusterMember
 from daskvars.train.cluster_spec import ClusterDef, ClusterSpec
 
 
@@ -46,7 +49,7 @@ class Server:
         The address of the task is "host:port"; port 0 takes a free one.
       job_name: its job; by default the only one.
       task_index: its number in that job; by default the only one.
-      protocol: "grpc"; accepted, since nothing is sent between servers.
+      protocol: "grpc"; accepted: what is sent between servers is Dask's.
       config: configuration, kept in `server_def`.
       start: whether sessions can connect at once, or only after `start`.
 
@@ -84,7 +87,9 @@ class Server:
             server_or_cluster_def, job_name, task_index, protocol, config
         )
         self._address = _address_of(self._server_def)
-        self._port = _taken_port(self._address)
+        self._socket, self._port = _taken_port(self._address)
+        self._member: ClusterMember | None = None
+        self._lock = threading.Lock()
         if start:
             self.start()
 
@@ -109,11 +114,27 @@ class Server:
         is_alone = sum(map(cluster.num_tasks, cluster.jobs)) == 1 or self._address.endswith(":0")
         store = self.target if is_alone else f"{targets.PREFIX}{cluster}"
         for target in (self.target, targets.PREFIX + self._address):
-            targets.serve(target, store)
+            targets.serve(target, store, self._connect)
 
     def join(self) -> None:
-        """Wait until the server has shut down, which it does with its process: for ever."""
+        """Serve until the process ends."""
+        self._join_cluster()
         threading.Event().wait()
+
+    def _connect(self) -> Client | None:
+        """Return the client of the cluster, None while all of its tasks are in this process."""
+        member = self._join_cluster()
+        return None if member is None else member.client
+
+    def _join_cluster(self) -> ClusterMember | None:
+        cluster, own = ClusterSpec(self._server_def.cluster), self._server_def
+        addresses = [a for job in cluster.jobs for a in cluster.job_tasks(job) if a is not None]
+        with self._lock:
+            alone = all(targets.is_served(targets.PREFIX + address) for address in addresses)
+            if self._member is None and not alone and not self._address.endswith(":0"):
+                self._socket.close()
+                self._member = ClusterMember(cluster, own.job_name, own.task_index)
+            return self._member
 
 
 def _server_def(
@@ -165,8 +186,8 @@ def _address_of(server: ServerDef) -> str:
     return cluster.task_address(job, task)
 
 
-def _taken_port(address: str) -> int:
-    """Return the port of an address, which is this process's from now on."""
+def _taken_port(address: str) -> tuple[socket.socket, int]:
+    """Return the port of an address, and what keeps it for this process."""
     port = address.rpartition(":")[2]
     if ":" not in address or not port.isdigit():
         raise InvalidArgumentError(
@@ -180,6 +201,8 @@ def _taken_port(address: str) -> int:
         raise UnknownError(
             None, None, f"Could not start a server at {address}: {error}. Port 0 takes a free one."
         ) from None
-    port_number = taken.getsockname()[1]
-    taken.detach()  # stays bound until the process ends, as a server lives
-    return port_number
+    _taken.append(taken)  # stays bound until the process ends, as a server lives
+    return taken, taken.getsockname()[1]
+
+
+_taken: list[socket.socket] = []

@@ -10,9 +10,12 @@ from daskvars import logging
 from daskvars.errors import DeadlineExceededError, FailedPreconditionError
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
-from daskvars.train.checkpoint_state import checkpoint_exists, get_checkpoint_state
+from daskvars.train.checkpoint_state import get_checkpoint_state
 
 Readiness = tuple[bool, str | None]
+
+
+FIRST_PAUSE_S = 0.25  # a look costs little; the pauses double
 
 
 class SessionManager:
@@ -23,7 +26,7 @@ class SessionManager:
       ready_op: tensor of the names of what is not ready: empty when the model is.
       ready_for_local_init_op: the same, for running `local_init_op`.
       graph: the graph, by default the present one.
-      recovery_wait_secs: seconds between two looks at whether the model is ready.
+      recovery_wait_secs: most seconds between two looks at whether the model is ready.
       local_init_run_options: options of the run of `local_init_op`.
       local_init_feed_dict: what is fed to it.
 
@@ -145,6 +148,7 @@ class SessionManager:
           DeadlineExceededError: that time is over.
         """
         end = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
+        pause_s = min(FIRST_PAUSE_S, self._wait_secs)
         while True:
             session = Session(master, graph=self._graph, config=config)
             done, local_reason = self._initialize_locally(session)
@@ -152,7 +156,7 @@ class SessionManager:
             if done and ready:
                 return session
             session.close()
-            left = end - time.monotonic() - self._wait_secs
+            left = end - time.monotonic() - pause_s
             if left < 0:
                 raise DeadlineExceededError(
                     None, None,
@@ -160,7 +164,8 @@ class SessionManager:
                     f"{reason or local_reason}",
                 )  # fmt: skip
             logging.info("Waiting for model to be ready: %s", reason or local_reason)
-            time.sleep(self._wait_secs)
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, self._wait_secs)
 
     def _restored(
         self, master: Any, saver: Any, directory: Any, path: Any, wait: bool, max_wait_secs: float,
@@ -185,8 +190,7 @@ class SessionManager:
             time.sleep(self._wait_secs)
             state = get_checkpoint_state(directory)
         saver.restore(session, state.model_checkpoint_path)
-        kept = [path for path in state.all_model_checkpoint_paths if checkpoint_exists(path)]
-        saver.set_last_checkpoints(kept)
+        saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
         return session, True
 
     def _initialize_locally(self, session: Session) -> Readiness:

@@ -261,7 +261,10 @@ def merged_options(first: RunOptions, second: RunOptions) -> RunOptions:
     """Return options that ask for what either asks for."""
     result = RunOptions()
     result.CopyFrom(first)
-    for name in ("trace_level", "timeout_in_ms", "inter_op_thread_pool", "output_partition_graphs"):
+    for name in (
+        "trace_level", "timeout_in_ms", "inter_op_thread_pool", "output_partition_graphs",
+        "report_tensor_allocations_upon_oom",
+    ):  # fmt: skip
         if getattr(second, name) > getattr(first, name):
             setattr(result, name, getattr(second, name))
     result.debug_options.debug_tensor_watch_opts.extend(

@@ -15,7 +15,9 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import READ
+from daskvars.ops.assign import READ, is_variable_initialized, read_variable
+from daskvars.ops.branching import cond
+from daskvars.variables.colocation import building_in, place
 
 
 def made_by_function(builder: Any, name: str, function: Callable[[], Any], dtype: Any) -> Tensor:
@@ -45,6 +47,17 @@ def made_of_value(builder: Any, name: str, value: Any, dtype: Any) -> Tensor:
             )
         return convert_to_tensor(value, dtype)
     return convert_to_tensor(value, dtype, builder.claim(f"{name}/initial_value") + "/")
+
+
+def value_or_initial(handle: Tensor, initial_value: Tensor) -> Tensor:
+    """Return the value of a variable, or the initial one where it has none yet."""
+    with building_in(handle.graph):
+        value = cond(
+            is_variable_initialized(handle),
+            lambda: read_variable(handle, "read"), lambda: initial_value,
+        )  # fmt: skip
+    place(value.op, handle.op.device)
+    return value
 
 
 def place_initial_value(builder: Any, first: int, name: str, device: str) -> None:

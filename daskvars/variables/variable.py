@@ -11,12 +11,12 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import assign, is_variable_initialized, read_variable, variable_handle
-from daskvars.ops.branching import cond
+from daskvars.ops.assign import assign, read_variable, variable_handle
 from daskvars.ops.overloads import override_operators
 from daskvars.shapes import TensorShape
 from daskvars.variables import initial_value as initial_values
 from daskvars.variables.colocation import building_in, owner, place
+from daskvars.variables.reading import read_around
 from daskvars.variables.slices import SaveSliceInfo
 from daskvars.variables.synchronization import (
     VariableAggregation,
@@ -31,11 +31,12 @@ from daskvars.variables.variable_arguments import (
     layout_of,
     variable_name,
 )
+from daskvars.variables.variable_creators import MadeByCreators
 from daskvars.variables.variable_reference import VariableReference
 from daskvars.variables.variable_updates import VariableUpdates
 
 
-class Variable(VariableUpdates, WithOperators):
+class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     """State that outlives a run: an array under a name, with ops that read and assign it.
 
     In a graph the variable has no value before its `initializer` is run in a session. In the eager
@@ -94,16 +95,17 @@ class Variable(VariableUpdates, WithOperators):
     ) -> None:
         self._save_slice_info: Any = None
         self._constraint = checked_constraint(constraint)
+        if variable_def is not None and initial_value is not None:
+            raise ValueError("variable_def and initial_value are mutually exclusive.")
         if variable_def is not None:
-            if initial_value is not None:
-                raise ValueError("variable_def and initial_value are mutually exclusive.")
             self._init_from_proto(variable_def, import_scope)
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         trainable, dtype = dtype_in_second_place(trainable, dtype)
         self._trainable = resolved_trainable(trainable, synchronization)
-        self.synchronization, self.aggregation = synchronization, aggregation
+        self.synchronization = synchronization or VariableSynchronization.AUTO
+        self.aggregation = aggregation or VariableAggregation.NONE
         keys = collections_of(collections, self._trainable)
         builder = owner()
         with building_in(builder):
@@ -226,12 +228,16 @@ class Variable(VariableUpdates, WithOperators):
         In a graph that is one cached read, except under `control_dependencies`, where it is a new
         one that sees what the dependencies assign. The eager program reads anew each time.
         """
-        if self._snapshot is None or builder_for((self._handle,)).has_control_dependencies:
+        builder = builder_for((self._handle,))
+        if self._snapshot is None or builder.has_control_dependencies or builder.is_body:
             return self.read_value()
         return self._snapshot
 
     def read_value(self) -> Tensor:
         """Return a new read of the variable, which sees what this place in the program sees."""
+        builder = builder_for((self._handle,))
+        if builder.is_body:
+            return read_around(builder, self)
         return read_variable(self._handle, "read")
 
     def _as_graph_element(self) -> Tensor:
@@ -280,12 +286,7 @@ class Variable(VariableUpdates, WithOperators):
         """
         if self._initial_value is None:
             return self.read_value()
-        with building_in(self._handle.graph):
-            value = cond(
-                is_variable_initialized(self._handle), self.read_value, lambda: self._initial_value
-            )
-        place(value.op, self._handle.op.device)
-        return value
+        return initial_values.value_or_initial(self._handle, self._initial_value)
 
     # -- saving -------------------------------------------------------------------------------
 

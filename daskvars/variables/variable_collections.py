@@ -90,6 +90,11 @@ def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 
 
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """Return an operation that runs what is in the collection of tables' initializers."""
+    return group(*owner().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+
+
 initialize_variables = variables_initializer
 initialize_all_variables = global_variables_initializer
 initialize_local_variables = local_variables_initializer

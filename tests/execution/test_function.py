@@ -157,3 +157,25 @@ def test_inside_a_graph_it_is_part_of_the_graph():
         y = double(dv.constant(4.0))
         with dv.Session() as session:
             assert session.run(y) == 8.0
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_a_branch_assigns_is_assigned_although_its_result_is_not_used(taken):
+    v = dv.Variable(1.0)
+
+    @dv.function
+    def step(x):
+        dv.cond(x > 0.0, lambda: v.assign_add(x), lambda: v * 1.0)
+        return v * 1.0
+
+    assert float(step(np.float32(2.0 if taken else -2.0))) == (3.0 if taken else 1.0)
+
+
+def test_the_gradient_of_a_branch_reaches_the_variables_that_it_reads():
+    v = dv.Variable(3.0)
+
+    @dv.function
+    def slopes(x):
+        return dv.gradients(dv.cond(x > 0.0, lambda: v * x * v, lambda: x), [v, x])
+
+    assert [float(slope) for slope in slopes(np.float32(2.0))] == [12.0, 9.0]

@@ -1,5 +1,6 @@
 """Sessions beside running: configuration, metadata, default stacks, closing, threads, errors."""
 
+import collections
 import threading
 
 import numpy as np
@@ -38,6 +39,7 @@ def test_what_changes_no_result_is_accepted():
     )  # fmt: skip
     options.gpu_options.allow_growth = True
     options.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+    options.graph_options.rewrite_options.constant_folding = 2  # RewriterConfig.OFF
     with tf.Session(config=options) as session:
         assert session.run(tf.constant(2.0)) == 2.0
 
@@ -300,3 +302,22 @@ def test_read_assign_read_in_one_step_gives_old_and_new():
         for value in found:
             value[:] = -1
         assert session.run(v).tolist() == [5.0, 6.0]
+
+
+def test_zero_and_one_may_be_fed_to_bool():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.placeholder(tf.bool)
+        assert sess.run(tf.logical_not(x), {x: 1}) == np.False_
+        assert sess.run(x, {x: [0, 1]}).tolist() == [False, True]
+        with pytest.raises(TypeError, match="bool"):
+            sess.run(x, {x: 0.5})
+
+
+def test_mappings_keep_their_kind_and_feed_list_is_a_list():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.constant(1.0)
+        found = sess.run(collections.defaultdict(list, {"x": x}))
+        assert found == {"x": 1.0}
+        assert found["new"] == []
+        with pytest.raises(TypeError, match="`feed_list` must be a list or tuple"):
+            sess.make_callable(x, feed_list=x)

@@ -129,7 +129,7 @@ def test_a_cycle_of_control_inputs_is_an_error_of_the_run(graph):
     first, second = tf.constant(1).op, tf.constant(2).op
     first._add_control_input(second)
     second._add_control_input(first)
-    error = pytest.raises(tf.errors.InvalidArgumentError, match="contains a cycle")
+    error = pytest.raises(tf.errors.InvalidArgumentError, match="contains a cycle with 2 nodes")
     with tf.Session() as sess, error:
         sess.run(first.outputs[0])
 
@@ -165,3 +165,56 @@ def test_an_exclusive_case_has_one_true_predicate(graph):
         assert [sess.run(result, {x: n}) for n in (1, 2)] == [0, 1]
         with pytest.raises(tf.errors.InvalidArgumentError, match="Input error: exclusive=True"):
             sess.run(result, {x: 3})
+
+
+def test_names_may_be_bytes_and_elements_may_stand_for_names(graph):
+    class Named:
+        def _as_graph_element(self):
+            return "c:0"
+
+    c = tf.constant(1.0, name=b"c")
+    assert c.name == "c:0"
+    assert graph.as_graph_element(Named()) is c
+    with pytest.raises(ValueError, match="'c' refers to an Operation, not a Tensor"):
+        graph.get_tensor_by_name("c")
+
+
+def test_an_operation_is_no_tensor(graph):
+    for convert in (tf.convert_to_tensor, lambda op: tf.constant(1.0) + op):
+        with pytest.raises(TypeError, match=r"Can't convert Operation 'NoOp.*' to Tensor"):
+            convert(tf.no_op())
+
+
+def test_get_attr_gives_bytes_and_says_what_there_is(graph):
+    with tf.colocate_with(tf.constant(1.0, name="a")):
+        op = tf.constant(2.0, name="b").op
+    assert op.get_attr("_class") == [b"loc:@a"]
+    with pytest.raises(ValueError, match="Operation 'b' has no attr named 'fake'"):
+        op.get_attr("fake")
+
+
+def test_a_control_input_is_taken_once(graph):
+    x, y, z = (tf.constant(i).op for i in range(3))
+    z._add_control_inputs([x, y, x])
+    z._add_control_input(x)
+    assert z.control_inputs == [x, y]
+
+
+def test_a_finalized_graph_opens_again_under_the_name_that_programs_use(graph):
+    graph.finalize()
+    graph._unsafe_unfinalize()
+    assert tf.constant(1.0).graph is graph
+
+
+def test_shape_errors_name_the_operation_and_all_input_shapes(graph):
+    expected = (
+        r"Dimensions must be equal, but are 2 and 5 for 'add' \(op: 'Add'\) with input shapes: "
+        r"\[1,2,3\], \[\?,5,6\]\."
+    )
+    with pytest.raises(ValueError, match=expected):
+        tf.add(tf.ones([1, 2, 3]), tf.placeholder(tf.float32, [None, 5, 6]), name="add")
+    x = tf.placeholder(tf.float32, name="x")
+    y = tf.matmul(x, tf.ones([2, 2]), name="y")
+    expected = r"are 3 and 2 for 'y' \(op: 'BatchMatMulV2'\) with input shapes: \[4,3\], \[2,2\]"
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=expected):
+        sess.run(y, {x: [[1.0] * 3] * 4})

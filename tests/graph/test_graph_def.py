@@ -165,11 +165,15 @@ def test_inputs_can_be_replaced_and_elements_returned(small):
     "arguments, error, message",
     [
         ({"input_map": {"nosuch:0": 1.0}}, ValueError, r"Attempted to map inputs .* \[nosuch:0\]"),
-        ({"return_elements": ["nosuch"]}, ValueError, "Requested return_element 'nosuch' not foun"),
-        ({"return_elements": ["y:1"]}, ValueError, "'y:1' not found"),
+        ({"return_elements": ["nosuch"]}, ValueError, "Requested return node 'nosuch' not found"),
+        ({"return_elements": ["nosuch:0"]}, ValueError, "return tensor 'nosuch:0' not found"),
+        ({"return_elements": ["y:x"]}, ValueError, "Cannot convert 'y:x' to a tensor name"),
+        ({"return_elements": ["y:1"]}, ValueError, "Invalid return output 1 of node 'y'"),
         ({"return_elements": [7]}, TypeError, "list of strings"),
         ({"input_map": {7: 1.0}}, TypeError, "input_map must be a dictionary mapping"),
-        ({"input_map": {"x": 1}}, TypeError, r"node 'y'.*float32.*int32"),
+        ({"input_map": [1.0]}, TypeError, "input_map must be a dictionary mapping"),
+        ({"input_map": {"x:1": 1.0}}, ValueError, r"not found in graph_def: \[x:1\]"),
+        ({"input_map": {"x": 1}}, ValueError, r"Node 'y'.*float32.*int32"),
     ],
 )
 def test_import_says_what_does_not_fit(small, arguments, error, message):
@@ -177,11 +181,34 @@ def test_import_says_what_does_not_fit(small, arguments, error, message):
         dv.import_graph_def(small, **arguments)
 
 
-def test_names_that_are_taken_are_refused(small):
-    with dv.Graph().as_default():
-        dv.import_graph_def(small, name="")
-        with pytest.raises(ValueError, match=r"Node name '\w+' already exists in the Graph"):
-            dv.import_graph_def(small, name="")
+def test_names_that_are_taken_get_a_suffix_and_keys_and_groups_follow():
+    with dv.Graph().as_default() as graph:
+        v = dv.Variable(1.0, name="v")
+        with graph.colocate_with(v):
+            dv.multiply(v.read_value(), 2.0, name="y")
+    data = graph.as_graph_def()
+    with dv.Graph().as_default(), dv.Session() as sess:
+        first = dv.import_graph_def(data, return_elements=["v", "y"], name="")
+        second = dv.import_graph_def(data, return_elements=["v", "y"], name="")
+        assert [op.name for op in first + second] == ["v", "y", "v_1", "y_1"]
+        assert [op.colocation_groups() for op in first] == [[b"loc:@v"]] * 2
+        assert [op.colocation_groups() for op in second] == [[b"loc:@v_1"]] * 2
+        sess.run(dv.assign(first[0].outputs[0], 5.0))
+        sess.run("v/Assign_1")
+        assert sess.run(["y:0", b"y_1:0"]) == [10.0, 2.0]
+
+
+def test_colocated_operations_are_where_the_others_are_whatever_the_device_function(small):
+    data = dv.GraphDef()
+    data.CopyFrom(small)
+    by_name = {node.name: node for node in data.node}
+    by_name["y"].attr["_class"] = ["loc:@x"]
+    with dv.Graph().as_default(), dv.device(lambda op: "/gpu:0" if "x" in op.name else "/cpu:0"):
+        (y,) = dv.import_graph_def(data, return_elements=["y"], name="in")
+    assert (y.device, y.colocation_groups()) == ("/device:GPU:0", [b"loc:@in/x"])
+    by_name["y"].attr["_class"] = ["loc:@gone"]
+    with dv.Graph().as_default(), pytest.raises(ValueError, match=r"colocated with unknown .*gone"):
+        dv.import_graph_def(data)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +217,12 @@ def test_names_that_are_taken_are_refused(small):
         (lambda n: n.update(op="Ad"), r"Op type not registered 'Ad' \(did you mean 'Add'"),
         (lambda n: n.update(name="../x y"), "no operation can have that name"),
         (lambda n: n["input"].pop(0), "'y'"),
-        (lambda n: n["input"].insert(0, "later"), "'later' is not in the graph before it"),
-        (lambda n: n["input"].append("^gone"), "waits for 'gone'"),
+        (lambda n: n["input"].insert(0, "later"), "Node 'y': Unknown input node 'later'"),
+        (lambda n: n["input"].insert(0, "x:1"), "Connecting to invalid output 1 of source node x"),
+        (lambda n: n["input"].append("x"), "do not match 3 inputs specified"),
+        (lambda n: n.update(name="x"), "Node 'x' is not unique"),
+        (lambda n: n["attr"].update(_class=[1]), "its groups are"),
+        (lambda n: n["input"].append("^gone"), r"Unknown input node '\^gone'"),
         (lambda n: n["attr"].update(_output_shapes=[[3]]), r"'y'.*"),
         (lambda n: n["attr"].update(_output_shapes=[]), None),
         (lambda n: n["attr"].update(_output_shapes=[[2], [2]]), "2 shapes for 1 outputs"),
@@ -228,7 +259,7 @@ def test_a_part_names_what_it_lacks_in_bodies_too():
         outer = dv.Variable(1.0, name="outer")
         with dv.name_scope("part"):
             inner = dv.Variable(2.0, name="inner")
-            dv.cond(inner.value() > 0.0, lambda: outer.read_value() * 2.0, lambda: inner.value())
+            dv.cond(inner.value() > 0.0, lambda: outer.assign_add(1.0) * 2.0, inner.value)
     part, unbound = extract(graph.as_graph_def(), "part")
     assert unbound == ["$unbound_inputs_outer"]
     assert {node.name for node in part.node} >= {"inner", "inner/Assign", "cond"}
@@ -237,7 +268,7 @@ def test_a_part_names_what_it_lacks_in_bodies_too():
         (y,) = dv.import_graph_def(part, {unbound[0]: other.handle}, ["cond:0"], name="")
     with dv.Session(graph=again) as sess:
         sess.run([other.initializer, "inner/Assign"])
-        assert sess.run(y) == 10.0
+        assert sess.run(y) == 12.0
 
 
 def test_a_graph_def_of_the_session_and_from_a_version():

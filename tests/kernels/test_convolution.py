@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from daskvars.kernels import convolution, depthwise, patches
-from daskvars.kernels.windows import conv2d_shape, depthwise_conv2d_shape, place_windows
+from daskvars.kernels.windows import conv_shape, depthwise_conv2d_shape, place_windows
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
 # height, width, inputs, outputs (or multiplier), filter, stride, dilation, padding
@@ -61,7 +61,7 @@ def turn(x, data_format):
     "kernels, product, shape",
     [
         ((convolution.conv2d, convolution.conv2d_backprop_input,
-          convolution.conv2d_backprop_filter), conv_product, conv2d_shape),
+          convolution.conv2d_backprop_filter), conv_product, conv_shape),
         ((depthwise.depthwise_conv2d, depthwise.depthwise_conv2d_backprop_input,
           depthwise.depthwise_conv2d_backprop_filter), depthwise_product, depthwise_conv2d_shape),
     ],

@@ -7,7 +7,6 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels import philox
 from daskvars.kernels.distributions import (
     multinomial,
-    random_bernoulli,
     random_normal,
     random_shuffle,
     random_uniform,
@@ -135,18 +134,6 @@ def test_quantiles_are_the_inverse_of_the_distribution(kind, tolerance):
         assert (value > 0) == (number >= 0)
     assert np.isfinite(out).all()
     assert (np.diff(out[np.argsort(words)]) >= 0).all()
-
-
-def test_bernoulli_counts_and_ends():
-    mask = random_bernoulli(np, KEY, shape=(300, 400), probability=0.3)
-    assert mask.dtype == bool
-    assert abs(mask.mean() - 0.3) < 5 * (0.21 / 120_000) ** 0.5
-    part = random_bernoulli(
-        np, KEY, shape=(10, 20), probability=0.3, offset=(5, 7), full_shape=(300, 400)
-    )
-    np.testing.assert_array_equal(part, mask[5:15, 7:27])
-    assert random_bernoulli(np, KEY, shape=(50,), probability=1.0).all()
-    assert not random_bernoulli(np, KEY, shape=(50,), probability=0.0).any()
 
 
 def test_multinomial_follows_its_probabilities():

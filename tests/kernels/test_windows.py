@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from daskvars.kernels.windows import (
-    conv2d_shape,
     conv_output_size,
     conv_padding,
+    conv_shape,
     depthwise_conv2d_shape,
     place_windows,
     pool2d_shape,
@@ -31,7 +31,7 @@ def test_every_window_fits_and_no_further_one_does(padding, window, dilation, st
 
 def test_unknown_extents_stay_unknown():
     assert conv_output_size(None, 3, 1, 1, "SAME") is None
-    shape = conv2d_shape((None, None, 8, 3), (3, 3, 3, 7), strides=(1, 2, 2, 1), padding="SAME")
+    shape = conv_shape((None, None, 8, 3), (3, 3, 3, 7), strides=(1, 2, 2, 1), padding="SAME")
     assert shape == (None, None, 4, 7)
     assert depthwise_conv2d_shape(
         (2, 8, 8, 3), (3, 3, 3, 2), strides=(1, 1, 1, 1), padding="VALID"
@@ -49,7 +49,7 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="must not be negative"):
         conv_output_size(3, 2, 1, 1, (-1, 0))
     with pytest.raises(ValueError, match="'NHCW'"):
-        conv2d_shape((1, 4, 4, 1), (2, 2, 1, 1), strides=(1, 1, 1, 1), padding="SAME",
+        conv_shape((1, 4, 4, 1), (2, 2, 1, 1), strides=(1, 1, 1, 1), padding="SAME",
                      data_format="NHCW")
 
 

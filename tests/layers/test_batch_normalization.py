@@ -75,10 +75,77 @@ def test_names_and_kinds_of_variables(graph):
     assert not tf.get_collection(tf.GraphKeys.UPDATE_OPS)
 
 
-@pytest.mark.parametrize("option", [{"renorm": True}, {"virtual_batch_size": 2}])
-def test_what_is_refused(option):
-    with pytest.raises(NotImplementedError, match=rf"{next(iter(option))}.*daskvars has no"):
-        dv.layers.BatchNormalization(**option)
+def test_renormalization_follows_its_own_averages(graph):
+    limits = {"rmax": 1.1, "rmin": 0.9, "dmax": 0.1}
+    fed = tf.placeholder(tf.bool)
+    layer = tf.layers.BatchNormalization(
+        momentum=0.9, renorm=True, renorm_clipping=limits, renorm_momentum=0.75,
+        gamma_initializer=tf.constant_initializer(2.0), beta_initializer=tf.ones_initializer(),
+    )  # fmt: skip
+    x = tf.placeholder(tf.float32, [8, 3])
+    y = layer(x, training=fed)
+    names = [v.op.name.rpartition("/")[2] for v in tf.global_variables()[4:]]
+    assert names == ["moving_stddev", "renorm_mean", "renorm_stddev"]
+    mean, stddev, own_mean, own_stddev = 0.0, 1.0, 0.0, 1.0
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        for step in range(4):
+            rows = ROWS + np.float32(step)
+            batch_mean, batch_stddev = rows.mean(0), np.sqrt(rows.var(0) + 1e-3)
+            r = (batch_stddev / own_stddev).clip(0.9, 1.1)
+            d = ((batch_mean - own_mean) / own_stddev).clip(-0.1, 0.1)
+            wanted = ((rows - batch_mean) / batch_stddev * r + d) * 2 + 1
+            own_mean += 0.25 * (batch_mean - own_mean)
+            own_stddev += 0.25 * (batch_stddev - own_stddev)
+            mean += 0.1 * (batch_mean - mean)
+            stddev += 0.1 * (batch_stddev - stddev)
+            found, _ = sess.run([y, layer.updates], {x: rows, fed: True})
+            np.testing.assert_allclose(found, wanted, atol=1e-4)
+            found, _ = sess.run([y, layer.updates], {x: rows, fed: False})
+            np.testing.assert_allclose(found, (rows - mean) / stddev * 2 + 1, atol=1e-4)
+
+
+def test_virtual_batches_have_moments_of_their_own(graph):
+    x = tf.placeholder(tf.float32, [None, 3])
+    layer = tf.layers.BatchNormalization(momentum=0.5, virtual_batch_size=4)
+    y = layer(x, training=True)
+    parts = ROWS.reshape(4, 2, 3)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        found, _ = sess.run([y, layer.updates], {x: ROWS})
+        np.testing.assert_allclose(found, normalized(parts, 0).reshape(8, 3), atol=1e-4)
+        mean, variance = sess.run([layer.moving_mean, layer.moving_variance])
+        assert mean.shape == (1, 1, 3)
+        np.testing.assert_allclose(mean[0, 0], 0.5 * ROWS.mean(0), rtol=1e-4)
+        np.testing.assert_allclose(variance[0, 0], 0.5 + 0.5 * parts.var(0).mean(0), rtol=1e-4)
+
+
+def test_an_adjustment_is_for_training(graph):
+    fed = tf.placeholder(tf.bool)
+    y = tf.layers.batch_normalization(
+        tf.constant(ROWS), training=fed,
+        adjustment=lambda shape: (tf.constant(3.0), tf.cast(shape[:1], tf.float32)),
+    )  # fmt: skip
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        found = sess.run(y, {fed: True})
+        np.testing.assert_allclose(found, normalized(ROWS, 0) * 3 + 8, atol=1e-4)
+        np.testing.assert_allclose(sess.run(y, {fed: False}), ROWS / np.sqrt(1.001), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"renorm": True, "fused": True}, "fused=True"),
+        ({"renorm": True, "renorm_clipping": {"max": 1}}, "keys not in"),
+        ({"virtual_batch_size": 0}, "positive integer"),
+        ({"virtual_batch_size": 2, "axis": 0}, "cannot include 0"),
+        ({"virtual_batch_size": 2, "adjustment": lambda shape: (1, 2)}, "cannot be specified"),
+    ],
+)
+def test_what_does_not_go_together(graph, options, message):
+    with pytest.raises(ValueError, match=message):
+        tf.layers.batch_normalization(ROWS, **options)
 
 
 @pytest.mark.parametrize("axis, message", [([1, 4], "Invalid"), ([1, -3], "Duplicate")])

@@ -105,6 +105,12 @@ def test_losses_and_updates_by_input():
     update = tf.no_op()
     layer.add_update(update)
     assert (layer.get_updates_for(None), layer.get_updates_for(a)) == ([update], [])
+    assert layer.get_losses_for(None) == []
+    before = tf.ones([1, 2])
+    between = tf.exp(before)
+    after = layer(between)
+    assert layer.get_losses_for(before) == layer.get_losses_for([between]) == layer.losses[2:]
+    assert layer.get_losses_for([after, tf.ones([])]) == layer.losses[2:]
     layer(a)
     layer(a)
     assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == [update]
@@ -200,3 +206,16 @@ def test_partitioned_kernels_are_used_whole():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         np.testing.assert_array_equal(sess.run(y), [[4.0, 4.0, 4.0]])
+
+
+def test_a_graph_with_layers_is_saved_and_imported(tmp_path):
+    x = tf.placeholder(tf.float32, [2, 3], name="x")
+    tf.layers.batch_normalization(tf.layers.dense(x, 2), training=True)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(sess, str(tmp_path / "m"))
+        names = [v.name for v in tf.global_variables()]
+    with tf.Graph().as_default(), tf.Session() as sess:
+        tf.train.import_meta_graph(f"{path}.meta").restore(sess, path)
+        assert [v.name for v in tf.global_variables()] == names
+        assert tf.global_variables()[0].synchronization is tf.VariableSynchronization.AUTO

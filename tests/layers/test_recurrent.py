@@ -241,3 +241,30 @@ def test_an_eager_network():
     gradients = tape.gradient(loss, cell.trainable_variables)
     assert [g.shape.as_list() for g in gradients] == [[7, 6], [6], [7, 3], [3]]
     np.testing.assert_array_equal(outputs.numpy()[:, -1], state.numpy())
+
+
+class Kept:
+    """Saves states in variables."""
+
+    def __init__(self):
+        self.variables = {}
+
+    def state(self, name):
+        return self.variables.setdefault(name, tf.Variable(np.zeros((3, 2), "f"), trainable=False))
+
+    def save_state(self, name, value):
+        return self.variables[name].assign(value)
+
+
+def test_a_saved_state_is_gone_on_from(graph):
+    cell, kept = rnn_cell.LSTMCell(2), Kept()
+    with pytest.raises(ValueError, match="structured as cell"):
+        tf.nn.static_state_saving_rnn(cell, [], kept, "state")
+    steps = tf.unstack(X, axis=1)
+    outputs, _ = tf.nn.static_state_saving_rnn(cell, steps, kept, ("c", "h"))
+    whole, state = tf.nn.static_rnn(cell, steps * 2, dtype=tf.float32)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(outputs[-1])
+        found = sess.run([outputs[-1], *kept.variables.values()])
+        np.testing.assert_allclose(found, sess.run([whole[-1], *state]), rtol=1e-5)

@@ -3,8 +3,8 @@
 import numpy
 
 import daskvars as dv
-from daskvars.graph.interpreter import apply_op
-from daskvars.ops import branching, control, looping, weighting
+from daskvars.graph.interpreter import apply, apply_op
+from daskvars.ops import assign, bodies, branching, control, looping, weighting
 from tests.ops.sample import Sample
 
 X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])
@@ -12,6 +12,11 @@ X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])
 
 def double(x):
     return x * 2
+
+
+def printed(x):
+    with dv.control_dependencies([dv.print("x:", {"x": x, "shape": [dv.shape(x)]})]):
+        return dv.identity(x)
 
 
 def asserted(x):
@@ -51,11 +56,14 @@ SAMPLES = [
     Sample("CustomGradient", lambda x: list(cubed(x)), (X,), (0,)),
     Sample("NoOp", after_nothing, (X,)),
     Sample("Assert", asserted, (X,)),
+    Sample("PrintV2", printed, (X,)),
     Sample("AssertBroadcastable", weighed, (X,)),
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
     Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,)),
     Sample("PyFuncStateless", lambda x: control.py_func(double, [x], dv.float64, False), (X,)),
     Sample("If", branch, (X,), (0,)),
+    Sample("ReadPassedIn", lambda x: assign.value_passed_in(x) * x, (X,), (0,)),
+    Sample("KeptRead", lambda x: apply(bodies.KEPT_READ, dv.stop_gradient(x), x), (X,), (0,)),
     Sample("While", power, (X,), (0,)),
 ]

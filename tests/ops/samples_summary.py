@@ -17,6 +17,7 @@ def merged(x):
 SAMPLES = [
     Sample("ScalarSummary", lambda x: summary_ops.scalar("s", dv.reduce_max(x)), (X,)),
     Sample("HistogramSummary", lambda x: summary_ops.histogram("h", x), (X,)),
+    Sample("AudioSummaryV2", lambda x: summary_ops.audio("a", x, 8000.0), (X.reshape(2, 3),)),
     Sample("ImageSummary", lambda x: summary_ops.image("i", x), (X.reshape(2, 3, 1, 1),)),
     Sample("TensorSummaryV2", lambda x: summary_ops.tensor_summary("t", x), (X,)),
     Sample("MergeSummary", merged, (X,)),

@@ -63,9 +63,9 @@ def test_constant_copies_what_it_is_given(graph):
 
 def test_chunks_are_kept_as_blocks(graph):
     tensor = constant.constant(np.zeros((5, 3)), chunks=(2, -1))
-    assert tensor.op.get_attr("chunks") == ((2, 2, 1), (3,))
+    assert tensor.op.get_attr("chunks") == [(2, 2, 1), (3,)]
     given = dask.array.ones((4, 2), chunks=(2, 2))
-    assert constant.constant(given).op.get_attr("chunks") == ((2, 2), (2,))
+    assert constant.constant(given).op.get_attr("chunks") == [(2, 2), (2,)]
     assert constant.constant(np.zeros(3)).op.get_attr("chunks") is None
     assert run(constant.constant(given) + 1.0).tolist() == [[2, 2]] * 4
 

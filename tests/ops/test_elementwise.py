@@ -256,7 +256,7 @@ def test_polygamma_values(graph):
 def test_add_n_refuses_what_does_not_add_up(graph):
     with pytest.raises(ValueError, match="at least one"):
         tf.add_n([])
-    with pytest.raises(ValueError, match="Shapes must be equal"):
+    with pytest.raises(ValueError, match="both shapes must be equal, but are 2 and 1"):
         tf.add_n([tf.zeros([2]), tf.zeros([1])])
     x = tf.zeros([2])
     assert tf.add_n([x]) is x

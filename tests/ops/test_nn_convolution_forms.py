@@ -40,8 +40,8 @@ def test_convolution_chooses_by_the_filter():
     w = rng.normal(size=(2, 3, 4))
     found = ops.convolution(x, w, "SAME", strides=[2]).numpy()
     assert_allclose(found, ops.conv1d(x, w, 2, "SAME").numpy(), rtol=1e-12)
-    with pytest.raises(ValueError, match="1 or 2 dimensions"):
-        ops.convolution(rng.normal(size=(1, 2, 2, 2, 1)), rng.normal(size=(1, 1, 1, 1, 1)), "SAME")
+    with pytest.raises(ValueError, match="1 to 3 dimensions"):
+        ops.convolution(rng.normal(size=(2, 1)), numpy.ones((1, 1)), "SAME")
 
 
 def test_names_and_shapes():

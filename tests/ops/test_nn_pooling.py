@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.ops import nn_pooling as ops
+from daskvars.ops.nn_pooling_forms import pool
 from tests.ops.test_nn_convolution import padded
 
 rng = numpy.random.default_rng(0)
@@ -72,10 +73,21 @@ def test_argmax(padding, dtype):
 def test_pool_chooses_by_type_and_rank():
     x = rng.normal(size=(2, 6, 5, 3))
     for kind, function in (("MAX", ops.max_pool), ("AVG", ops.avg_pool)):
-        found = ops.pool(x, [2, 3], kind, "SAME", strides=[2, 1]).numpy()
+        found = pool(x, [2, 3], kind, "SAME", strides=[2, 1]).numpy()
         assert_allclose(found, function(x, [2, 3], [2, 1], "SAME").numpy())
-    row = ops.pool(x[:, 0], [2], "AVG", "VALID", strides=[2]).numpy()
+    row = pool(x[:, 0], [2], "AVG", "VALID", strides=[2]).numpy()
     assert_allclose(row, (x[:, 0, 0:4:2] + x[:, 0, 1:5:2]) / 2)
+
+
+@pytest.mark.parametrize("kind", ["MAX", "AVG"])
+def test_windows_whose_elements_are_apart(kind):
+    x = rng.normal(size=(2, 7, 6, 3))
+    found = pool(x, [3, 2], kind, "VALID", dilation_rate=[2, 3]).numpy()
+    seen = [x[:, i : i + 3, j : j + 3] for i in (0, 2, 4) for j in (0, 3)]
+    fold = numpy.max if kind == "MAX" else numpy.mean
+    assert_allclose(found, fold(seen, axis=0))
+    first = pool(x.transpose(0, 3, 1, 2), [3, 2], kind, "VALID", [2, 3], data_format="NCHW")
+    assert_allclose(first.numpy(), found.transpose(0, 3, 1, 2))
 
 
 def test_names_and_shapes():
@@ -88,7 +100,7 @@ def test_names_and_shapes():
         assert ops.avg_pool(x, 3, 2, "VALID", name="mean").op.name == "mean"
         (dx,) = dv.gradients(ops.avg_pool(x, 2, 2, "SAME"), [x])
         assert dx.shape.as_list() == [None, 28, 28, 32]
-        assert ops.pool(x, [2, 2], "MAX", "SAME").op.name == "max_pool"
+        assert pool(x, [2, 2], "MAX", "SAME").op.name == "max_pool"
 
 
 def test_errors():
@@ -103,9 +115,11 @@ def test_errors():
         with pytest.raises(ValueError, match="Negative dimension"):
             ops.avg_pool(tf.zeros([1, 2, 2, 1]), 3, 1, "VALID")
         with pytest.raises(ValueError, match="pooling_type"):
-            ops.pool(x, [2, 2], "MEDIAN", "SAME")
-        with pytest.raises(ValueError, match="dilation"):
-            ops.pool(x, [2, 2], "MAX", "SAME", dilation_rate=[2, 2])
+            pool(x, [2, 2], "MEDIAN", "SAME")
+        with pytest.raises(ValueError, match="needs strides of 1"):
+            pool(x, [2, 2], "MAX", "SAME", dilation_rate=[2, 2])
+        with pytest.raises(ValueError, match="needs known sizes"):
+            pool(tf.placeholder(dv.float32, [1, None, 3]), [2], "MAX", "VALID", dilation_rate=[2])
         with pytest.raises(ValueError, match="Targmax"):
             ops.max_pool_with_argmax(x, 2, 2, "SAME", dv.float32)
         with pytest.raises(TypeError):

@@ -29,12 +29,23 @@ KEYS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("chunks", [None, (2, 3), (4, 2)])
+@pytest.mark.parametrize("chunks", [None, (2, 3), (4, 2), (3, 2)])
 @pytest.mark.parametrize(("key", "value"), KEYS)
 def test_a_slice_is_assigned_to(key, value, chunks):
     expected = np.arange(12.0).reshape(4, 3)
     expected[key] = value
     np.testing.assert_array_equal(run(numbers(chunks)[key].assign(value)), expected)
+
+
+def test_a_slice_is_assigned_to_chunk_by_chunk():
+    v = tf.Variable(np.zeros((400, 50)), chunks=(100, 50))
+    begin = tf.placeholder_with_default(98, [])
+    told = tf.RunMetadata()
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(v[begin:102].assign(1.0).op, run_metadata=told)
+        assert told.transfer_bytes == 0
+        assert np.flatnonzero(session.run(v)[:, 0]).tolist() == [98, 99, 100, 101]
 
 
 def test_what_assigning_to_a_slice_gives():

@@ -133,3 +133,19 @@ def test_mistakes(use, message):
 def test_an_array_needs_a_size():
     with pytest.raises(ValueError, match="Size must be declared"):
         dv.TensorArray(dv.float32)
+
+
+def test_an_array_of_a_graph_is_used_outside_of_the_block_of_the_graph():
+    with dv.Graph().as_default() as graph:
+        array, row = dv.TensorArray(dv.float32, size=3), dv.constant([1.0])
+    array = array.write(0, row).scatter([1], row[None]).write(2, row)
+    with dv.Session(graph=graph) as sess:
+        found = sess.run([array.read(1), array.gather([0, 1])])
+    assert [value.tolist() for value in found] == [[1.0], [[1.0], [1.0]]]
+
+
+def test_items_that_do_not_fit_are_not_concatenated():
+    array = dv.TensorArray(dv.float32, size=2, infer_shape=False)
+    array = array.write(0, dv.ones([2, 1])).write(1, dv.ones([2, 3]))
+    with pytest.raises(dv.errors.InvalidArgumentError, match=r"shape: \[1\] but index 1 has"):
+        array.concat().numpy()

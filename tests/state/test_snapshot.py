@@ -23,7 +23,6 @@ from daskvars.errors import (
     StoreError,
 )
 from daskvars.shapes import block_indices
-from daskvars.state import chunks as chunk_objects
 from daskvars.state import (
     ConflictError,
     SnapshotWriter,
@@ -39,6 +38,7 @@ from daskvars.state import (
     stored_chunks,
     write_chunk,
 )
+from daskvars.state import chunks as chunk_objects
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, sample, variable
 
 

@@ -75,6 +75,17 @@ def test_a_nan_loss_is_recorded_as_such():
     assert np.isnan(value.simple_value)
 
 
+@pytest.mark.parametrize("shape, channels", [([5, 3, 4], 4), ([2, 3], 1)])
+def test_clips_of_sound(shape, channels):
+    rate = tf.placeholder_with_default(16000.0, [])
+    clips = values_of(tf.summary.audio("a", tf.ones(shape), rate, max_outputs=2, family="f"))
+    assert [v.tag for v in clips] == ["f/f/a/audio/0", "f/f/a/audio/1"]
+    clip = clips[0].audio
+    assert (clip.sample_rate, clip.num_channels, clip.length_frames) == (16000.0, channels, 3)
+    with pytest.raises(ValueError, match="rank 2 or 3"):
+        tf.summary.audio("b", [1.0], 1.0)
+
+
 def test_images_text_and_tensors():
     images = values_of(tf.summary.image("i", tf.ones([5, 4, 3, 1]), max_outputs=2))
     assert [v.tag for v in images] == ["i/image/0", "i/image/1"]

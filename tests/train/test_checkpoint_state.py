@@ -1,12 +1,15 @@
 """The record of a directory, and reading checkpoints without a graph."""
 
+import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import daskvars.v1 as tf
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
+from daskvars.state.manifest import Manifest
 
 
 @pytest.fixture
@@ -99,6 +102,17 @@ def test_only_a_whole_checkpoint_is_restored(saved):
             tf.train.Saver().restore(sess, saved + ".meta")
 
 
+def test_whether_a_checkpoint_is_there_is_one_document(saved, monkeypatch):
+    monkeypatch.setattr(Manifest, "from_json", None)  # to call it would be a TypeError
+    assert tf.train.checkpoint_exists(saved)
+    assert tf.train.latest_checkpoint(os.path.dirname(saved)) == saved
+    document = json.loads(Path(saved, "zarr.json").read_text())
+    document["attributes"]["daskvars_snapshot"]["complete"] = False
+    Path(saved, "zarr.json").write_text(json.dumps(document))
+    assert not tf.train.checkpoint_exists(saved)
+    assert tf.train.latest_checkpoint(os.path.dirname(saved)) is None
+
+
 def test_times_and_removal(saved, tmp_path):
     (time,) = tf.train.get_checkpoint_mtimes([saved, saved + "-gone"])
     assert time == pytest.approx(os.stat(saved + ".meta").st_mtime, abs=60)
@@ -128,3 +142,17 @@ def test_printing_counts_what_is_not_excluded(saved, capsys):
     assert "# Total number of params: 2 (excluding scope)" in capsys.readouterr().out
     with pytest.raises(tf.errors.NotFoundError, match="texts"):
         print_tensors_in_checkpoint_file(saved, "text", False)
+
+
+def test_new_checkpoints_one_after_the_other(saved):
+    directory = os.path.dirname(saved)
+    found = tf.train.checkpoints_iterator(directory, timeout=0)
+    assert next(found) == saved
+    newer = directory + "/m-4"
+    os.rename(saved, newer)
+    tf.train.update_checkpoint_state(directory, newer)
+    assert list(found) == [newer]
+    answers = iter([False, False, True])
+    ended = tf.train.checkpoints_iterator(directory + "/none", 0, 0, lambda: next(answers))
+    assert list(ended) == []
+    assert next(answers, None) is None

@@ -232,9 +232,15 @@ def test_final_ops_and_feeds(add):
 
 
 def test_a_profile_is_a_trace(add, tmp_path):
-    session = started(tf.train.ProfilerHook(save_steps=2, output_dir=str(tmp_path)))
-    for _ in range(3):
+    hook = tf.train.ProfilerHook(save_steps=2, output_dir=str(tmp_path))
+    session = started(hook)
+    for _ in range(5):
         session.run(add)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["timeline-1.json", "timeline-3.json"]
-    trace = json.loads((tmp_path / "timeline-1.json").read_text())
+    hook.end(session)
+    traces = sorted(tmp_path.glob("timeline-*"))
+    assert [p.name for p in traces] == ["timeline-2.json", "timeline-4.json"]
+    trace = json.loads(traces[0].read_text())
     assert "AssignAdd" in trace["traceEvents"][0]["args"]["ops"]
+    (events,) = tmp_path.glob("events*")
+    tags = [e.tagged_run_metadata.tag for e in tf.train.summary_iterator(str(events))]
+    assert tags == ["", "step_2", "step_4"]

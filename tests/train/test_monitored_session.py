@@ -245,6 +245,8 @@ def test_a_worker_waits_for_the_chief():
 def test_a_scaffold_makes_what_is_missing_once(graph):
     tf.Variable(1, name="g")
     tf.Variable(2, name="l", collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    table = tf.Variable(3, name="t", collections=[])
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, table.initializer)
     first, second = tf.train.Scaffold().finalize(), tf.train.Scaffold().finalize()
     for name in ("init_op", "ready_op", "ready_for_local_init_op", "local_init_op", "saver"):
         assert getattr(first, name) is getattr(second, name) is not None
@@ -255,6 +257,7 @@ def test_a_scaffold_makes_what_is_missing_once(graph):
         assert session.run(first.ready_for_local_init_op).size == 0
         session.run(first.local_init_op)
         assert session.run(first.ready_op).size == 0
+        assert session.run(table) == 3
 
 
 def test_a_scaffold_takes_what_is_given():
@@ -305,6 +308,21 @@ def test_a_session_is_prepared_by_initializing_or_restoring(tmp_path):
     assert not ready
     with pytest.raises(ValueError, match="both checkpoint_dir"):
         manager.recover_session("", saver, str(tmp_path), path)
+
+
+def test_checkpoints_of_before_a_restart_are_deleted_in_their_turn(tmp_path):
+    paths = []
+    for _ in range(3):
+        with tf.Graph().as_default():
+            tf.Variable(1.0, name="v")
+            saver = tf.train.Saver(max_to_keep=2)
+            manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())
+            session = manager.prepare_session(
+                "", tf.global_variables_initializer(), saver, str(tmp_path)
+            )
+            assert saver.last_checkpoints == paths[-2:]
+            paths.append(saver.save(session, str(tmp_path / "m"), len(paths)))
+    assert [tf.train.checkpoint_exists(path) for path in paths] == [False, True, True]
 
 
 def test_local_variables_wait_for_the_global_ones():

@@ -172,3 +172,14 @@ def test_a_shadow_is_colocated_with_its_variable():
     averages.apply([v])
     shadow = averages.average(v)
     assert shadow.op.colocation_groups() == shadow.initializer.colocation_groups() == [b"loc:@v1"]
+
+
+def test_averages_are_placed_by_their_variable_or_by_where_they_are_made():
+    with tf.device("/job:ps"):
+        v = tf.Variable(1.0, name="v")
+    averages = tf.train.ExponentialMovingAverage(0.5)
+    doubled = v * 2.0
+    with tf.device("/job:worker"):
+        averages.apply([v, doubled])
+    assert averages.average(v).device == "/job:ps"
+    assert averages.average(doubled).device == "/job:worker"

@@ -26,10 +26,13 @@ def test_switches():
 
 
 @pytest.mark.parametrize("initializer", [tf.tables_initializer, tf.initialize_all_tables])
-def test_there_are_no_tables_to_initialize(initializer):
-    operation = initializer()
-    assert operation.name == "init_all_tables"
-    assert tf.Session().run(operation) is None
+def test_tables_are_what_is_in_their_collection(initializer):
+    assert initializer().name == "init_all_tables"
+    table = tf.Variable([b"word"])
+    tf.add_to_collection(tf.GraphKeys.TABLE_INITIALIZERS, table.initializer)
+    with tf.Session() as session:
+        assert session.run(initializer()) is None
+        assert session.run(table) == [b"word"]
 
 
 def test_flags_are_found_both_ways():

@@ -2,10 +2,11 @@
 
 import pytest
 
+import daskvars.v1 as tf
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.name_scope import name_scope
-from daskvars.ops.branching import parameter
+from daskvars.ops.bodies import parameter
 from daskvars.ops.control import no_op
 
 
@@ -66,3 +67,19 @@ def test_a_body_being_traced_is_not_left(graph):
     body = FuncGraph("body", graph, parameter)
     with body.as_default(), scope:
         assert no_op(name="c").graph is body and body.get_name_scope() == "a"
+
+
+def test_values_of_another_graph_are_worked_on_in_that_graph():
+    other = tf.Graph()
+    with other.as_default():
+        a, op = tf.constant(1.0), tf.no_op()
+    with tf.Graph().as_default():
+        b = tf.constant(2.0)
+        for values in ([a], [op], [3.0, a, op]):
+            with tf.name_scope("scope", values=values):
+                assert tf.get_default_graph() is other
+        with pytest.raises(ValueError, match="must be from the same graph"):
+            tf.name_scope("scope", values=[a, b]).__enter__()
+        with tf.name_scope("/") as root:
+            assert root == "/"
+            assert tf.constant(1.0, name="c").name == "c:0"

@@ -11,7 +11,7 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.branching import parameter
+from daskvars.ops.bodies import parameter
 from daskvars.ops.constant import constant, zeros
 from daskvars.ops.control import group, no_op
 from daskvars.variables.colocation import colocate_with

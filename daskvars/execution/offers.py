@@ -1,0 +1,228 @@
+"""What the workers of a cluster offer: jobs and tasks by their names, GPUs, threads, memory.
+
+A worker's name says which task it is: "ps-0" or "/job:ps/task:0". A worker named by a number, as
+Dask does by itself, is that task of the job "worker"; one named otherwise belongs to that job, but
+is no task of it. How many GPUs it has is its Dask resource "GPU" (``dask worker --resources
+GPU=1``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import re
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from distributed import Client, Scheduler, SchedulerPlugin
+from distributed.scheduler import NoValidWorkerError
+
+from daskvars.graph.device import DeviceSpec
+
+TOPIC = "daskvars-workers"
+OURS = re.compile(r"-0[0-9a-f]{15}[-.]")  # an executor's token in the keys of its tasks
+_NAMES = re.compile(r"(?:/job:(\w+)(?:/replica:\d+)?/task:|(?:([A-Za-z]\w*)-)?)(\d+)")
+
+
+class Offer(NamedTuple):
+    """What one worker offers.
+
+    Attributes:
+      name: its name, as text.
+      address: where Dask reaches it.
+      job, task: which task of a cluster it is; the task may be None.
+      num_gpus: its resource "GPU".
+      num_threads: how many tasks it runs at once.
+      memory_limit_bytes: most memory that it may use, 0 without a limit.
+      stored_bytes: the data that it holds.
+    """
+
+    name: str
+    address: str
+    job: str
+    task: int | None
+    num_gpus: int
+    num_threads: int
+    memory_limit_bytes: int
+    stored_bytes: int
+
+    @property
+    def device(self) -> str:
+        """The task's device string."""
+        return DeviceSpec(job=self.job, task=self.task).to_string()
+
+    def __str__(self) -> str:
+        gpus = f"GPU {self.num_gpus}" if self.num_gpus else "no GPU"
+        memory = f"{self.memory_limit_bytes / 2**30:.1f} GiB" if self.memory_limit_bytes else "any"
+        return f"{self.name} = {self.device}: {gpus}, threads {self.num_threads}, memory {memory}"
+
+
+def task_of(name: str) -> tuple[str, int | None]:
+    """Return job and task of the worker of a name.
+
+    >>> task_of("ps-1"), task_of("/job:ps/replica:0/task:2"), task_of("3"), task_of("tcp://x:1")
+    (('ps', 1), ('ps', 2), ('worker', 3), ('worker', None))
+    """
+    found = _NAMES.fullmatch(name)
+    if found is None:
+        return "worker", None
+    return found[1] or found[2] or "worker", int(found[3])
+
+
+def read_offers(client: Client) -> tuple[Offer, ...]:
+    """Return what the live workers offer, in the order of jobs, tasks and names."""
+    found = []
+    for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
+        name = str(worker["name"])
+        found.append(Offer(
+            name, address, *task_of(name), int(worker.get("resources", {}).get("GPU", 0)),
+            worker["nthreads"], worker["memory_limit"] or 0,
+            worker.get("metrics", {}).get("managed_bytes", 0),
+        ))  # fmt: skip
+    return tuple(sorted(found, key=_order))
+
+
+def _order(offer: Offer) -> Any:
+    return offer.job, offer.task is None, offer.task or 0, offer.name, offer.address
+
+
+def matching(offers: Sequence[Offer], device: str) -> list[Offer]:
+    """Return the workers on which operations of a device may run.
+
+    A GPU's number counts those of the task, or without a task those of all workers that fit the
+    rest. A CPU is one of a worker without GPUs, if there is any.
+    """
+    spec = DeviceSpec.from_string(device)
+    if spec.replica not in (None, 0):
+        return []
+    found = [o for o in offers if spec.job in (None, o.job) and spec.task in (None, o.task)]
+    if spec.device_type is None:
+        return found
+    if spec.device_type == "CPU":
+        return [offer for offer in found if not offer.num_gpus] or found
+    if spec.device_type != "GPU":
+        return []
+    found = [offer for offer in found if offer.num_gpus]
+    if spec.device_index is None:
+        return found
+    gpus = [offer for offer in found for _ in range(offer.num_gpus)]
+    return gpus[spec.device_index : spec.device_index + 1]
+
+
+def listed(offers: Iterable[Offer]) -> str:
+    """Return offers as text."""
+    return "; ".join(map(str, offers)) or "none"
+
+
+class Workers:
+    """The live workers of a client's cluster; those that come and go are noticed.
+
+    Attributes:
+      version: counts the changes seen.
+      expected: tasks, (job, number), that are starting, so that it is worth waiting for them.
+      preferred: the task of the program itself, if it is one.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = weakref.ref(client)
+        self._offers: tuple[Offer, ...] = ()
+        self._lock = threading.Lock()
+        self._stale = True
+        self.version = 0
+        self.expected: set[tuple[str, int]] = set()
+        self.preferred: tuple[str, int] | None = None
+        client.register_plugin(WorkerWatch())
+        client.subscribe_topic(TOPIC, self._note_change)
+
+    def _note_change(self, event: Any) -> None:
+        self._stale = True
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """What they offer now."""
+        if self._stale:
+            self.refresh()
+        return self._offers
+
+    def refresh(self) -> None:
+        """Ask the scheduler."""
+        self._stale = False
+        client = self._client()
+        if client is None:
+            return
+        with self._lock:
+            found = read_offers(client)
+            if [o[:6] for o in found] != [o[:6] for o in self._offers]:
+                self.version += 1
+            self._offers = found
+
+    def wait_for(self, device: str, patience_s: float) -> list[Offer]:
+        """Return the workers that fit a device, once there are any, or none in that time."""
+        end = time.monotonic() + patience_s
+        found = matching(self.offers, device)
+        while not found and time.monotonic() < end:
+            time.sleep(0.1)
+            self.refresh()
+            found = matching(self._offers, device)
+        return found
+
+
+class WorkerWatch(SchedulerPlugin):
+    """Tells clients that workers come and go; lets no task wait for a worker that is gone.
+
+    Dask keeps a task that may only run on certain workers until one of them is back, under the
+    address that it had. Here it fails instead, and its executor places it anew.
+    """
+
+    name = "daskvars-workers"
+    idempotent = True
+
+    async def start(self, scheduler: Scheduler) -> None:
+        """Take note of the scheduler."""
+        self.scheduler = scheduler
+
+    def add_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
+        """Tell of a new worker."""
+        scheduler.log_event(TOPIC, {"action": "add", "worker": worker})
+
+    def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
+        """Tell of one that is gone, and look for tasks that only it could run."""
+        scheduler.log_event(TOPIC, {"action": "remove", "worker": worker})
+        asyncio.get_running_loop().call_soon(self._fail_stranded)
+
+    def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
+        """Look after a task that no worker can run."""
+        if finish == "no-worker":
+            asyncio.get_running_loop().call_soon(self._fail_stranded)
+
+    def _fail_stranded(self) -> None:
+        scheduler = self.scheduler
+        stimulus = f"daskvars-stranded-{time.time()}"
+        for task in list(scheduler.unrunnable):
+            wanted = task.worker_restrictions
+            if task.state != "no-worker" or not wanted or task.loose_restrictions:
+                continue
+            if not OURS.search(str(task.key)) or any(w in scheduler.workers for w in wanted):
+                continue
+            error = NoValidWorkerError(task.key, set(), set(wanted), {}, 0)
+            recommendations = scheduler.transition(
+                task.key, "erred", exception=pickle.dumps(error), cause=task.key,
+                stimulus_id=stimulus,
+            )  # fmt: skip
+            scheduler.transitions(recommendations, stimulus)
+
+
+def workers_of(client: Client) -> Workers:
+    """Return the workers of a client's cluster, one object for all that asks."""
+    with _lock:
+        found = _known.get(client)
+        if found is None:
+            found = _known[client] = Workers(client)
+        return found
+
+
+_known: weakref.WeakKeyDictionary[Client, Workers] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()

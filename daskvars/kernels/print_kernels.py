@@ -1,0 +1,61 @@
+"""The kernel of `print`: arrays as the text that TensorFlow shows of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+_FILE = "file://"
+
+
+def write(
+    xp: Any, *data: Any, pieces: Sequence[str], summarize: int, end: str, stream: str
+) -> tuple:
+    """Write ``pieces[0]``, the first of `data`, ``pieces[1]`` and so on, then `end`."""
+    words = [pieces[0]]
+    for item, piece in zip(data, pieces[1:], strict=True):
+        words += [shown(numpy.asarray(item), summarize), piece]
+    text = "".join(words) + end
+    if stream.startswith(_FILE):
+        with Path(stream.removeprefix(_FILE)).open("a", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        print(text, end="", file=sys.stdout if stream == "stdout" else sys.stderr)
+    return ()
+
+
+def shown(array: numpy.ndarray, summarize: int) -> str:
+    """Return the text of an array: the first and last `summarize` items of each dimension.
+
+    >>> print(shown(numpy.arange(20.0).reshape(10, 2), 2))
+    [[0 1]
+     [2 3]
+     ...
+     [16 17]
+     [18 19]]
+    """
+    return _item(array[()]) if array.ndim == 0 else _nested(array, summarize, 1)
+
+
+def _nested(array: numpy.ndarray, summarize: int, depth: int) -> str:
+    is_long = 0 <= 2 * summarize < len(array)
+    places = [*range(summarize), *range(len(array) - summarize, len(array))]
+    rows = [array[i] for i in places] if is_long else list(array)
+    inner = array.ndim - 1
+    words = [_nested(row, summarize, depth + 1) if inner else _item(row, '"') for row in rows]
+    if is_long:
+        words.insert(summarize, "...")
+    between = "\n" * inner + " " * depth if inner else " "
+    return f"[{between.join(words)}]"
+
+
+def _item(value: Any, quote: str = "") -> str:
+    if isinstance(value, bytes):
+        return f"{quote}{value.decode('utf-8', 'replace')}{quote}"
+    if isinstance(value, bool | numpy.bool_):
+        return str(int(value))
+    return str(value).removesuffix(".0")

@@ -1,0 +1,79 @@
+"""A candidate sampler that learns how frequent classes are: its counts are a variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.dtypes import float64
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import name_scope
+from daskvars.ops.assign import scatter_add
+from daskvars.ops.constant import ones, ones_like, zeros
+from daskvars.ops.control import control_dependencies
+from daskvars.ops.division import divide
+from daskvars.ops.joining import concat
+from daskvars.ops.nn_candidates import Candidates, checked_true_classes, drawn_candidates
+from daskvars.ops.reshaping import identity, reshape
+from daskvars.ops.scans import cumsum
+from daskvars.variables.variable import Variable
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Candidates:
+    """Draw classes as often as they were true classes of earlier runs.
+
+    The counts, from 1 on, are the global variable ``counts`` [range_max] float64 under the name
+    scope: initialized, saved and restored with all others. Each run adds its true classes.
+
+    Args:
+      true_classes: see `uniform_candidate_sampler`, also for the other arguments.
+      name: name scope of the operations, by default "LearnedUnigramCandidateSampler".
+
+    Returns:
+      See `uniform_candidate_sampler`; by the counts before the run.
+
+    Raises:
+      RuntimeError: in eager code, where nothing keeps the counts from one call to the next.
+      ValueError: `true_classes` has another shape, or there are fewer classes than distinct
+        candidates wanted.
+      InvalidArgumentError: (when run) a true class is out of range.
+
+    Source: TensorFlow 1.15, ``tf.nn.learned_unigram_candidate_sampler``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as session:
+    ...     drawn = tf.nn.learned_unigram_candidate_sampler([[2]], 1, 1, False, 4)
+    ...     session.run(tf.global_variables_initializer())
+    ...     [session.run(drawn.true_expected_count).item() for _ in range(2)]
+    [0.25, 0.4000000059604645]
+    """
+    if builder_for((true_classes,)).is_eager:
+        raise RuntimeError(
+            "learned_unigram_candidate_sampler keeps counts from run to run: build it in a graph, "
+            "or count classes in a Variable and use fixed_unigram_candidate_sampler"
+        )
+    if unique and num_sampled > range_max:
+        raise ValueError(
+            f"Sampler's range is too small: {num_sampled} distinct candidates are wanted of "
+            f"{range_max} possible classes; lower num_sampled or pass unique=False"
+        )
+    with name_scope(name, "LearnedUnigramCandidateSampler", [true_classes]):
+        true_classes = checked_true_classes(true_classes, num_true)
+        counts = Variable(
+            ones([range_max], float64), trainable=False, name="counts", chunks=(range_max,)
+        )
+        sums = concat([zeros([1], float64), cumsum(counts.value())], 0)
+        totals = divide(sums, sums[range_max], name="distribution")
+        drawn = drawn_candidates(
+            "fixed_unigram", true_classes, num_sampled, unique, range_max, seed, (totals,)
+        )
+        seen = reshape(true_classes, [-1])
+        with control_dependencies([scatter_add(counts, seen, ones_like(seen, float64))]):
+            return Candidates(*map(identity, drawn))

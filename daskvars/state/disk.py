@@ -1,0 +1,190 @@
+"""Whole files on a local disk: what `objects` does to a `LocalStore`, by plain system calls.
+
+A file is written beside its target, which it then replaces, so it is there whole or not at all.
+Large contents are moved in steps that fit the cache, so whoever looks at the bytes on their way,
+to compute their checksum, does not fetch them from memory again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from daskvars.state.failures import store_failure
+from daskvars.state.local_files import checked_size, open_plain, refuse_link
+
+STEP_BYTES = 1 << 18
+"""Bytes moved, and looked at, at a time (m: 1 GiB with its checksum, from a warm cache, in 0.7 of
+the time that whole chunks of 64 MiB take)."""
+
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+Look = Callable[[np.ndarray], object]
+"""Sees bytes in order, piece by piece."""
+
+Memory = Callable[[int], Sequence[tuple[np.ndarray, Look | None]]]
+"""Gives, for the size of an object, the uint8 vectors that it is read into, one after another, and
+who is to see the bytes of each; raises ValueError for a size that it cannot have."""
+
+
+def put_file(target: str, parts: Iterable[Any], synced: bool = False) -> None:
+    """Write a file beside its target, then replace the target.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    beside = f"{target}.{os.urandom(16).hex()}.partial"
+    try:
+        try:
+            file = os.open(beside, WRITE, 0o666)
+        except FileNotFoundError:
+            make_directory(target.rpartition("/")[0])
+            file = os.open(beside, WRITE, 0o666)
+        try:
+            for part in parts:
+                write_all(file, part)
+            if synced:
+                os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(beside, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        if not isinstance(error, OSError):
+            raise
+        raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
+
+
+def make_directory(path: str) -> None:
+    """Make a directory, and those above it, where they are not there."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return  # another thread was faster
+    except FileNotFoundError:
+        os.makedirs(path, exist_ok=True)
+
+
+def write_all(file: int, part: Any) -> None:
+    """Write all of some bytes: the system may take fewer at a time."""
+    written = os.write(file, part)
+    while written < len(part):
+        part = part[written:]
+        written = os.write(file, part)
+
+
+def get_file(path: str, memory: Memory) -> bool:
+    """Read a file into memory.
+
+    Args:
+        path: the file.
+        memory: where to.
+
+    Returns:
+        False where there is no such file.
+
+    Raises:
+        StoreError: the disk refuses it, with its reason.
+        ValueError: it is of a size that it cannot have.
+    """
+    try:
+        file = open_plain(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            size = checked_size(path, os.fstat(file))
+            parts = memory(size)
+            if size <= STEP_BYTES:
+                fill_small(file, parts, size)
+            else:
+                for part, look in parts:
+                    fill(file, part, look)
+        finally:
+            os.close(file)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return False
+    except OSError as error:
+        refuse_link(path)
+        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
+    return True
+
+
+def fill_small(file: int, parts: Sequence[tuple[np.ndarray, Look | None]], size: int) -> None:
+    """Fill vectors from a file in one call."""
+    if os.readv(file, [part for part, _ in parts]) != size:
+        raise ValueError("became shorter while it was read")
+    for part, look in parts:
+        if look:
+            look(part)
+
+
+def fill(file: int, part: np.ndarray, look: Look | None) -> None:
+    """Fill a vector from a file, in steps."""
+    step = STEP_BYTES if look else max(1, len(part))
+    for start in range(0, len(part), step):
+        piece = part[start : start + step]
+        filled = 0
+        while filled < len(piece):
+            count = os.readv(file, [piece[filled:]])
+            if not count:
+                raise ValueError("became shorter while it was read")
+            filled += count
+        if look:
+            look(piece)
+
+
+def link_file(source: str, target: str) -> bool:
+    """Link a file under a second name; False where the file or the possibility is missing."""
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def flush_file(path: str) -> None:
+    """Force a file or directory to the disk.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise store_failure(f"cannot flush {path!r}: {error.strerror or error}") from error
+
+
+def list_files(directory: str) -> list[str]:
+    """List the files of a directory; none where it does not exist."""
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def list_names(directory: str) -> list[str]:
+    """List what is in a directory; nothing where it does not exist."""
+    try:
+        return os.listdir(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def delete_file(root: str, name: str) -> None:
+    """Delete a file, then the directories above it, up to `root`, that this leaves empty."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(f"{root}/{name}")
+    directory = os.path.dirname(f"{root}/{name}")
+    with contextlib.suppress(OSError):  # the first directory that is not empty ends it
+        while len(directory) >= len(root):
+            os.rmdir(directory)
+            directory = os.path.dirname(directory)
