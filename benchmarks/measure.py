@@ -125,6 +125,10 @@ class Report:
         text = f"{what} at {few:,} {spelled(first_s)}, at {many:,} {spelled(last_s)}"
         self._judge(text, last_s / first_s, limit)
 
+    def against_first(self, what: str, first: float, last: float, limit: float) -> None:
+        """Judge whether a figure stays what it is in the course of time."""
+        self._judge(f"{what} at first {first:.6g}, at last {last:.6g}", last / first, limit)
+
     def note(self, text: str) -> None:
         """Print a figure that has no limit."""
         print(f"{self.name}: {text}", flush=True)

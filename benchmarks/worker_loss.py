@@ -54,7 +54,7 @@ class Workers:
         self.nannies = nannies
         self.cluster = LocalCluster(
             n_workers=NUM_WORKERS if nannies else 0, threads_per_worker=1, host="127.0.0.1",
-            dashboard_address=":0", silence_logs=logging.CRITICAL,
+            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
         )  # fmt: skip
         self.client = Client(self.cluster, set_as_default=False)
         self.started: list[subprocess.Popen] = []

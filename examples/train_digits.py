@@ -17,7 +17,7 @@ from contextlib import ExitStack
 
 import digits
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Security
 
 import daskvars as dv
 
@@ -102,13 +102,20 @@ def main(arguments: list[str] | None = None) -> float:
     parser.add_argument("--parts", type=int, default=2, help="parts that a batch is cut into")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cluster", type=int, metavar="N", help="start N worker processes")
+    parser.add_argument("--tls", action="store_true", help="these speak TLS, with new certificates")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="use a running Dask cluster")
     parser.add_argument("--store", metavar="PATH", help="save the variables in this Zarr store")
     options = parser.parse_args(arguments)
     with ExitStack() as stack:
         if options.cluster:
             cluster = stack.enter_context(
-                LocalCluster(n_workers=options.cluster, threads_per_worker=1)
+                LocalCluster(
+                    n_workers=options.cluster,
+                    threads_per_worker=1,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",  # ":8787" would be open to the network
+                    security=Security.temporary() if options.tls else None,
+                )
             )
             stack.enter_context(Client(cluster))
             print(f"dashboard: {cluster.dashboard_link}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-REQUIRED = {1, 3, 10, 11, 13, 15, 20, 21}
+REQUIRED = {1, 2, 3, 4, 5, 6, 7, 10, 11, 13, 15, 16, 20, 21}
 
 PITFALLS = {
     1: ("restore is strict and says everything at once", {
@@ -26,6 +26,7 @@ PITFALLS = {
             "damage_to_any_chunk_is_an_error_that_names_it",
             "an_all_zero_variable_is_stored_and_restored",
         ],
+        "state/test_hostile_stores.py": ["each_is_refused"],
     }),
     3: ("a save is atomic on any store", {
         "state/test_crash.py": [
@@ -35,6 +36,7 @@ PITFALLS = {
             "each_change_of_the_store_may_be_the_last",
         ],
         "state/test_checkpoint.py": ["a_copied_or_moved_checkpoint_is_valid"],
+        "execution/test_total_loss.py": ["the_store_opens_after_the_loss_of_everything"],
     }),
     4: ("the death of a worker does not change the numbers", {
         "execution/test_sealing.py": [
@@ -42,6 +44,17 @@ PITFALLS = {
             "what_cannot_be_rebuilt_is_an_error_until_recovery",
         ],
         "execution/test_distributed.py": ["lost_data_is_named_with_the_last_durable_version"],
+        "execution/test_worker_loss.py": ["training_survives"],
+    }),
+    5: ("updates apply exactly once under retries", {
+        "execution/test_exactly_once.py": ["updates_that_run_twice_have_the_same_bits"],
+    }),
+    6: ("a stored chunk has one writer", {
+        "state/test_snapshot.py": ["a_stored_chunk_has_one_writer_whatever_the_layout"],
+        "state/test_checkpoint.py": ["any_layout_is_restored_into_any_other"],
+    }),
+    7: ("long runs cost the same from first to last", {
+        "execution/test_sealing.py": ["long_runs_leave_no_trace"],
     }),
     10: ("names map one to one to legal store keys", {
         "state/test_keypath.py": [
@@ -73,6 +86,10 @@ PITFALLS = {
             "a_graph_that_grows_with_every_run_is_warned_of",
         ],
     }),
+    16: ("tasks per step are bounded and reported", {
+        "execution/test_distributed.py": ["a_run_is_few_tasks_and_few_bytes"],
+        "execution/test_sealing.py": ["long_runs_leave_no_trace"],
+    }),
     17: ("sparse gradients stay sparse", {
         "test_sparse_gradients.py": [
             "gather_gives_slices", "large_densification_names_op_and_size",
@@ -82,6 +99,11 @@ PITFALLS = {
             "rows_change_in_place_at_their_owners_and_only_rows_travel",
         ],
         "lowering/test_route.py": ["rows_of_a_cut_table_travel_once"],
+    }),
+    18: ("placement balances bytes, not counts", {"train/test_cluster.py": ["bytes_are_balanced"]}),
+    19: ("the type of arrays never drifts, and a client needs no CuPy", {
+        "test_layers.py": ["only_backend_imports_cupy"],
+        "test_public_surface.py": ["import_is_quick_and_leaves_cupy_alone"],
     }),
     20: ("scope rules are boring and errors help", {
         "variables/test_scope_table.py": ["table", "names"],
@@ -104,6 +126,14 @@ PITFALLS = {
     23: ("the dashboard speaks of the user's scopes", {
         "execution/test_dashboard_names.py": ["task_prefixes_are_scopes_and_do_not_grow"],
         "execution/test_distributed.py": ["a_key_is_grouped_under_its_label"],
+    }),
+    24: ("metrics are complete and can be exported", {
+        "train/test_hooks.py": ["a_profile_is_a_trace"],
+        "execution/test_session_protocol.py": ["metadata_records_what_the_options_ask_for"],
+        "summary/test_file_writer.py": ["lines_hold_time_step_tag_and_value"],
+    }),
+    25: ("speed and file count of stores are stated and held", {
+        "state/test_snapshot.py": ["files_are_one_per_chunk_and_one_per_node"],
     }),
 }  # fmt: skip
 

@@ -61,6 +61,7 @@ def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
     place = name if "://" in name else os.path.abspath(name)
     values = named_values(place)
     store = ZarrStore(place)
+    store.root_numbers()  # raises where it is damaged, or no store of ours
     with values.run_lock:
         if not len(values):
             values.base = NO_VERSION

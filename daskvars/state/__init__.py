@@ -29,13 +29,14 @@ Rules, and why:
 
 Files, each using only those before it: ``failures``, ``keypath`` (key to node path and back),
 ``grids`` (chunk arithmetic), ``encoding`` (array to chunk bytes), ``addresses`` (paths, URLs),
-``disk`` (files), ``objects`` (bytes in any Zarr store), ``manifest``, ``documents`` (Zarr
-metadata), ``assembly`` (blocks to chunks and back), ``chunks`` (verified reads and writes),
-``store`` (the contract), ``snapshot``, ``locks`` (other writers kept out for a moment),
-``conditional`` (or told apart by the store), ``zarr_store``, ``memory_store``, ``foreign`` (other
-people's Zarr groups), ``parts`` (partitioned variables as one array), ``checkpoint``,
-``tensor_slices`` (checkpoints from inside a graph), ``files`` (what lies beside checkpoints),
-``values``.
+``disk`` (files), ``local_files`` (no way out of a store), ``objects`` (bytes in any Zarr store),
+``manifest``, ``documents`` (Zarr metadata), ``assembly`` (blocks to chunks and back), ``chunks``
+(verified reads and writes), ``store`` (the contract), ``snapshot``, ``locks`` (other writers kept
+out for a moment), ``conditional`` (or told apart by the store), ``root`` (of a store),
+``zarr_store``, ``memory_store``,
+``decompression``, ``foreign_codecs`` and ``foreign`` (other people's Zarr groups), ``parts``
+(partitioned variables as one array), ``checkpoint``, ``tensor_slices`` (checkpoints from inside a
+graph), ``files`` (what lies beside checkpoints), ``values``.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from daskvars.state.chunks import (
     write_ref,
 )
 from daskvars.state.failures import ConflictError
-from daskvars.state.foreign import records_from_group
+from daskvars.state.foreign import foreign_variables
 from daskvars.state.grids import Blocks, Grid, Index, Region, stored_chunks
 from daskvars.state.keypath import check_key, decode_path, encode_keys
 from daskvars.state.manifest import Manifest, VariableRecord
@@ -96,6 +97,7 @@ __all__ = [
     "decode_path",
     "delete_snapshot",
     "encode_keys",
+    "foreign_variables",
     "forget_values",
     "is_announced",
     "is_complete",
@@ -109,7 +111,6 @@ __all__ = [
     "read_ref",
     "read_region",
     "read_values",
-    "records_from_group",
     "restore",
     "save",
     "stored_chunk",

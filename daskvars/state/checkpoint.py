@@ -24,12 +24,13 @@ from daskvars.shapes import Chunks, block_indices, block_slices
 from daskvars.state.addresses import open_zarr_store
 from daskvars.state.assembly import Load, Run, assemble_region, assemble_values
 from daskvars.state.chunks import read_chunk
-from daskvars.state.documents import get_document
+from daskvars.state.documents import DOCUMENT, get_document
 from daskvars.state.failures import not_found
-from daskvars.state.foreign import foreign_loader, records_from_group
+from daskvars.state.foreign import foreign_variables
 from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.objects import in_parallel, join
+from daskvars.state.objects import exists, in_parallel, join
+from daskvars.state.root import is_store
 from daskvars.state.snapshot import (
     ATTRIBUTE,
     SnapshotWriter,
@@ -37,7 +38,7 @@ from daskvars.state.snapshot import (
     find_manifest,
     location,
 )
-from daskvars.state.zarr_store import ZarrStore, is_store
+from daskvars.state.zarr_store import ZarrStore
 
 NUM_ATTEMPTS = 5
 """How often a reader starts again because the checkpoint was overwritten under it."""
@@ -183,12 +184,14 @@ def open_source(store: ZarrStorage, path: str) -> Source:
     place = location(store, path)
     manifest = find_manifest(store, path)
     if manifest is None and is_store(store, path):
-        head = ZarrStore(StorePath(store, path), "r").head()
+        versions = ZarrStore(StorePath(store, path), "r")
+        versions.root_numbers()  # raises where they are damaged
+        head = versions.head()
         if head is None:
             raise not_found(f"{place} is a store without a version yet")
         return open_source(store, join(path, f"v{head.version}"))
     if manifest is None:
-        return Source(records_from_group(store, path), foreign_loader(store, path), "", place)
+        return Source(*foreign_variables(store, path), "", place)
     check_complete(manifest, place)
     return Source(manifest.records, partial(read_chunk, store, path), manifest.token, place)
 
@@ -218,7 +221,8 @@ def check_wanted(
 def is_announced(where: Any) -> bool:
     """Return whether a checkpoint, complete or not, or a Zarr group is at a path."""
     try:
-        return get_document(*open_zarr_store(where, "r")) is not None
+        store, path = open_zarr_store(where, "r")
+        return exists(store, join(path, DOCUMENT)) or exists(store, join(path, ".zgroup"))
     except OpError:
         return False
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.errors import CorruptChunkError
+from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.shapes import Chunks
 from daskvars.state.assembly import assemble_region, assemble_values
 from daskvars.state.disk import STEP_BYTES
@@ -37,6 +37,9 @@ from daskvars.state.grids import Index, Region, region_shape
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.objects import get_into, in_parallel, join, put
 from daskvars.versioned import Versioned
+
+MOST_STRING_BYTES = 1 << 31
+"""A chunk of strings of more bytes than this is damaged."""
 
 
 class ChunkRef(NamedTuple):
@@ -194,7 +197,7 @@ def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:
         if not get_into(store, join(path, chunk.name), arrival.memory):
             raise ValueError("is missing")
         array = arrival.verified()
-    except ValueError as error:
+    except (ValueError, StoreError) as error:
         reason = f"object {join(path, chunk.name)!r} {error}"
         raise CorruptChunkError(chunk.key, chunk.index, reason, str(store)) from None
     if chunk.shape == chunk.full_shape:
@@ -216,7 +219,7 @@ class Arrival:
         dtype, shape = self.chunk.dtype, self.chunk.full_shape
         wanted = encoded_bytes(dtype, shape)
         is_string = wanted is None
-        wanted = max(0, size - CHECKSUM_BYTES) if is_string else wanted
+        wanted = max(0, min(size - CHECKSUM_BYTES, MOST_STRING_BYTES)) if is_string else wanted
         if size != wanted + CHECKSUM_BYTES:
             raise ValueError(f"has {size} bytes, not {wanted + CHECKSUM_BYTES}")
         if is_string:

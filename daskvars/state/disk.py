@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.state.failures import store_failure
+from daskvars.state.local_files import checked_size, open_plain, refuse_link
 
 STEP_BYTES = 1 << 18
 """Bytes moved, and looked at, at a time (m: 1 GiB with its checksum, from a warm cache, in 0.7 of
@@ -92,9 +93,9 @@ def get_file(path: str, memory: Memory) -> bool:
         ValueError: it is of a size that it cannot have.
     """
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = open_plain(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            size = os.fstat(file).st_size
+            size = checked_size(path, os.fstat(file))
             parts = memory(size)
             if size <= STEP_BYTES:
                 fill_small(file, parts, size)
@@ -106,6 +107,7 @@ def get_file(path: str, memory: Memory) -> bool:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return False
     except OSError as error:
+        refuse_link(path)
         raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
     return True
 
@@ -138,7 +140,7 @@ def link_file(source: str, target: str) -> bool:
     """Link a file under a second name; False where the file or the possibility is missing."""
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.link(source, target)
+        os.link(source, target, follow_symlinks=False)
     except OSError:
         return False
     return True

@@ -19,6 +19,9 @@ from daskvars.state.objects import get, join, put
 DOCUMENT = "zarr.json"
 ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
+MOST_DOCUMENT_BYTES = 1 << 28
+"""A larger document is damaged: the manifest of 1,000,000 chunks takes 12 MB."""
+
 
 def array_text(record: VariableRecord) -> str:
     """Give the metadata document of a variable's array as text."""
@@ -99,16 +102,24 @@ def get_document(store: Store, path: str) -> dict[str, Any] | None:
     Raises:
         StoreError: it is no JSON object.
     """
-    data = get(store, join(path, DOCUMENT))
+    data = get(store, join(path, DOCUMENT), MOST_DOCUMENT_BYTES)
     return None if data is None else parse_document(data, f"{store}/{join(path, DOCUMENT)}")
 
 
 def parse_document(data: np.ndarray, where: str) -> dict[str, Any]:
     """Parse a metadata document."""
     try:
-        document = json.loads(data.tobytes())
+        document = json.loads(data.tobytes().decode(), object_pairs_hook=without_repeats)
     except (ValueError, RecursionError) as error:
         raise store_failure(f"{where} is no JSON: {error}") from None
     if type(document) is not dict or type(document.get("attributes", {})) is not dict:
         raise store_failure(f"{where} is no Zarr metadata")
     return document
+
+
+def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the dict of a JSON object; raise ValueError where a name is in it twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"one object has {len(pairs) - len(found)} names twice")
+    return found

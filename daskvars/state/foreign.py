@@ -1,30 +1,56 @@
 """Zarr groups that somebody else wrote, read as variables.
 
 They have no manifest, so a chunk's checksum is Zarr's business where its codecs have one, and a
-chunk that is not there is the fill value, as Zarr defines. Any codec and either Zarr format will
-do.
+chunk that is not there is the fill value, as Zarr defines. Either Zarr format will do, and any
+codec of Zarr or numcodecs that runs no code. Nothing is believed: names, grids and codecs are
+checked first (`foreign_codecs`), files are reached as `local_files` says, and an array that is
+large must be there to some extent before memory is taken for it.
 """
 
 from __future__ import annotations
 
+import logging
+import lzma
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
 import zarr
 from zarr.abc.store import Store as ZarrStorage
+from zarr.core.sync import sync
+from zarr.storage import LocalStore, WrapperStore
 
 from daskvars.dtypes import as_dtype, to_numpy
-from daskvars.errors import CorruptChunkError
+from daskvars.errors import CorruptChunkError, OpError, StoreError
 from daskvars.state.assembly import Load
+from daskvars.state.documents import MOST_DOCUMENT_BYTES
 from daskvars.state.encoding import is_storable
-from daskvars.state.failures import not_found
+from daskvars.state.failures import not_found, store_failure
+from daskvars.state.foreign_codecs import with_checked_codecs
 from daskvars.state.grids import Grid, Index
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.local_files import MOST_BYTES, check_file
+from daskvars.state.manifest import MAX_AXES, VariableRecord, shorten
 from daskvars.state.objects import join
 
+DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+MOST_CHUNKS = 1 << 22
+"""An array of more chunks is not read as a variable."""
 
-def records_from_group(store: ZarrStorage, path: str) -> dict[str, VariableRecord]:
+FREE_BYTES, MOST_RATIO = 1 << 28, 1000
+"""An array of more bytes than this is at most so many times larger than what is stored of it."""
+
+FAILURES = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError,
+    RuntimeError, TypeError, ValueError, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+"""What Zarr, NumPy and the codecs raise on damaged metadata and chunks."""
+
+
+def foreign_variables(store: ZarrStorage, path: str) -> tuple[dict[str, VariableRecord], Load]:
     """Describe the arrays of any Zarr group as variables.
 
     Args:
@@ -33,31 +59,100 @@ def records_from_group(store: ZarrStorage, path: str) -> dict[str, VariableRecor
 
     Returns:
         key -> record, the key being the array's path in the group as it is, the layout its chunk
-        grid. Arrays of a dtype that no variable has (dates, structures) are left out.
+        grid; and the function that reads a chunk of one. Arrays of a dtype that no variable has
+        (dates, structures) are left out.
 
     Raises:
         NotFoundError: there is no group.
+        StoreError: metadata that is damaged, contradicts itself or claims what is not there; a
+            codec that is not known to run no code.
 
     >>> store = zarr.storage.MemoryStore()
     >>> _ = zarr.open_group(store).create_array("a/w", shape=(5,), chunks=(2,), dtype="int16")
-    >>> records_from_group(store, "")["a/w"].chunks
+    >>> foreign_variables(store, "")[0]["a/w"].chunks
     ((2, 2, 1),)
     """
-    members = open_group(store, path).members(max_depth=None)
-    arrays = {name: node for name, node in members if isinstance(node, zarr.Array)}
-    return {
-        name: VariableRecord(name, dtype, array.shape, Grid(array.shape, array.chunks).chunks)
-        for name, array in arrays.items()
-        if (dtype := variable_dtype(array))
-    }
-
-
-def open_group(store: ZarrStorage, path: str) -> zarr.Group:
-    """Open a group for reading."""
+    place = join(str(store), path)
+    if isinstance(store, LocalStore):
+        store = CheckedStore(store)
     try:
-        return zarr.open_group(store, path=path, mode="r")
+        group = zarr.open_group(store, path=path, mode="r")
     except FileNotFoundError:
-        raise not_found(f"{join(str(store), path)} holds no Zarr group; check the path") from None
+        raise not_found(f"{place} holds no Zarr group; check the path") from None
+    except FAILURES as error:
+        raise unreadable(place, error) from None
+    records, arrays = {}, {}
+    for name, array in arrays_of(group, place).items():
+        dtype = variable_dtype(array)
+        if dtype:
+            try:
+                arrays[name] = with_checked_codecs(array)
+                records[name] = record_of(name, dtype, array)
+            except FAILURES + (OpError,) as error:
+                raise unreadable(f"{place}: {shorten(name)}", error) from None
+    return records, partial(load_chunk, arrays, place)
+
+
+class CheckedStore(WrapperStore):
+    """A local store whose files are looked at before they are opened."""
+
+    async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
+        """Read an object; see `WrapperStore.get`. Raises StoreError where there is a link."""
+        is_document = key.rpartition("/")[2] in DOCUMENTS
+        check_file(self._store, key, MOST_DOCUMENT_BYTES if is_document else MOST_BYTES)
+        return await super().get(key, prototype, byte_range)
+
+
+def unreadable(place: str, error: BaseException) -> StoreError:
+    """Make the error of a group, or an array of it, that cannot be read."""
+    reason = str(error) or type(error).__name__
+    return store_failure(f"{place} cannot be read: {reason[:400]}")
+
+
+def arrays_of(group: zarr.Group, place: str) -> dict[str, zarr.Array]:
+    """Open all arrays below a group, by their paths in it."""
+    with without_task_messages():
+        try:
+            members = group.members(max_depth=None)
+        except OpError:
+            raise
+        except FAILURES as error:
+            raise unreadable(place, error) from None
+    return {name: node for name, node in members if isinstance(node, zarr.Array)}
+
+
+@contextmanager
+def without_task_messages() -> Iterator[None]:
+    """Keep asyncio from logging the failures beside the first one, which is raised."""
+    logger = logging.getLogger("asyncio")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
+def record_of(name: str, dtype: str, array: zarr.Array) -> VariableRecord:
+    """Describe an array as a variable, having compared what it claims with what is stored."""
+    cells = [array.chunks, *([array.shards] if array.shards else [])]
+    sizes = [*array.shape, *(size for cell in cells for size in cell)]
+    if len(array.shape) > MAX_AXES or any(type(size) is not int or size < 0 for size in sizes):
+        raise store_failure(f"no array has shape {shorten(array.shape)}")
+    if any(0 in cell for cell in cells):
+        raise store_failure(f"no array has chunks {shorten(array.chunks)}")
+    grid = Grid(array.shape, array.chunks)
+    in_shard = Grid(cells[-1], array.chunks)
+    if max(grid.num_chunks, in_shard.num_chunks) > MOST_CHUNKS:
+        raise store_failure(
+            f"shape {shorten(array.shape)} in chunks of {shorten(array.chunks)} makes more than"
+            f" {MOST_CHUNKS} chunks"
+        )
+    claimed = array.dtype.itemsize * max(math.prod(n or 1 for n in c) for c in (grid.shape, *cells))
+    if claimed > FREE_BYTES:
+        stored = sync(array.store_path.store.getsize_prefix(array.store_path.path))
+        if claimed > stored * MOST_RATIO:
+            raise store_failure(f"it claims {claimed} bytes, but {stored} are stored")
+    return VariableRecord(name, dtype, array.shape, grid.chunks)
 
 
 def variable_dtype(array: zarr.Array) -> str:
@@ -69,23 +164,18 @@ def variable_dtype(array: zarr.Array) -> str:
     return name if is_storable(name) else ""
 
 
-def foreign_loader(store: ZarrStorage, path: str) -> Load:
-    """Give the function that reads a chunk of a group's array, by its record."""
-    return partial(load_chunk, open_group(store, path))
-
-
-def load_chunk(group: Any, record: VariableRecord, index: Index) -> np.ndarray:
+def load_chunk(
+    arrays: Mapping[str, zarr.Array], place: str, record: VariableRecord, index: Index
+) -> np.ndarray:
     """Read one chunk of a group's array.
 
     Raises:
         CorruptChunkError: Zarr cannot decode it.
     """
-    region = record.grid.region(index)
     try:
-        data = group[record.key][region]
-    except (ValueError, RuntimeError) as error:
-        raise CorruptChunkError(record.key, index, str(error), str(group.store_path)) from error
-    array = np.asarray(data)
-    return to_numpy(
-        array.astype(object) if array.dtype.kind == "T" else array, as_dtype(record.dtype)
-    )
+        data = arrays[record.key][record.grid.region(index)]
+        array = np.asarray(data)
+        texts = array.astype(object) if array.dtype.kind == "T" else array
+        return to_numpy(texts, as_dtype(record.dtype))
+    except (*FAILURES, OpError) as error:
+        raise CorruptChunkError(record.key, index, str(error), place) from error

@@ -22,6 +22,7 @@ from zarr.storage import LocalStore
 
 from daskvars.state.documents import DOCUMENT, group_document
 from daskvars.state.failures import store_failure
+from daskvars.state.local_files import open_plain, path_in
 from daskvars.state.objects import join
 
 NODE = "lock"
@@ -61,10 +62,10 @@ def locked_file(path: str) -> int:
     """Open a file, made if it is not there, once no other process has it locked."""
     try:
         try:
-            file = os.open(path, os.O_RDWR)
+            file = open_plain(path, os.O_RDWR)
         except FileNotFoundError:
             make_file(path)
-            file = os.open(path, os.O_RDWR)
+            file = open_plain(path, os.O_RDWR)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
         except BaseException:
@@ -108,7 +109,7 @@ def exclusive(store: Store, path: str) -> Iterator[None]:
     place = (str(store), path)
     if place not in _locks:
         name = f"{join(path, NODE)}/{DOCUMENT}"
-        file = f"{store.root}/{name}" if isinstance(store, LocalStore) else None
+        file = path_in(store, name) if isinstance(store, LocalStore) else None
         _locks.setdefault(place, PlaceLock(file))
     with _locks[place]:
         yield

@@ -8,6 +8,7 @@ hostile one is a `StoreError` that names what is wrong before anything is alloca
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -30,7 +31,13 @@ NAMINGS = ("default", "v2")
 """Zarr's chunk key encodings, used with separator ``.``; an overwritten checkpoint alternates."""
 
 MAX_BYTES = 1 << 62
-"""A variable of more bytes than this is a damaged manifest."""
+"""A variable of more bytes than this is a damaged manifest; so is one whose other axes have more
+where one is empty, as NumPy has no such arrays."""
+
+MAX_AXES = 64
+"""Most axes that a NumPy array has."""
+
+MAX_DIGEST = (1 << 32) - 1
 
 
 @dataclass(frozen=True)
@@ -79,17 +86,22 @@ class VariableRecord:
             yield f"dtype {self.dtype!r} cannot be stored"
             return
         if any(min(sizes, default=0) < 0 for sizes in (self.shape, *self.chunks)):
-            yield f"negative size in shape {self.shape} or chunks {shorten(self.chunks)}"
+            yield f"negative size in shape {shorten(self.shape)} or chunks {shorten(self.chunks)}"
+        largest = max(max(sizes, default=0) for sizes in (self.shape, *self.chunks))
+        if largest > MAX_BYTES or len(self.shape) > MAX_AXES:
+            yield f"no array has the shape {shorten(self.shape)}"
         if layout_shape(self.chunks) != self.shape:
             yield f"chunks {shorten(self.chunks)} do not add up to shape {self.shape}"
-        if self.nbytes > MAX_BYTES:
-            yield f"shape {self.shape} of {self.dtype} is {self.nbytes} bytes"
+        if math.prod(size or 1 for size in self.shape) * item_bytes(self.dtype) > MAX_BYTES:
+            yield f"shape {shorten(self.shape)} of {self.dtype} is more than {MAX_BYTES} bytes"
         if self.path and decode_path(self.path) != self.key:
             yield f"path {self.path!r} belongs to another key"
         if self.naming not in NAMINGS:
             yield f"chunk naming {self.naming!r} is none of {NAMINGS}"
         if self.digests and len(self.digests) != self.grid.num_chunks:
             yield f"{len(self.digests)} checksums for {self.grid.num_chunks} chunks"
+        if self.digests and not 0 <= min(self.digests) <= max(self.digests) <= MAX_DIGEST:
+            yield f"checksums {shorten(self.digests)} that are no crc32c"
 
     @cached_property
     def grid(self) -> Grid:
@@ -114,8 +126,8 @@ class VariableRecord:
 
 
 def shorten(value: object) -> str:
-    """Print a value that may be long."""
-    text = repr(value)
+    """Print a value that may be long or deep, in short."""
+    text = reprlib.repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -190,7 +202,7 @@ class Manifest:
         fields = Fields(data, where)
         if fields.take("format", int) != FORMAT:
             raise store_failure(
-                f"{where}: format {fields.take('format', int)},"
+                f"{where}: format {shorten(fields.take('format', int))},"
                 f" where this version of daskvars reads {FORMAT}"
             )
         variables = fields.take("variables", dict)

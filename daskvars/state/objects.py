@@ -40,6 +40,7 @@ from daskvars.state.disk import (
     put_file,
 )
 from daskvars.state.failures import store_failure
+from daskvars.state.local_files import MOST_BYTES, path_in
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -77,14 +78,19 @@ def put(store: Store, name: str, parts: Iterable[Any], synced: bool = False) -> 
     if store.read_only:
         raise store_failure(f"cannot write {name!r}: {store} is open for reading only")
     if type(store) is LocalStore:
-        put_file(f"{store.root}/{name}", parts, synced)
+        put_file(path_in(store, name), parts, synced)
     else:
         buffer = default_buffer_prototype().buffer.from_bytes(b"".join(parts))
         sync(store.set(name, buffer))
 
 
-def get(store: Store, name: str) -> np.ndarray | None:
+def get(store: Store, name: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
     """Read one object.
+
+    Args:
+        store: where from.
+        name: the object's name in the store.
+        most_bytes: the size above which it is not read.
 
     Returns:
         Its bytes as a new, writable uint8 array, or None where there is no such object.
@@ -95,6 +101,8 @@ def get(store: Store, name: str) -> np.ndarray | None:
     found: list[np.ndarray] = []
 
     def memory(size: int) -> list[Any]:
+        if size > most_bytes:
+            raise store_failure(f"{store}/{name} has {size} bytes, not {most_bytes} or fewer")
         found.append(np.empty(size, np.uint8))
         return [(found[0], None)]
 
@@ -117,7 +125,7 @@ def get_into(store: Store, name: str, memory: Memory) -> bool:
         ValueError: it is of a size that `memory` refuses.
     """
     if type(store) is LocalStore:
-        return get_file(f"{store.root}/{name}", memory)
+        return get_file(path_in(store, name), memory)
     buffer = sync(store.get(name, prototype=default_buffer_prototype()))
     if buffer is None:
         return False
@@ -138,7 +146,7 @@ def copy(store: Store, source: str, target: str) -> bool:
     Returns:
         False where there is no source.
     """
-    if type(store) is LocalStore and link_file(f"{store.root}/{source}", f"{store.root}/{target}"):
+    if type(store) is LocalStore and link_file(path_in(store, source), path_in(store, target)):
         return True
     data = get(store, source)
     if data is not None:
@@ -231,7 +239,7 @@ def in_parallel(
 def object_names(store: Store, path: str) -> list[str]:
     """List the objects that lie directly under a path, by their last name."""
     if type(store) is LocalStore:
-        return list_files(f"{store.root}/{path}")
+        return list_files(path_in(store, f"{path}/"))
     prefix = f"{path}/" if path else ""
     below = sync(collect(store.list_prefix, prefix))
     return [name for name in (full[len(prefix) :] for full in below) if "/" not in name]
@@ -240,7 +248,7 @@ def object_names(store: Store, path: str) -> list[str]:
 def child_names(store: Store, path: str) -> list[str]:
     """List the objects and groups directly under a path, by their last name."""
     if type(store) is LocalStore:
-        return list_names(f"{store.root}/{path}")
+        return list_names(path_in(store, f"{path}/"))
     return sync(collect(store.list_dir, path))
 
 
@@ -254,6 +262,7 @@ def delete(store: Store, names: Iterable[str]) -> None:
     over."""
     if type(store) is LocalStore:
         for name in names:
+            path_in(store, name)
             delete_file(str(store.root), name)
     else:
         in_parallel(store, lambda name: sync(store.delete(name)), names)
@@ -262,6 +271,6 @@ def delete(store: Store, names: Iterable[str]) -> None:
 def delete_tree(store: Store, path: str) -> None:
     """Delete everything under a path; what another writer puts there meanwhile may stay."""
     if type(store) is LocalStore:
-        shutil.rmtree(f"{store.root}/{path}", ignore_errors=True)
+        shutil.rmtree(path_in(store, path), ignore_errors=True)
     else:
         sync(store.delete_dir(path))

@@ -32,7 +32,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from zarr.abc.store import Store as ZarrStorage
 
 from daskvars import config
 from daskvars.errors import AlreadyExistsError, CorruptChunkError, StoreError
@@ -41,15 +40,12 @@ from daskvars.state.chunks import read_chunk
 from daskvars.state.conditional import get_tagged, is_conditional, put_tagged
 from daskvars.state.documents import (
     DOCUMENT,
+    MOST_DOCUMENT_BYTES,
     chunk_object,
-    get_document,
-    group_document,
     parse_document,
-    put_document,
 )
 from daskvars.state.failures import (
     ConflictError,
-    already_exists,
     conflict,
     invalid,
     not_found,
@@ -57,7 +53,7 @@ from daskvars.state.failures import (
 )
 from daskvars.state.grids import Index
 from daskvars.state.locks import exclusive, this_process
-from daskvars.state.manifest import Fields, Manifest, VariableRecord
+from daskvars.state.manifest import Manifest, VariableRecord, shorten
 from daskvars.state.objects import (
     child_names,
     copy,
@@ -69,6 +65,7 @@ from daskvars.state.objects import (
     in_parallel,
     join,
 )
+from daskvars.state.root import read_root, write_root
 from daskvars.state.snapshot import (
     SnapshotWriter,
     find_manifest,
@@ -81,8 +78,6 @@ from daskvars.state.snapshot import (
 )
 from daskvars.state.store import NO_VERSION, Digests, Store, Writer, check_base
 
-ATTRIBUTE = "daskvars_store"
-FORMAT = 1
 MOST_LOOKS = 10  # at the list of versions, while others commit
 SNAPSHOT = re.compile(r"v(\d{1,18})")
 
@@ -230,13 +225,17 @@ class ZarrStore(Store):
         """Give a version's manifest, None where it was not committed."""
         if version not in self.manifests:
             place = self.place(version)
-            data = get(self.storage, join(place, DOCUMENT))
+            data = get(self.storage, join(place, DOCUMENT), MOST_DOCUMENT_BYTES)
             if data is None or not len(data):  # empty: what a power cut leaves of an announcement
                 return None
             where = location(self.storage, place)
             manifest = parse_manifest(parse_document(data, where), where)
             if manifest is None or not manifest.complete:
                 return None
+            if manifest.version != version:
+                raise store_failure(
+                    f"{where} holds version {shorten(manifest.version)}, not {version}"
+                )
             self.manifests[version] = manifest
         return self.manifests[version]
 
@@ -251,30 +250,11 @@ class ZarrStore(Store):
 
     def root_numbers(self) -> tuple[int, int]:
         """Give the head and the highest number ever used, as the root's attributes have them."""
-        document = get_document(self.storage, self.path)
-        if document is None:
-            return NO_VERSION, NO_VERSION
-        where = location(self.storage, self.path)
-        attributes = document.get("attributes", {})
-        if ATTRIBUTE not in attributes:
-            raise already_exists(f"{where} holds a Zarr node that is no store; save elsewhere")
-        fields = Fields(attributes[ATTRIBUTE], where)
-        if fields.take("format", int) != FORMAT:
-            raise store_failure(f"{where}: format {fields.take('format', int)}, not {FORMAT}")
-        return fields.take("head", int), fields.take("last", int)
+        return read_root(self.storage, self.path)
 
     def put_root(self, head: int, last: int) -> None:
-        """Write the head and the highest number ever used into the root's attributes."""
-        if not is_conditional(self.storage):
-            put_document(self.storage, self.path, root_document(head, last))
-            return
-        for _ in range(MOST_LOOKS):
-            found = get_tagged(self.storage, self.path)
-            last = max(last, self.root_numbers()[1])
-            with contextlib.suppress(ConflictError):
-                tag = found[1] if found else None
-                put_tagged(self.storage, self.path, root_document(head, last), tag)
-                return
+        """Write both into the root's attributes."""
+        write_root(self.storage, self.path, head, last)
 
     def publish(self, manifest: Manifest, fenced: Iterable[int] | None = None) -> None:
         """Take note of a committed version and drop interrupted ones and those not kept.
@@ -291,12 +271,6 @@ class ZarrStore(Store):
             delete_tree(self.storage, self.place(version))
         for version in complete[: -self.keep]:
             self.remove(version)
-
-
-def is_store(storage: ZarrStorage, path: str) -> bool:
-    """Tell whether a store of versions, as a session keeps it, is at a path."""
-    document = get_document(storage, path)
-    return document is not None and ATTRIBUTE in document.get("attributes", {})
 
 
 class VersionWriter(SnapshotWriter):
@@ -393,8 +367,3 @@ class VersionWriter(SnapshotWriter):
                 # Its number is used up: a worker may still be writing to it.
                 self.owner.put_root(head, max(last, self.version))
                 delete_tree(self.store, self.path)
-
-
-def root_document(head: int, last: int) -> dict[str, Any]:
-    """Give the document of a store's root."""
-    return group_document({ATTRIBUTE: {"format": FORMAT, "head": head, "last": last}})

@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from daskvars.messages import from_plain
+from daskvars.state.local_files import open_text
 from daskvars.summary.records import Event, SummaryValue
+
+MOST_CHARACTERS = 1 << 24  # in a line
 
 KINDS = {
     "simple_value": "scalar", "histo": "histogram", "image": "image", "audio": "audio",
@@ -43,15 +46,20 @@ def summary_iterator(path: str) -> Iterator[Event]:
       path: the file, as `FileWriter` wrote it.
 
     Raises:
-      OSError: the file cannot be read.
+      OSError: the file cannot be read; a symbolic link or a pipe is not.
       ValueError: it holds something else; a last line that is not complete is left out.
     """
     pending: Event | None = None
-    with open(path) as file:
-        for line in file:
+    with open_text(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(MOST_CHARACTERS), ""), 1):
             if not line.endswith("\n"):
+                if len(line) == MOST_CHARACTERS:
+                    raise ValueError(f"{path}, line {number}: longer than any event")
                 break  # still being written
-            event = _event(json.loads(line))
+            try:
+                event = _event(json.loads(line))
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+                raise ValueError(f"{path}, line {number} is no event: {error}") from None
             if pending is not None and _belong_together(pending, event):
                 pending.summary.value.extend(event.summary.value)
                 continue

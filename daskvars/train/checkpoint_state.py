@@ -157,7 +157,7 @@ def from_text(text: str) -> CheckpointState | None:
     state, at = CheckpointState(), len(text) - len(text.lstrip())
     while at < len(text):
         match = _LINE.match(text, at)
-        if match is None or not hasattr(state, match[1]):
+        if match is None or match[1] not in vars(state):
             return None
         try:
             value = json.loads(match[2])
@@ -197,6 +197,13 @@ def get_checkpoint_state(
             f"Invalid checkpoint state loaded from {directory}: {path} is no record of "
             "checkpoints. Remove it, or give a checkpoint's own path"
         )
+
+    for p in (found.model_checkpoint_path, *found.all_model_checkpoint_paths):
+        if "://" in p and "://" not in directory:
+            raise ValueError(
+                f"Invalid checkpoint state loaded from {directory}: {path} names {p}, but a "
+                "directory's checkpoints are on a disk. Remove it, or give that path yourself"
+            )
 
     def absolute(p: str) -> str:
         return p if os.path.isabs(p) or "://" in p else os.path.join(directory, p)

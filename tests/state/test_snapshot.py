@@ -29,6 +29,7 @@ from daskvars.state import (
     VariableRecord,
     delete_snapshot,
     list_snapshots,
+    load_variable,
     open_zarr_store,
     read_chunk,
     read_manifest,
@@ -37,6 +38,7 @@ from daskvars.state import (
     stored_chunks,
     write_chunk,
 )
+from daskvars.state import chunks as chunk_objects
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, sample, variable
 
 
@@ -311,3 +313,18 @@ def test_a_store_in_memory_shares_nothing_with_its_users() -> None:
     array[:] = 1
     read_chunk(store, "", manifest.record("w"), (0,))[:] = 2
     assert read_chunk(store, "", manifest.record("w"), (0,)).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("chunks", [((4, 3, 3),), ((1, 9),), ((2, 5, 2, 1),), ((5, 5),)])
+def test_a_stored_chunk_has_one_writer_whatever_the_layout(monkeypatch, chunks) -> None:
+    written, put = [], chunk_objects.put
+
+    def noted(store, name, *rest):
+        written.append(name)
+        return put(store, name, *rest)
+
+    monkeypatch.setattr(chunk_objects, "put", noted)
+    storage, array = ZarrMemoryStore(), np.arange(10.0)
+    save({"v": variable("v", array, chunks)}, storage)
+    assert sorted(written) == sorted(set(written))
+    np.testing.assert_array_equal(load_variable(storage, "v"), array)

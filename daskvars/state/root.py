@@ -1,0 +1,78 @@
+"""The root of a store: the group of its snapshots, whose attributes name the head."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from zarr.abc.store import Store as ZarrStorage
+
+from daskvars.state.conditional import get_tagged, is_conditional, put_tagged
+from daskvars.state.documents import (
+    DOCUMENT,
+    MOST_DOCUMENT_BYTES,
+    get_document,
+    group_document,
+    parse_document,
+    put_document,
+)
+from daskvars.state.failures import ConflictError, already_exists, store_failure
+from daskvars.state.manifest import Fields, shorten
+from daskvars.state.objects import get, join
+from daskvars.state.snapshot import location
+from daskvars.state.store import NO_VERSION
+
+ATTRIBUTE = "daskvars_store"
+FORMAT = 1
+MOST_LOOKS = 10  # at the root, while others write it
+MAX_VERSION = 10**18 - 10**6
+"""A head above this is damage: after it numbers would run out."""
+
+
+def is_store(storage: ZarrStorage, path: str) -> bool:
+    """Tell whether a store of versions, as a session keeps it, is at a path."""
+    document = get_document(storage, path)
+    return document is not None and ATTRIBUTE in document.get("attributes", {})
+
+
+def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
+    """Give the head and the highest number ever used, as the root's attributes have them.
+
+    Raises:
+        AlreadyExistsError: what lies there is no store.
+        StoreError: it is damaged.
+    """
+    data = get(storage, join(path, DOCUMENT), MOST_DOCUMENT_BYTES)
+    if data is None or not len(data):  # empty: what a power cut leaves
+        return NO_VERSION, NO_VERSION
+    where = location(storage, path)
+    attributes = parse_document(data, where).get("attributes", {})
+    if ATTRIBUTE not in attributes:
+        raise already_exists(
+            f"{where} holds a Zarr node that is no store of daskvars; choose another place"
+        )
+    fields = Fields(attributes[ATTRIBUTE], where)
+    if fields.take("format", int) != FORMAT:
+        raise store_failure(f"{where}: format {shorten(fields.take('format', int))}, not {FORMAT}")
+    head, last = fields.take("head", int), fields.take("last", int)
+    if not NO_VERSION <= head <= last < MAX_VERSION:
+        raise store_failure(f"{where}: no store has head {shorten(head)} of {shorten(last)}")
+    return head, last
+
+
+def write_root(storage: ZarrStorage, path: str, head: int, last: int) -> None:
+    """Write the head and the highest number ever used into the root's attributes."""
+    if not is_conditional(storage):
+        put_document(storage, path, _root_document(head, last))
+        return
+    for _ in range(MOST_LOOKS):
+        found = get_tagged(storage, path)
+        last = max(last, read_root(storage, path)[1])
+        with contextlib.suppress(ConflictError):
+            tag = found[1] if found else None
+            put_tagged(storage, path, _root_document(head, last), tag)
+            return
+
+
+def _root_document(head: int, last: int) -> dict[str, Any]:
+    return group_document({ATTRIBUTE: {"format": FORMAT, "head": head, "last": last}})
