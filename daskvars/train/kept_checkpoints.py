@@ -66,3 +66,16 @@ class KeptCheckpoints:
                 remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
             except (OSError, OpError) as error:
                 warnings.warn(f"The old checkpoint {path} stays: {error}", stacklevel=4)
+
+
+def check_place(path: str, latest_filename: str) -> None:
+    """Raise ValueError where a checkpoint and its directory's record cannot both be."""
+    if os.path.split(latest_filename)[0]:
+        raise ValueError("'latest_filename' must not contain path components")
+    directory, name = os.path.split(path)
+    if name == latest_filename:
+        raise ValueError(
+            f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{path}'"
+        )
+    if os.path.exists(directory) and not os.path.isdir(directory):
+        raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")

@@ -24,7 +24,7 @@ from daskvars.train.checkpoint_state import (
     get_checkpoint_mtimes,
     meta_graph_filename,
 )
-from daskvars.train.kept_checkpoints import KeptCheckpoints
+from daskvars.train.kept_checkpoints import KeptCheckpoints, check_place
 from daskvars.train.meta_graph import (
     MetaGraphDef,
     export_scoped_meta_graph,
@@ -308,17 +308,9 @@ class Saver:
         meta_graph_suffix: str, write_meta_graph: bool, write_state: bool, later: bool = False,
     ) -> Any:  # fmt: skip
         latest_filename = latest_filename or "checkpoint"
-        if os.path.split(latest_filename)[0]:
-            raise ValueError("'latest_filename' must not contain path components")
         engine = self._engine(sess)
         path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
-        if os.path.basename(path) == latest_filename:
-            raise ValueError(
-                f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{path}'"
-            )
-        directory = os.path.dirname(path)
-        if os.path.exists(directory) and not os.path.isdir(directory):
-            raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
+        check_place(path, latest_filename)
         parts = parts_by_name(self._tensors)
 
         def note() -> None:
