@@ -10,8 +10,8 @@ import itertools
 import threading
 import uuid
 import weakref
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Any, TypeVar
 
 from dask._task_spec import DataNode
 from distributed import Client, Future
@@ -35,7 +35,10 @@ from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
 from daskvars.lowering.plan import Plan
 from daskvars.state import ZarrStore
 from daskvars.state.grids import Blocks
+from daskvars.state.manifest import VariableRecord
 from daskvars.state.values import Values, registry
+
+Executor = TypeVar("Executor", bound="DistributedExecutor")
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
 
@@ -211,6 +214,15 @@ class DistributedExecutor:
         self.pipeline.note_seal()
         self._is_behind = False
 
+    def read(self, keys: Collection[str]) -> list[Blocks]:
+        """Return the blocks of variables."""
+        return self.values.read(keys)[1]
+
+    def put(self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> None:
+        """Set variables to blocks."""
+        with self.values.run_lock:
+            self.values.commit(new, self.values.version, records)
+
     def place(
         self, data: Mapping[str, Any], wishes: Mapping[str, dict[str, Any]] | None = None
     ) -> dict[str, Future]:
@@ -348,8 +360,7 @@ class DistributedExecutor:
                 bound.release()
             self.sealer.close()
             loss_reports.ignore(self.client, self.token)
-        if _shared.get((id(self.values), self.client.id)) is self:
-            del _shared[id(self.values), self.client.id]
+        forget_executor(self)
 
 
 def active_client() -> Client | None:
@@ -366,16 +377,25 @@ def active_client() -> Client | None:
     return client
 
 
-def shared_executor(
-    client: Client, values: Values, store: ZarrStore | None = None
-) -> DistributedExecutor:
+def private_executor(client: Client, values: Values) -> DistributedExecutor:
     """Return the executor of these variables on this cluster, one for all sessions."""
+    return registered((id(values), client.id), lambda: DistributedExecutor(client, values))
+
+
+def registered(key: Hashable, make: Callable[[], Executor]) -> Executor:
+    """Return the executor of that key, made if need be, with one more user."""
     with _shared_lock:
-        found = _shared.get((id(values), client.id))
+        found = _shared.get(key)
         if found is None:
-            found = _shared[id(values), client.id] = DistributedExecutor(client, values, store)
+            found = _shared[key] = make()
         found.users += 1
         return found
+
+
+def forget_executor(executor: DistributedExecutor) -> None:
+    """Have whoever asks for an executor like this one get another."""
+    for key in [key for key, found in _shared.items() if found is executor]:
+        del _shared[key]
 
 
 def abandon_closed() -> None:
@@ -385,5 +405,5 @@ def abandon_closed() -> None:
             executor.abandon()
 
 
-_shared: dict[tuple[int, str], DistributedExecutor] = {}
+_shared: dict[Any, Any] = {}
 _shared_lock = threading.Lock()

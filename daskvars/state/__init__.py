@@ -35,7 +35,8 @@ metadata), ``assembly`` (blocks to chunks and back), ``chunks`` (verified reads 
 ``conditional`` (or told apart by the store), ``zarr_store``, ``memory_store``, ``foreign`` (other
 people's Zarr groups), ``parts`` (partitioned variables as one array), ``checkpoint``,
 ``tensor_slices`` (checkpoints from inside a graph), ``files`` (what lies beside checkpoints),
-``values``.
+``values``, ``shared_versions`` (the versions that clients of a cluster share), ``shared_graphs``
+(their runs, as the scheduler takes them), ``version_keeper`` (the scheduler's plugin).
 """
 
 from __future__ import annotations
