@@ -7,22 +7,21 @@ that the graph computes. What is fetched is gathered; everything else stays wher
 from __future__ import annotations
 
 import itertools
-import threading
 import uuid
 import weakref
-from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from dask._task_spec import DataNode
 from distributed import Client, Future
-from distributed.client import _get_global_client
 
 from daskvars import config
-from daskvars.errors import UnavailableError, UnimplementedError
+from daskvars.errors import UnavailableError
 from daskvars.execution import cluster_checkpoints, events, loss_reports
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.durable import no_durable_version
+from daskvars.execution.executors import forget_executor, registered
 from daskvars.execution.offers import workers_of
 from daskvars.execution.outcomes import Outcome, fetched
 from daskvars.execution.pipeline import Before, Pipeline, restore
@@ -37,8 +36,6 @@ from daskvars.state import ZarrStore
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.values import Values, registry
-
-Executor = TypeVar("Executor", bound="DistributedExecutor")
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
 
@@ -220,8 +217,7 @@ class DistributedExecutor:
 
     def put(self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> None:
         """Set variables to blocks."""
-        with self.values.run_lock:
-            self.values.commit(new, self.values.version, records)
+        self.values.put(new, records)
 
     def place(
         self, data: Mapping[str, Any], wishes: Mapping[str, dict[str, Any]] | None = None
@@ -363,47 +359,6 @@ class DistributedExecutor:
         forget_executor(self)
 
 
-def active_client() -> Client | None:
-    """Return the Dask client that collections would compute on, if there is one.
-
-    Raises:
-      UnimplementedError: it is an asynchronous one.
-    """
-    client = _get_global_client()
-    if client is not None and client.asynchronous:
-        raise UnimplementedError(
-            None, None, "runs need a synchronous Dask client: make it with asynchronous=False"
-        )
-    return client
-
-
 def private_executor(client: Client, values: Values) -> DistributedExecutor:
     """Return the executor of these variables on this cluster, one for all sessions."""
     return registered((id(values), client.id), lambda: DistributedExecutor(client, values))
-
-
-def registered(key: Hashable, make: Callable[[], Executor]) -> Executor:
-    """Return the executor of that key, made if need be, with one more user."""
-    with _shared_lock:
-        found = _shared.get(key)
-        if found is None:
-            found = _shared[key] = make()
-        found.users += 1
-        return found
-
-
-def forget_executor(executor: DistributedExecutor) -> None:
-    """Have whoever asks for an executor like this one get another."""
-    for key in [key for key, found in _shared.items() if found is executor]:
-        del _shared[key]
-
-
-def abandon_closed() -> None:
-    """Forget variables with a name that were on clusters whose clients have been closed."""
-    for executor in list(_shared.values()):
-        if executor.is_closed:
-            executor.abandon()
-
-
-_shared: dict[Any, Any] = {}
-_shared_lock = threading.Lock()

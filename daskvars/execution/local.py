@@ -77,10 +77,9 @@ class LocalExecutor:
         """Return the blocks of variables."""
         return self.values.read(keys)[1]
 
-    def put(self, new: Mapping[str, Any], records: Mapping[str, VariableRecord]) -> None:
+    def put(self, new: Mapping[str, Any], records: Any) -> None:
         """Set variables to blocks."""
-        with self.values.run_lock:
-            self.values.commit(new, self.values.version, records)
+        self.values.put(new, records)
 
     def save(self, values: Mapping[str, Any], where: str, global_step: int | None) -> None:
         """Write a checkpoint of key -> (record, blocks)."""

@@ -39,8 +39,9 @@ from zarr.storage import StorePath
 from daskvars.dtypes import as_dtype
 from daskvars.execution import cluster_checkpoints, loss_reports
 from daskvars.execution.cluster_errors import is_gone, unavailable
-from daskvars.execution.distributed import DistributedExecutor, forget_executor, registered
+from daskvars.execution.distributed import DistributedExecutor
 from daskvars.execution.durable import REMEDY, no_durable_version
+from daskvars.execution.executors import forget_executor, registered
 from daskvars.execution.remote_blocks import RemoteBlock, remote_blocks
 from daskvars.execution.sendings import Sending, Sendings
 from daskvars.execution.shared_runs import SharedPlan
