@@ -14,6 +14,7 @@ from typing import Any
 
 from daskvars.errors import did_you_mean
 
+CONSISTENCIES = ("serializable", "async")
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -57,6 +58,11 @@ class Config:
     # process with a store on disk loses. 0 makes each run on such a store a durable transaction,
     # which several processes may make at once.
     seal_every_s: float = 10.0
+    # What runs of several clients of a cluster on one store or name mean to each other.
+    # "serializable" is as if they came one after the other. "async" is asynchronous training: what
+    # is read may be of an older version, but updates (assign_add, scatter_add, those of
+    # optimizers) are made to the newest, so that none is lost while gradients are computed at once.
+    consistency: str = "serializable"
     # Whether versions of a store on disk survive a power cut, not only the end of the process. For
     # the default period the cost is small; for a transaction per run it is most of it (three small
     # blocks: 24 ms rather than 8 on ext4, 4 rather than 3 on tmpfs; 500 files: 2 s more on ext4).
@@ -82,6 +88,8 @@ class Config:
             if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
                 expected = " or ".join("None" if t is type(None) else t.__name__ for t in wanted)
                 raise TypeError(f"Config {name} must be {expected}, found {value!r}.")
+            if name == "consistency" and value not in CONSISTENCIES:
+                raise ValueError(f"Config {name} must be one of {CONSISTENCIES}, found {value!r}.")
             if isinstance(value, (int, float)) and not isinstance(value, bool) and value <= 0:
                 if name == "seal_every_s" and value == 0:
                     continue

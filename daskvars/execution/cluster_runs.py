@@ -200,6 +200,20 @@ class Dispatch:
 
     def send(self) -> None:
         """Send the graph, and commit the keys of the variables' new blocks."""
+        tasks, annotations, updates = self._made()
+        unshaped = self._shape_tasks(updates)
+        tasks.update(self.picks)
+        if self.wanted:
+            self._get(RunGraph(tasks, annotations, self.stamp))
+        if self.plan.updates:
+            self._commit(updates, unshaped)
+            self.executor.sealer.note_run(
+                len(tasks), self.run_feeds.retained, self.run_feeds.nbytes
+            )
+        self._settle()
+
+    def _made(self) -> tuple[dict[Any, Any], dict[str, dict[Any, Any]], dict[str, Any]]:
+        """Return tasks, annotations, and where the variables' new blocks will be."""
         template, plan = self.bound.template, self.plan
         tasks, annotations = template.graph(
             self.stamp, [packed.key for packed in template.packed], self._leaf,
@@ -215,20 +229,18 @@ class Dispatch:
         }  # fmt: skip
         for place in template.sinks:
             self.wanted[place.key(self.stamp)] = None
-        unshaped = self._shape_tasks(updates)
         tasks.update(self.run_feeds.tasks)
         tasks.update(self.picks)
-        if self.wanted:
-            keys = list(self.wanted)
-            graph = RunGraph(tasks, annotations, self.stamp)
-            futures = self.executor.client.get(graph, keys, sync=False)
-            self.futures = dict(zip(keys, futures, strict=True))
+        return tasks, annotations, updates
+
+    def _get(self, graph: Any) -> None:
+        keys = list(self.wanted)
+        futures = self.executor.client.get(graph, keys, sync=False)
+        self.futures = dict(zip(keys, futures, strict=True))
         self.run.futures = list(self.futures.values())
-        if plan.updates:
-            self._commit(updates, unshaped)
-            self.executor.sealer.note_run(
-                len(tasks), self.run_feeds.retained, self.run_feeds.nbytes
-            )
+
+    def _settle(self) -> None:
+        """Keep of what was sent what the results are found by."""
         for piece, where in self.fetched.items():
             if isinstance(where, Target):
                 self.fetched[piece] = self._reference(where)

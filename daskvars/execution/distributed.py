@@ -7,7 +7,6 @@ that the graph computes. What is fetched is gathered; everything else stays wher
 from __future__ import annotations
 
 import itertools
-import threading
 import uuid
 import weakref
 from collections.abc import Callable, Collection, Mapping
@@ -15,14 +14,14 @@ from typing import Any
 
 from dask._task_spec import DataNode
 from distributed import Client, Future
-from distributed.client import _get_global_client
 
 from daskvars import config
-from daskvars.errors import UnavailableError, UnimplementedError
+from daskvars.errors import UnavailableError
 from daskvars.execution import cluster_checkpoints, events, loss_reports
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.durable import no_durable_version
+from daskvars.execution.executors import forget_executor, registered
 from daskvars.execution.offers import workers_of
 from daskvars.execution.outcomes import Outcome, fetched
 from daskvars.execution.pipeline import Before, Pipeline, restore
@@ -35,6 +34,7 @@ from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
 from daskvars.lowering.plan import Plan
 from daskvars.state import ZarrStore
 from daskvars.state.grids import Blocks
+from daskvars.state.manifest import VariableRecord
 from daskvars.state.values import Values, registry
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
@@ -211,6 +211,14 @@ class DistributedExecutor:
         self.pipeline.note_seal()
         self._is_behind = False
 
+    def read(self, keys: Collection[str]) -> list[Blocks]:
+        """Return the blocks of variables."""
+        return self.values.read(keys)[1]
+
+    def put(self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> None:
+        """Set variables to blocks."""
+        self.values.put(new, records)
+
     def place(
         self, data: Mapping[str, Any], wishes: Mapping[str, dict[str, Any]] | None = None
     ) -> dict[str, Future]:
@@ -348,42 +356,9 @@ class DistributedExecutor:
                 bound.release()
             self.sealer.close()
             loss_reports.ignore(self.client, self.token)
-        if _shared.get((id(self.values), self.client.id)) is self:
-            del _shared[id(self.values), self.client.id]
+        forget_executor(self)
 
 
-def active_client() -> Client | None:
-    """Return the Dask client that collections would compute on, if there is one.
-
-    Raises:
-      UnimplementedError: it is an asynchronous one.
-    """
-    client = _get_global_client()
-    if client is not None and client.asynchronous:
-        raise UnimplementedError(
-            None, None, "runs need a synchronous Dask client: make it with asynchronous=False"
-        )
-    return client
-
-
-def shared_executor(
-    client: Client, values: Values, store: ZarrStore | None = None
-) -> DistributedExecutor:
+def private_executor(client: Client, values: Values) -> DistributedExecutor:
     """Return the executor of these variables on this cluster, one for all sessions."""
-    with _shared_lock:
-        found = _shared.get((id(values), client.id))
-        if found is None:
-            found = _shared[id(values), client.id] = DistributedExecutor(client, values, store)
-        found.users += 1
-        return found
-
-
-def abandon_closed() -> None:
-    """Forget variables with a name that were on clusters whose clients have been closed."""
-    for executor in list(_shared.values()):
-        if executor.is_closed:
-            executor.abandon()
-
-
-_shared: dict[tuple[int, str], DistributedExecutor] = {}
-_shared_lock = threading.Lock()
+    return registered((id(values), client.id), lambda: DistributedExecutor(client, values))

@@ -8,7 +8,8 @@ version that the values come from, and it must be the head still. The head is th
 it *synchronises*: when a session is opened, at `Session.seal`, and at the first run after
 `config.seal_every_s`. Then what changed here is sealed; if nothing did, a newer head is read.
 
-So two processes may meet in two ways.
+So two processes may meet in two ways. (Both are serializable; ``consistency="async"`` means
+something on a cluster, see `execution.shared`.)
 
 - With a period, a process is ahead of the store by the runs since its last seal. Their results have
   been returned, so they cannot be done again on another version: if the head has moved, the seal
@@ -40,8 +41,9 @@ MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
 SHARE = 20  # periodic seals may cost 1/20 of the time
 
 
-def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
-    """Return the variables that sessions on the store `where` share, and where they are kept.
+def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | None]:
+    """Return under which name sessions on the store `where` share variables, those of this
+    process, and where they are kept.
 
     Args:
       where: None or "" for private variables; a path or URL (something with a "/" in it, or that
@@ -54,10 +56,10 @@ def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
       UnavailableError: `where` is the target of a server that does not run in this process.
     """
     if not where:
-        return Values(), None
+        return "", Values(), None
     name = served_by(os.fspath(where) if not isinstance(where, bytes) else where.decode())
     if not is_place(name):
-        return named_values(name), None
+        return name, named_values(name), None
     place = name if "://" in name else os.path.abspath(name)
     values = named_values(place)
     store = ZarrStore(place)
@@ -65,8 +67,9 @@ def open_state(where: Any) -> tuple[Values, ZarrStore | None]:
     with values.run_lock:
         if not len(values):
             values.base = NO_VERSION
-        take_over(values, store)
-    return values, store
+        if load:
+            take_over(values, store)
+    return place, values, store
 
 
 class Durable:

@@ -22,9 +22,10 @@ import numpy
 
 from daskvars import config
 from daskvars.dtypes import DType
-from daskvars.execution.engine import Engine, Program, random_key
+from daskvars.execution.engine import Engine, random_key
 from daskvars.execution.fetches import as_scalar
 from daskvars.execution.outcomes import Deferred
+from daskvars.execution.programs import Program
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
 from daskvars.graph.opdef import OpDef, Spec

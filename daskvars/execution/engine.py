@@ -7,42 +7,40 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
-from daskvars.execution import events, feeds
-from daskvars.execution.distributed import (
-    DistributedExecutor,
-    abandon_closed,
-    active_client,
-    shared_executor,
-)
-from daskvars.execution.durable import Durable, open_state, read_version
+from daskvars.errors import AbortedError
+from daskvars.execution.distributed import DistributedExecutor, private_executor
+from daskvars.execution.durable import MOST_ATTEMPTS, Durable, open_state, read_version, take_over
+from daskvars.execution.executors import abandon_closed, active_client
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.plan_cache import PlanCache
+from daskvars.execution.programs import Program, SharedProgram
+from daskvars.execution.shared import SharedExecutor, drop_state, state_executor
 from daskvars.execution.targets import client_of
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.lowering import lower
+from daskvars.state import forget_values
 from daskvars.state.grids import layout_shape
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.parts import Part, join_parts
+from daskvars.state.shared_versions import StaleViewError
 
 
 class Engine:
     """Runs programs on one set of variables.
 
     Attributes:
-      values: the variables' present values.
+      name: under which they are shared, "" where they are not.
+      values: the variables' present values; on a cluster, the records of them.
       store: where they are made durable, if anywhere.
-      durable: what keeps the two in step.
+      durable: what keeps the two in step, where there is no cluster.
       executor: what runs plans; on a cluster it replaces devices that no worker offers if the
         engine was made with ``soft=True``, or by `config.soft_placement`.
       plans: plans by signature, bound to the executor.
@@ -50,13 +48,20 @@ class Engine:
     """
 
     def __init__(
-        self, where: Any = None, num_threads: int | None = None, soft: bool | None = None
+        self, where: Any = None, num_threads: int | None = None, soft: bool | None = None,
+        consistency: str | None = None,
     ) -> None:
         abandon_closed()
+        consistency = consistency or config.get().consistency
+        if consistency not in config.CONSISTENCIES:
+            raise ValueError(f"consistency={consistency!r} is none of {config.CONSISTENCIES}")
+        self._is_async = consistency == "async"
         self._num_threads = num_threads
         self._soft = soft
         self._where = where
-        self.values, self.store = open_state(where)
+        self._is_loaded = self._client() is None
+        self.name, self.values, self.store = open_state(where, self._is_loaded)
+        self._here = self.values
         self.durable = None if self.store is None else Durable(self.values, self.store)
         self.plans = PlanCache()
         self.saves = PendingSaves()
@@ -72,14 +77,34 @@ class Engine:
             if found is not None:
                 found.abandon()
             self.plans = PlanCache()
-            client = client_of(self._where) or active_client()
-            found = self._executor = (
-                LocalExecutor(self.values, self._num_threads) if client is None
-                else shared_executor(client, self.values, self.store)
-            )  # fmt: skip
+            found = self._executor = self._new_executor()
             if found.placing is not None:
                 found.placing.soft = self._soft or config.get().soft_placement
         return found
+
+    def _client(self) -> Any:
+        return client_of(self._where) or active_client()
+
+    def _new_executor(self) -> LocalExecutor | DistributedExecutor:
+        client = self._client()
+        if client is None:
+            self.values = self._here
+            if self.store is not None and not self._is_loaded:
+                take_over(self.values, self.store)
+            return LocalExecutor(self.values, self._num_threads)
+        if not self.name:
+            return private_executor(client, self.values)
+        if self.durable is not None and self._here.dirty:
+            self.durable.seal()
+        self._is_loaded = False
+        found = state_executor(client, self.name, self.store, self._here)
+        self.values = found.values
+        return found
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether updates are made to a newer version than the one that a run reads."""
+        return self._is_async and isinstance(self.executor, SharedExecutor)
 
     def program(
         self,
@@ -89,12 +114,14 @@ class Engine:
         fed: Sequence[Tensor],
     ) -> Program:
         """Return what runs these fetches of a graph again and again."""
-        kind = Program if self.durable is None else DurableProgram
+        kind = SharedProgram if self.name else Program
         return kind(self, signature, fetches, targets, fed)
 
     def transact(self, run: Callable[[], Any]) -> Any:
         """Call what runs a program or sets variables, in step with the store if there is one."""
         durable = self.durable
+        if isinstance(self.executor, SharedExecutor):
+            return self._on_shared(self.executor, run)
         if durable is None or isinstance(self.executor, DistributedExecutor):
             return run()
         if config.get().seal_every_s:
@@ -108,6 +135,22 @@ class Engine:
                 return run()
 
             return durable.transact(attempt)
+
+    def _on_shared(self, executor: SharedExecutor, run: Callable[[], Any]) -> Any:
+        """Call what runs a program; again if other clients have changed what it was made for."""
+        draws = self._draws
+        for _ in range(MOST_ATTEMPTS):
+            self._draws = dict(draws)
+            try:
+                return run()
+            except StaleViewError as error:
+                lost = error
+                executor.refresh()
+        raise AbortedError(
+            None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
+            f"At last: {lost.message}. Clients of one state must agree on their variables' dtypes "
+            "and chunks: give all of them the same chunks="
+        )  # fmt: skip
 
     def state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
         """Return what lowering must know of a variable: spec, chunks, whether it has a value."""
@@ -175,7 +218,7 @@ class Engine:
         """Return name -> record and blocks of what is to be saved; None if parts do not line up."""
         values = self.values
         keys = [part.key for found in parts.values() for part in found]
-        _, blocks = values.read(keys)
+        blocks = self.executor.read(keys)
         blocks_of = dict(zip(keys, blocks, strict=True))
         arrays = {
             name: join_parts(name, [(p, values.record(p.key), blocks_of[p.key]) for p in found])
@@ -207,11 +250,7 @@ class Engine:
             for key, (dtype, _, chunks) in wanted.items()
         }
 
-        def put() -> None:
-            with self.values.run_lock:
-                self.values.commit(new, self.values.version, records)
-
-        self.transact(put)
+        self.transact(lambda: self.executor.put(new, records))
 
     def seal(self) -> None:
         """Make the present values durable: write them to the store as a new version.
@@ -221,11 +260,9 @@ class Engine:
         Raises:
           ConflictError: another process has written a version since; nothing was written.
         """
-        if self.durable is None:
-            return
-        if isinstance(self.executor, DistributedExecutor):
+        if isinstance(self.executor, SharedExecutor):
             self.executor.seal()
-        else:
+        elif self.durable is not None:
             self.durable.seal()
 
     def sync(self) -> None:
@@ -249,7 +286,8 @@ class Engine:
         try:
             self.saves.settle()
         finally:
-            self.seal()
+            if self.store is not None:
+                self.seal()
             if self._executor is not None:
                 self._executor.close()
 
@@ -258,6 +296,14 @@ class Engine:
         count = self._draws.get(op.name, 0)
         self._draws[op.name] = count + 1
         return random_key(op, count, self._entropy)
+
+
+def forget_state(name: str) -> None:
+    """Release the variables that are shared under a name, here and on the active cluster."""
+    forget_values(name)
+    client = active_client()
+    if client is not None:
+        drop_state(client, name)
 
 
 def random_key(op: Operation, count: int, entropy: int) -> tuple[int, int]:
@@ -272,97 +318,3 @@ def random_key(op: Operation, count: int, entropy: int) -> tuple[int, int]:
         text = f"{graph_seed} {op_seed}"
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little"), count
-
-
-class Program:
-    """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
-
-    __slots__ = (
-        "_last", "_last_shapes", "engine", "fed", "fetches", "identify", "key_of", "sequential",
-        "signature", "targets",
-    )  # fmt: skip
-
-    def __init__(
-        self, engine: Engine, signature: Hashable, fetches: Sequence[Tensor],
-        targets: Sequence[Operation], fed: Sequence[Tensor], sequential: bool = False,
-        identify: Callable[[Operation], Any] = lambda op: op,
-        key_of: Callable[[Any], tuple[int, int]] | None = None,
-    ) -> None:  # fmt: skip
-        self.engine = engine
-        self.signature = signature
-        self.fetches = tuple(fetches)
-        self.targets = tuple(targets)
-        self.fed = tuple(fed)
-        self.sequential = sequential
-        self.identify = identify
-        self.key_of = key_of or engine.draw
-        self._last: Any = None
-        self._last_shapes: Any = None
-
-    def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
-        """Run on the values of the fed tensors (checked already) and return those fetched.
-
-        Args:
-          values: of the fed tensors.
-          later: whether results may be `Deferred`, where waiting for them costs time.
-        """
-        engine = self.engine
-        shapes = feeds.signature(values) if values else ()
-        bound = self._last
-        if (
-            bound is None or shapes != self._last_shapes or bound.plan.presence
-            or bound.executor is not engine.executor
-        ):
-            bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
-            if bound is None:
-                bound = self._lowered(values)
-                engine.plans.put((self.signature, shapes), bound)
-            self._last, self._last_shapes = bound, shapes
-        run = bound.later if later else bound
-        if not events.subscribers:
-            return run(values, self.key_of)
-        start = time.perf_counter()
-        results = run(values, self.key_of)
-        duration = time.perf_counter() - start
-        events.publish(events.RunFinished(bound.plan, engine.values.version, duration))
-        return results
-
-    @property
-    def last_plan(self) -> Any:
-        """The plan that ran last."""
-        return self._last.plan
-
-    def plan(self, values: Sequence[Any]) -> Any:
-        """Return the plan for these fed values without running it."""
-        return self._lowered(values).plan
-
-    def explain(self, values: Sequence[Any]) -> str:
-        """Return the plan for these fed values as text: what runs where, and why."""
-        return self._lowered(values).explain()
-
-    def _lowered(self, values: Sequence[Any]) -> Any:
-        start = time.perf_counter()
-        executor = self.engine.executor
-        plan = self._lower(values, 1)
-        parts = feeds.automatic_parts(executor.num_workers, plan.flops)
-        if parts > 1:
-            plan = self._lower(values, parts)
-        events.publish(events.PlanLowered(plan, time.perf_counter() - start))
-        return executor.bind(plan)
-
-    def _lower(self, values: Sequence[Any], parts: int) -> Any:
-        specs = feeds.feed_specs(self.fed, values, parts)
-        return lower(
-            self.fetches, self.targets, specs, self.engine.state_of, self.sequential,
-            self.identify, self.engine.executor.placing,
-        )  # fmt: skip
-
-
-class DurableProgram(Program):
-    """A program on variables that have a store."""
-
-    __slots__ = ()
-
-    def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
-        """Run in step with the store; see `Engine.transact`."""
-        return self.engine.transact(partial(Program.__call__, self, values, later))

@@ -13,8 +13,8 @@ import numpy
 from daskvars import config
 from daskvars.dtypes import as_dtype
 from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, has_effect
-from daskvars.execution.engine import Program
 from daskvars.execution.feeds import feed_value
+from daskvars.execution.programs import Program
 from daskvars.graph import nest, scopes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph

@@ -9,7 +9,7 @@ interrupted, changes nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -72,6 +72,14 @@ class LocalExecutor:
     def recovering(self, action: Callable[[], Any]) -> Any:
         """Call `action`: nothing is ever lost here."""
         return action()
+
+    def read(self, keys: Collection[str]) -> list[Any]:
+        """Return the blocks of variables."""
+        return self.values.read(keys)[1]
+
+    def put(self, new: Mapping[str, Any], records: Any) -> None:
+        """Set variables to blocks."""
+        self.values.put(new, records)
 
     def save(self, values: Mapping[str, Any], where: str, global_step: int | None) -> None:
         """Write a checkpoint of key -> (record, blocks)."""

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOptions
 from daskvars.execution.distributed import DistributedExecutor
-from daskvars.execution.engine import Engine, Program
+from daskvars.execution.engine import Engine
+from daskvars.execution.programs import Program
 from daskvars.graph.device import DeviceSpec
 from daskvars.lowering.place import device_of
 from daskvars.lowering.plan import Plan

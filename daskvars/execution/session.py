@@ -10,7 +10,7 @@ from typing import Any
 from daskvars.errors import AbortedError, OpError, UnimplementedError
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.conversions import feed_pairs
-from daskvars.execution.engine import Engine
+from daskvars.execution.engine import Engine, forget_state
 from daskvars.execution.feeds import feed_tensor, feed_value
 from daskvars.execution.fetches import Structure
 from daskvars.execution.run_records import (
@@ -24,7 +24,6 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.graph_def import GraphDef
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.state import forget_values
 
 
 class Session:
@@ -41,7 +40,12 @@ class Session:
         changed, AbortedError is raised, and neither is lost. With ``config.seal_every_s = 0``
         each run is a transaction on the store instead: it sees the newest values, and is
         durable, and seen by other processes, when it returns; if another process was faster it
-        is done again. Any other name is shared by the sessions of this process.
+        is done again. Any other name is shared by the sessions of this process. With a Dask
+        client, paths and names are shared by all clients of its cluster, where the variables
+        stay when this client is gone: each run is on the newest version.
+      consistency: "serializable" (as if the runs of all clients came one after the other) or
+        "async" (asynchronous training: reads may be of an older version, updates are made to the
+        newest); by default `daskvars.config`'s. Without a cluster runs are always serializable.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -51,8 +55,9 @@ class Session:
     """
 
     def __init__(
-        self, target: Any = "", graph: Graph | None = None, config: Any = None, store: Any = None
-    ) -> None:
+        self, target: Any = "", graph: Graph | None = None, config: Any = None, store: Any = None,
+        consistency: str | None = None,
+    ) -> None:  # fmt: skip
         self._graph = graph if graph is not None else scopes.current_builder()
         if self._graph is None:
             raise ValueError(
@@ -69,8 +74,8 @@ class Session:
         self._config = config or ConfigProto()
         self._engine = Engine(
             store or ("" if self._config.isolate_session_state else target),
-            self._config.num_threads(), self._config.allow_soft_placement,
-        )
+            self._config.num_threads(), self._config.allow_soft_placement, consistency,
+        )  # fmt: skip
         self._programs: dict[Any, tuple[Any, ...]] = {}
         self._closed = False
         self._entered: list[Any] = []
@@ -262,7 +267,7 @@ class Session:
 
     @staticmethod
     def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
-        """Forget the variables that the sessions of this process share under a name.
+        """Forget the variables that sessions of this process, or of the cluster, share by name.
 
         Sessions that are open keep them; later ones start without values. What is on disk stays.
 
@@ -279,7 +284,7 @@ class Session:
                 f"variables are not kept in containers here, but got {containers}; "
                 "reset the whole target, or run the initializers of some variables"
             )
-        forget_values(target)
+        forget_state(target)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> str:
         """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""

@@ -162,6 +162,11 @@ def pick(bundle: tuple, positions: Sequence[int]) -> tuple:
     return tuple(item.handed_on() if isinstance(item, Versioned) else item for item in taken)
 
 
+def given(value: Any) -> Any:
+    """Return a block of a variable as a result of its own, which may be fetched."""
+    return value
+
+
 def shape_of(bundle: tuple, position: int | None) -> tuple[int, ...]:
     """Return the shape of a result that nobody could know before."""
     return numpy.shape(bundle if position is None else bundle[position])

@@ -14,6 +14,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
+from daskvars.lowering.defer import defer
 from daskvars.lowering.emit import emit
 from daskvars.lowering.functionalize import functionalize
 from daskvars.lowering.fuse import fuse
@@ -35,6 +36,7 @@ def lower(
     sequential: bool = False,
     identify: Callable[[Operation], Any] = lambda op: op,
     places: Places | None = None,
+    deferred: bool = False,
 ) -> Plan:
     """Return the plan that computes `fetches` and runs `targets`.
 
@@ -46,13 +48,19 @@ def lower(
       sequential: a read sees every assignment made before it, as in eager code.
       identify: gives what stands in the plan for an operation that draws random numbers.
       places: where operations and variables may be; None where everything is in one place.
+      deferred: what updates variables is apart from the rest, so that it can be done on a newer
+        version than the rest was computed from; see `defer`.
     """
     global num_lowerings
     num_lowerings += 1
     operations = prune(fetches, targets, feeds)
-    program = functionalize(operations, fetches, feeds, state_of, sequential, identify, targets)
+    program = functionalize(
+        operations, fetches, feeds, state_of, sequential, identify, targets, deferred
+    )
     program = specialize(program)
     program = route(program)
     program = propagate(program)
     program = place(program, places)
+    if deferred:
+        program = defer(program)
     return emit(program, fuse(program))

@@ -21,7 +21,7 @@ from daskvars.lowering.part_kernels import (
     row_attrs,
 )
 from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
-from daskvars.lowering.program import CONSTANT, PARAMETER, Leaf, Node, Program, Ref
+from daskvars.lowering.program import CONSTANT, PARAMETER, SEEN, STATE, Leaf, Node, Program, Ref
 
 
 def emit(program: Program, groups: Sequence[Group]) -> Plan:
@@ -75,7 +75,11 @@ class _Emission:
         if isinstance(node, Leaf):
             if id(node) not in self.leaves:
                 self.leaves[id(node)] = len(self.infos)
-                self.infos.append(LeafInfo(node.kind, node.what, node.specs[0], node.layouts[0]))
+                is_seen = node.kind == SEEN
+                self.infos.append(LeafInfo(
+                    STATE if is_seen else node.kind, node.what, node.specs[0], node.layouts[0],
+                    is_seen,
+                ))  # fmt: skip
             return Value(Origin(-1, self.leaves[id(node)]), ref.spec, ref.layout, (), 0)
         origin = Origin(self.region_of[id(node)], self.positions[ref])
         return Value(

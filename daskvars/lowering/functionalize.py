@@ -20,7 +20,17 @@ from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import ANNOTATIONS, Operation
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.lowering.program import CONSTANT, FEED, KEY, PARAMETER, STATE, Node, Program, Ref
+from daskvars.lowering.program import (
+    CONSTANT,
+    FEED,
+    KEY,
+    PARAMETER,
+    SEEN,
+    STATE,
+    Node,
+    Program,
+    Ref,
+)
 from daskvars.lowering.prune import prune
 
 _NOT_FOR_RULES = ANNOTATIONS | {"operands"}
@@ -35,6 +45,7 @@ def functionalize(
     sequential: bool = False,
     identify: Callable[[Operation], Any] = lambda op: op,
     targets: Sequence[Operation] = (),
+    deferred: bool = False,
 ) -> Program:
     """Return the program of `ops` with `fetches` as outputs.
 
@@ -46,9 +57,10 @@ def functionalize(
       sequential: reads see every assignment before them, as in eager code.
       identify: gives what stands for an operation that draws random numbers.
       targets: those of `ops` that were asked to run; their results are computed, used or not.
+      deferred: reads are of the version seen, and updates of the newest; see `defer`.
     """
     program = Program()
-    walk = _Walk(program, state_of, sequential, identify)
+    walk = _Walk(program, state_of, sequential, identify, deferred)
     for position, (tensor, (spec, layout)) in enumerate(feeds.items()):
         walk.values[tensor] = program.leaf(FEED, position, spec, layout)
     walk.run(ops)
@@ -88,9 +100,11 @@ class _Walk:
     """The state of one pass over operations."""
 
     def __init__(
-        self, program: Program, state_of: Any, sequential: bool, identify: Any
-    ) -> None:
+        self, program: Program, state_of: Any, sequential: bool, identify: Any,
+        deferred: bool = False,
+    ) -> None:  # fmt: skip
         self.program = program
+        self.unread = SEEN if deferred else STATE
         self.identify = identify
         self.state_of = state_of
         self.sequential = sequential
@@ -133,7 +147,9 @@ class _Walk:
             found = self._version(tensor, None if self.sequential else (seen or {}))
         return found
 
-    def _version(self, handle: Tensor, seen: dict[str, int] | None) -> Ref:
+    def _version(
+        self, handle: Tensor, seen: dict[str, int] | None, newest: bool = False
+    ) -> Ref:
         """Return the variable's value after the writes `seen` (None: after all so far)."""
         key = handle.op.attrs["key"]
         chain = self.writes.get(key, ())
@@ -143,7 +159,7 @@ class _Walk:
         spec, layout, present = self.state_of(handle)
         if not present:
             self.program.required.setdefault(key, handle.op.name)
-        return self.program.leaf(STATE, key, spec, layout)
+        return self.program.leaf(STATE if newest else self.unread, key, spec, layout)
 
     def final(self, tensor: Tensor) -> Ref:
         """Return the value that a fetch of `tensor` means."""
@@ -168,9 +184,11 @@ class _Walk:
             self.values[op.outputs[0]] = self.program.leaf(CONSTANT, value, Spec(dtypes.bool, ()))
             return seen
         if not pattern.writes:
-            self.values[op.outputs[0]] = self._version(handle, None if self.sequential else seen)
+            self.values[op.outputs[0]] = self._version(
+                handle, None if self.sequential else seen, bool(op.attrs.get("newest"))
+            )
             return seen
-        first = [self._version(handle, None)] if pattern.reads else []
+        first = [self._version(handle, None, True)] if pattern.reads else []
         self._note_written(key, handle)
         node = self._node(op, [*first, *rest])
         node.device = handle.op.device
@@ -235,7 +253,8 @@ class _Walk:
         handles = {k: h for body in bodies for k, h in body.handles.items()}
         first_state, first_key = len(inputs), len(inputs) + len(states)
         for key in states:
-            inputs.append(self._version(handles[key], None if self.sequential else seen))
+            before = None if self.sequential else seen
+            inputs.append(self._version(handles[key], before, key in written))
         inputs += [self.program.leaf(KEY, k, UNKNOWN) for k in keys]
         for body in bodies:
             body.bind(states, written, keys, first_state, first_key)

@@ -1,9 +1,9 @@
 """Pass 7: group nodes into regions, each of which becomes one task per block.
 
-Nodes get a stage: crossing an edge where blocks do not line up, or to another place, adds one.
-Nodes of equal stage, grid and place form a region. Within a stage data only flows from coarser to
-finer grids, so regions cannot form a cycle, and values used both forward and backward stay inside
-one region.
+Nodes get a stage: crossing an edge where blocks do not line up, or to another place, or into what
+is computed from the newest version (`defer`), adds one. Nodes of equal stage, grid and place form a
+region. Within a stage data only flows from coarser to finer grids, so regions cannot form a cycle,
+and values used both forward and backward stay inside one region.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _crossing(node: Node, position: int) -> int:
     """Return 1 where an edge goes between places or blocks that do not line up, else 0."""
     ref = node.inputs[position]
     producer = ref.node
-    if producer.place != node.place:
+    if producer.place != node.place or (node.is_late and not producer.is_late):
         return 1
     if lines_up(node, position):
         return 0
@@ -53,7 +53,7 @@ def fuse(program: Program) -> list[Group]:
     _assign_stages(program)
     groups: dict[tuple, Group] = {}
     for node in program.nodes:
-        where = (node.stage, len(node.grid), node.grid, node.place)
+        where = (node.stage, len(node.grid), node.grid, node.place, node.is_late)
         if where not in groups:
             groups[where] = Group(node.stage, node.grid, node.place, [])
         groups[where].nodes.append(node)

@@ -36,12 +36,17 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeafInfo:
-    """A value from outside: its kind and identity (see `program.Leaf`), spec and chunks."""
+    """A value from outside: its kind and identity (see `program.Leaf`), spec and chunks.
+
+    Attributes:
+      is_seen: whether it is a variable's value of an older version than the one that is updated.
+    """
 
     kind: str
     what: Any
     spec: Spec
     layout: Chunks | None
+    is_seen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
+SEEN = "seen"
 
 
 class Ref(NamedTuple):
@@ -40,7 +41,8 @@ class Leaf:
     """A value from outside.
 
     Attributes:
-      kind: "feed" (`what` is its position among the feeds), "state" (the variable's key),
+      kind: "feed" (`what` is its position among the feeds), "state" (the variable's key), "seen"
+        (the same, of an older version than the one that is updated, see `defer`),
         "constant" (the array), "key" (what stands for the operation that draws random numbers) or
         "parameter" (a position).
       layouts: its chunks, one entry; None is one block.
@@ -78,6 +80,7 @@ class Node:
       device: where its operation asks to run; of an assignment, where its variable is.
       place: where it runs, "" anywhere (`place`).
       reason: why there, in words (`place`).
+      is_late: whether it is computed from the newest version (`defer`).
       stage: how many times data crossed between grids before it (`fuse`).
     """
 
@@ -105,6 +108,7 @@ class Node:
     device: str = ""
     place: str = ""
     reason: str = ""
+    is_late: bool = False
     stage: int = 0
 
     @property

@@ -7,6 +7,9 @@ value of that moment in its place, so that a program has no hidden state.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from daskvars import dtypes, shapes
@@ -56,9 +59,27 @@ READ = OpDef(
 )  # fmt: skip
 
 
+_of_newest: ContextVar[bool] = ContextVar("reads_of_newest", default=False)
+
+
+@contextmanager
+def reading_newest() -> Iterator[None]:
+    """Have reads made inside be of the newest version also where a run is on an older one.
+
+    That matters for asynchronous training (`lowering.defer`): what an update makes of a variable's
+    value it makes of the newest.
+    """
+    token = _of_newest.set(True)
+    try:
+        yield
+    finally:
+        _of_newest.reset(token)
+
+
 def read_variable(handle: Tensor, name: str | None = None) -> Tensor:
     """Return the variable's value of this place in the program."""
-    return apply(READ, handle, name=name)
+    attrs = {"newest": True} if _of_newest.get() else {}
+    return apply(READ, handle, name=name, **attrs)
 
 
 PASSED_IN = OpDef(

@@ -33,10 +33,11 @@ Files, each using only those before it: ``failures``, ``keypath`` (key to node p
 ``manifest``, ``documents`` (Zarr metadata), ``assembly`` (blocks to chunks and back), ``chunks``
 (verified reads and writes), ``store`` (the contract), ``snapshot``, ``locks`` (other writers kept
 out for a moment), ``conditional`` (or told apart by the store), ``root`` (of a store),
-``zarr_store``, ``memory_store``,
-``decompression``, ``foreign_codecs`` and ``foreign`` (other people's Zarr groups), ``parts``
-(partitioned variables as one array), ``checkpoint``, ``tensor_slices`` (checkpoints from inside a
-graph), ``files`` (what lies beside checkpoints), ``values``.
+``zarr_store``, ``memory_store``, ``decompression``, ``foreign_codecs`` and ``foreign`` (other
+people's Zarr groups), ``parts`` (partitioned variables as one array), ``checkpoint``,
+``tensor_slices`` (checkpoints from inside a graph), ``files`` (what lies beside checkpoints),
+``values``, ``shared_versions`` (the versions that clients of a cluster share), ``shared_graphs``
+(their runs, as the scheduler takes them), ``version_keeper`` (the scheduler's plugin).
 """
 
 from __future__ import annotations

@@ -8,12 +8,14 @@ was left a moment ago (`written`). Run anew on another worker, it reads the chun
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import get_worker, secede
+from distributed.worker_state_machine import FreeKeysEvent
 from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.state.assembly import assemble_region, part_of
@@ -178,6 +180,50 @@ def load_regions(
         as_result(assemble_region(source.records[key], region, source.load, run))
         for key, region in wanted
     )
+
+
+def load_bundle(
+    storage: ZarrStorage, path: str, wanted: Sequence[tuple[int | None, str, Region]], token: str
+) -> Any:
+    """Give what a task returned whose blocks were sealed, as far as they are blocks of variables.
+
+    Args:
+        storage: the Zarr store.
+        path: the snapshot's path in it.
+        wanted: for each block: which output of the bundle it is (None: all), key and region.
+        token: that of the manifest.
+
+    Raises:
+        CorruptChunkError, NotFoundError, StoreError: as `load_regions`.
+    """
+    found = load_regions(storage, path, [(key, region) for _, key, region in wanted], token)
+    positions = [position for position, _, _ in wanted]
+    if positions[0] is None:
+        return found[0]
+    bundle: list[Any] = [None] * (max(p for p in positions if p is not None) + 1)
+    for position, block in zip(positions, found, strict=True):
+        bundle[position or 0] = block
+    return tuple(bundle)
+
+
+def cut_loose(keys: Sequence[Any], dask_worker: Any) -> None:
+    """Have a worker forget what keys were computed from, as the scheduler does after a seal.
+
+    Else it would keep those tasks for ever, and wait for them if it has to compute a key again.
+    """
+    tasks = dask_worker.state.tasks
+    unneeded = set()
+    for key in keys:
+        task = tasks.get(key)
+        if task is None or task.state not in ("memory", "released"):
+            continue
+        for before in task.dependencies:
+            before.dependents.discard(task)
+            if not before.dependents and before.state == "released":
+                unneeded.add(before.key)
+        task.dependencies.clear()
+    event = FreeKeysEvent(keys=list(unneeded), stimulus_id=f"daskvars-seal-{time.time()}")
+    dask_worker.handle_stimulus(event)
 
 
 def as_result(array: np.ndarray) -> Any:

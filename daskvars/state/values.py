@@ -135,6 +135,13 @@ run again on the new one
                 check_records(updates, self._records, records or {})
             return self.replace(updates, records or {})
 
+    def put(
+        self, updates: Mapping[str, Blocks], records: Mapping[str, VariableRecord]
+    ) -> int:
+        """Do what `commit` does, whatever the version is."""
+        with self.run_lock:
+            return self.commit(updates, self.version, records)
+
     def exclusive(self) -> threading.Lock:
         """Give the lock that reads and commits take: while it is held, nobody gets at a block."""
         return self._lock

@@ -20,7 +20,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import assign_add
+from daskvars.ops.assign import assign_add, reading_newest
 from daskvars.ops.control import control_dependencies, group
 from daskvars.ops.gather import deduplicate
 from daskvars.train import slots
@@ -182,7 +182,7 @@ class Optimizer:
         builder = builder_for((*(g for g, _ in pairs if g is not None), *variables))
         with entered_graph(builder):
             self._create_slots(variables)
-            with builder.name_scope(name or self._name) as scope:
+            with builder.name_scope(name or self._name) as scope, reading_newest():
                 self._prepare()
                 updates = [self._update(g, v, builder) for g, v in pairs if g is not None]
                 step = self._finished(updates, global_step, scope)

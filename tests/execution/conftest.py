@@ -6,6 +6,8 @@ import logging
 import pytest
 from distributed import Client, LocalCluster
 
+import daskvars.v1 as tf
+
 
 @contextlib.contextmanager
 def running(workers):
@@ -36,4 +38,25 @@ def two_workers():
 def mortal_workers():
     """Two workers that a test may kill."""
     with running(2) as client:
+        yield client
+
+
+@pytest.fixture
+def shared_cluster(two_workers):
+    """A cluster whose client is the active one."""
+    with two_workers.as_current():
+        yield two_workers
+
+
+@pytest.fixture
+def name(request, shared_cluster):
+    """A state of a name that no other test has, and that is dropped at the end."""
+    yield request.node.name
+    tf.Session.reset(request.node.name)
+
+
+@pytest.fixture
+def other(shared_cluster):
+    """A second client of the cluster, in this process."""
+    with Client(shared_cluster.scheduler.address, set_as_default=False) as client:
         yield client

@@ -1,0 +1,231 @@
+"""Several clients of one cluster on one state: its versions belong to the cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from distributed import Client
+
+import daskvars.v1 as tf
+from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
+from daskvars.execution.shared import SharedExecutor
+from tests.execution.shared_counters import counters, eventually, started, state_of
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+# -- a state of the cluster -------------------------------------------------------------------
+
+
+def test_a_state_outlives_its_clients(shared_cluster, name):
+    count, table, step = counters()
+    with Client(shared_cluster.scheduler.address), tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(step)
+        assert isinstance(session.engine.executor, SharedExecutor)
+    with tf.Session(store=name) as session:
+        number, rows = session.run([count, table])
+        assert number == 5 and (rows == 5).all()
+
+
+def test_clients_see_each_others_commits_at_once(shared_cluster, other, name):
+    count, _, step = counters()
+    with tf.Session(store=name) as one, other.as_current():
+        with shared_cluster.as_current():
+            assert not one.run(tf.is_variable_initialized(count))
+        with tf.Session(store=name) as two:
+            with pytest.raises(FailedPreconditionError, match="count"):
+                two.run(count)
+            with shared_cluster.as_current():
+                one.run(tf.global_variables_initializer())
+                one.run(count)  # waits until that is committed
+            assert two.run(tf.is_variable_initialized(count))
+            for turn in range(4):
+                assert two.run([count, step])[0] == 2 * turn + 1
+                with shared_cluster.as_current():
+                    assert one.run([count, step])[0] == 2 * turn + 2
+
+
+@pytest.mark.parametrize("consistency", ["serializable", "async"])
+def test_two_clients_adding_a_hundred_each_give_two_hundred(shared_cluster, name, consistency):
+    count, table, _ = counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        address = shared_cluster.scheduler.address
+        clients = [started(address, name, 100, consistency, turn, ) for turn in (False, True)]
+        seen = [0]
+        while any(process.is_alive() for process, _ in clients):
+            number, rows = session.run([count, table])
+            assert (rows == number).all() and number >= seen[-1]
+            seen.append(int(number))
+        for process, _ in clients:
+            process.join()
+            assert process.exitcode == 0
+        assert session.run(count) == 200
+        assert len(set(seen)) > 10
+    assert eventually(lambda: not state_of(shared_cluster, name).versions.chain)
+
+
+def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster, name):
+    count, table, step = counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        num_clients = len(shared_cluster.cluster.scheduler.clients)
+        address = shared_cluster.scheduler.address
+        clients = [started(address, name, 10**6, None, False) for _ in range(2)]
+        assert eventually(lambda: all(done.value > 5 for _, done in clients))
+        for process, _ in clients:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+        session.run(step)
+        number, rows = session.run([count, table])
+        sent = sum(done.value for _, done in clients) + 1
+        assert (rows == number).all()
+        # What returned had been sent, if not yet read by the scheduler.
+        assert sent - 40 <= number <= sent + 2
+        scheduler = shared_cluster.cluster.scheduler
+        assert eventually(lambda: len(scheduler.clients) == num_clients)
+        assert eventually(lambda: not state_of(shared_cluster, name).versions.chain)
+        assert len(state_of(shared_cluster, name).versions.epochs) == 1
+        session.seal()
+        assert eventually(lambda: len(scheduler.tasks) < 20)
+
+
+# -- failing ----------------------------------------------------------------------------------
+
+
+def test_a_run_that_fails_undoes_nothing_of_others(shared_cluster, other, name):
+    count, table, step = counters()
+    slow = tf.py_func(lambda n: (time.sleep(0.3), n)[1], [count.read_value()], tf.int64)
+    failing = tf.group(count.assign_add(1000), tf.Assert(tf.less(slow, 0), ["too", slow]))
+    with tf.Session(store=name) as one, other.as_current(), tf.Session(store=name) as two:
+        two.run(tf.global_variables_initializer())
+        with shared_cluster.as_current():
+            one.run(step)
+            one.run(failing)
+            one.run(step)
+        for _ in range(3):
+            two.run(step)
+        assert two.run(count) == 4
+        with shared_cluster.as_current():
+            with pytest.raises(InvalidArgumentError, match="dispatched before"):
+                one.run(count)
+            number, rows = one.run([count, table])
+            assert number == 4 and (rows == 4).all()
+            with pytest.raises(InvalidArgumentError, match="too"):
+                one.run([failing, count])
+            assert one.run(count) == 4
+
+
+def test_a_read_that_fails_undoes_nothing(shared_cluster, name):
+    count, _, step = counters()
+    check = tf.Assert(tf.less(count.read_value(), 0), ["never"])
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(step)
+            with pytest.raises(InvalidArgumentError, match="never"):
+                session.run(check)
+            session.run(step)
+        assert session.run(count) == 6
+
+
+def test_a_run_that_is_undone_each_time_gives_up(shared_cluster, name, monkeypatch):
+    count, _, step = counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        versions = state_of(shared_cluster, name).versions
+        advance = versions.advance
+
+        def undo():
+            if versions.chain and versions.chain[0].is_complete:
+                versions._undo(0)
+
+        versions.advance = undo
+        with pytest.raises(AbortedError, match="given up after 10 attempts"):
+            session.run([step, count])
+        versions.advance = advance
+        assert session.run(count) == 0
+
+
+def test_clients_must_agree_on_chunks(shared_cluster, name):
+    counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+    with tf.Graph().as_default(), tf.Session(store=name) as session:
+        table = tf.get_variable("table", [8], tf.int64, chunks=2)
+        with pytest.raises(AbortedError, match=r"table.*chunks \(\(4, 4\),\).*same chunks"):
+            session.run(table)
+
+
+# -- asynchronous training --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "optimizer", ["GradientDescent", "Momentum", "Adagrad", "Adam", "RMSProp", "Ftrl"]
+)
+def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
+    shared_cluster, other, name, optimizer, tmp_path
+):
+    start, go = tmp_path / "start", tmp_path / "go"
+
+    def hold(value):
+        start.touch()
+        while not go.exists():
+            time.sleep(0.01)
+        return value
+
+    w = tf.get_variable("w", [4], tf.float64, initializer=tf.ones_initializer(), chunks=2)
+    seen = tf.py_func(hold, [w.read_value()], tf.float64)
+    seen.set_shape([4])
+    gradient = tf.placeholder_with_default(seen, [4])
+    momentum = {"momentum": 0.5} if optimizer == "Momentum" else {}
+    optimizer = getattr(tf.train, f"{optimizer}Optimizer")(0.5, **momentum)
+    step = optimizer.apply_gradients([(gradient, w)])
+    variables = [w, *optimizer.variables()]
+    with tf.Session() as session:  # one after the other
+        session.run(tf.global_variables_initializer())
+        for value in (3.0, 1.0):
+            session.run(step, {gradient: np.full(4, value)})
+        expected = session.run(variables)
+    with tf.Session(store=name, consistency="async") as one:
+        one.run(tf.global_variables_initializer())
+        one.run(w)
+
+        def run_slowly():
+            with shared_cluster.as_current():
+                one.run([step, w])
+
+        slow = threading.Thread(target=run_slowly)  # sees ones, and computes until it may go on
+        slow.start()
+        with other.as_current(), tf.Session(store=name, consistency="async") as two:
+            assert eventually(start.exists)
+            two.run(step, {gradient: np.full(4, 3.0)})
+            go.touch()
+            slow.join()
+            found = two.run(variables)
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-12)
+
+
+def test_what_is_assigned_depends_on_what_was_seen(shared_cluster, name):
+    count, table, step = counters()
+    with tf.Session(store=name, consistency="async") as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(step)
+            session.run(count.assign(count + 1))  # its own runs are always seen
+        assert session.run(count) == 10
+        assert (session.run(table) == 5).all()

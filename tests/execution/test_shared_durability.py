@@ -1,0 +1,155 @@
+"""A state that clients share outlives workers, clients and the cluster, as far as it is sealed."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from distributed import Future
+
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.errors import FailedPreconditionError, UnavailableError, UnimplementedError
+from daskvars.state import ZarrStore
+from tests.execution.conftest import running
+from tests.execution.shared_counters import counters, eventually, started, state_of
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def test_clients_take_turns_at_sealing(shared_cluster, tmp_path):
+    place = str(tmp_path / "store")
+    count, table, _ = counters()
+    with config.set(seal_every_s=0.1), tf.Session(store=place) as session:
+        session.run(tf.global_variables_initializer())
+        address = shared_cluster.scheduler.address
+        clients = [started(address, place, 60, None, turn) for turn in (False, True)]
+        for process, _ in clients:
+            process.join()
+            assert process.exitcode == 0
+        session.seal()
+        assert session.run(count) == 120
+        store = ZarrStore(place)
+        assert store.read_values(store.head().version)["count"][()] == 120
+        assert eventually(lambda: len(shared_cluster.cluster.scheduler.tasks) < 20)
+        for chunk in tmp_path.rglob("c.*"):
+            chunk.unlink()
+        assert (session.run(table) == 120).all()  # nothing is read that is on a worker
+    tf.Session.reset(place)
+
+
+def test_a_store_outlives_the_cluster(tmp_path):
+    place = str(tmp_path / "store")
+    count, table, step = counters()
+    for turn in range(2):
+        with running(1) as client, client.as_current(), tf.Session(store=place) as session:
+            if not turn:
+                session.run(tf.global_variables_initializer())
+            session.run(step)
+            session.seal()
+            session.run(step)
+            number, rows = session.run([count, table])
+            assert number == 2 * turn + 2 and (rows == number).all()
+    with tf.Session(store=place) as session:
+        assert session.run(count) == 4
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_what_is_lost_is_an_error_until_recovery(shared_cluster, other, name, is_on_disk, tmp_path):
+    place = str(tmp_path / "store") if is_on_disk else name
+    count, table, step = counters()
+    with tf.Session(store=place) as one, other.as_current(), tf.Session(store=place) as two:
+        two.run(tf.global_variables_initializer())
+        with pytest.raises(FailedPreconditionError, match="durable"):
+            two.recover()
+        two.run(step)
+        two.seal()
+        two.run(step)
+        assert two.run(count) == 2
+        held = state_of(shared_cluster, place).versions.finished["count"][1][()].key
+        shared_cluster.cancel([Future(held, shared_cluster)], force=True)
+        for session in (one, two):
+            with pytest.raises(UnavailableError, match=r"count cannot be rebuilt.*version is \d+"):
+                session.run(count)
+        version = one.recover()
+        for session in (two, one):
+            number, rows = session.run([count, table])
+            assert number == 1 and (rows == 1).all()
+        if is_on_disk:
+            assert ZarrStore(place).head().version == version
+        two.run(step)
+        assert one.run([count, step])[0] == 3 - 1
+    tf.Session.reset(place)
+
+
+def test_a_restarted_cluster_needs_recovery(tmp_path):
+    place = str(tmp_path / "store")
+    count, _, step = counters()
+    with running(1) as client, client.as_current(), tf.Session(store=place) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        session.seal()
+        session.run(step)
+        client.restart()
+        with pytest.raises(UnavailableError, match=r"cannot be rebuilt.*durable version is \d+"):
+            session.run([step, count])
+        session.recover()
+        assert session.run([count, step])[0] == 2
+
+
+def test_a_lost_worker_changes_nothing(mortal_workers):
+    name = "mortal"
+    count, table, step = counters()
+    with mortal_workers.as_current(), tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        pids = mortal_workers.run(os.getpid)
+        for turn in range(60):
+            session.run(step)
+            if turn == 20:
+                session.seal()
+            if turn == 40:
+                os.kill(next(iter(pids.values())), signal.SIGKILL)
+        number, rows = session.run([count, table])
+        assert number == 60 and (rows == 60).all()
+
+
+def test_a_checkpoint_is_saved_and_restored_for_all(shared_cluster, other, name, tmp_path):
+    count, table, step = counters()
+    saver = tf.train.Saver()
+    with tf.Session(store=name) as one, other.as_current(), tf.Session(store=name) as two:
+        two.run(tf.global_variables_initializer())
+        two.run(step)
+        path = saver.save(two, str(tmp_path / "model"))
+        two.run([step, count])
+        with shared_cluster.as_current():
+            assert one.run(count) == 2
+            saver.restore(one, path)
+        assert (two.run(table) == 1).all()
+
+
+def test_a_state_begins_with_the_variables_of_this_process(two_workers):
+    name = "begun here"
+    count, _, step = counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+    with two_workers.as_current(), tf.Session(store=name) as session:
+        assert session.run([count, step])[0] == 2
+        tf.Session.reset(name)
+
+
+def test_shapes_that_only_a_run_tells_are_refused(shared_cluster, name):
+    v = tf.Variable(np.zeros(2), validate_shape=False, name="v")
+    grown = tf.assign(v, tf.boolean_mask(v, [True, False]), validate_shape=False)
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(UnimplementedError, match=r"variables v .*static shape"):
+            session.run(grown)
