@@ -151,6 +151,18 @@ class Sendings:
                 raise UnavailableError(None, None, GONE)
             with self.executor.values.run_lock:
                 self.settle()
+                self._drop_cancelled()
+
+    def _drop_cancelled(self) -> None:
+        """Fail runs that are cancelled and of which the scheduler knows nothing: nobody tells."""
+        for number, sending in sorted(self.sent.items()):
+            future = sending.dispatch.run.failed
+            if future is None or future.status != "cancelled" or self.told:
+                continue
+            executor = self.executor
+            asked = {"name": executor.name, "session": executor.token, "number": number}
+            if not executor.ask("withdraw", **asked) and self.sent.pop(number, None) is not None:
+                sending.error = self._error_of(future, sending.dispatch)
 
     def hear(self, event: tuple[float, dict[str, Any]]) -> None:
         """Take note of what the scheduler tells, in the client's thread."""

@@ -57,8 +57,8 @@ class State:
     """A shared state on the scheduler.
 
     Attributes:
-        name: its name.
         versions: its versions.
+        holder: the client that wants its keys.
         retained: what lost blocks could not be computed without -> the last version that needs it.
         sealer: the session that was asked to seal, and when; the version that it seals, if it has
             begun.
@@ -66,7 +66,7 @@ class State:
     """
 
     def __init__(self, name: str, versions: SharedVersions) -> None:
-        self.name, self.versions = name, versions
+        self.versions, self.holder = versions, f"daskvars-state-{name}"
         self.retained: dict[Any, int] = {}
         self.num_runs = self.num_tasks = 0
         self.next_s = 0.0
@@ -75,10 +75,6 @@ class State:
         self.sealed: Variables = {}
         self.scratch: str | None = None
 
-    @property
-    def holder(self) -> str:
-        """The client that wants its keys."""
-        return f"daskvars-state-{self.name}"
 
     def is_due(self) -> bool:
         """Whether somebody should seal, and nobody does."""
@@ -303,13 +299,15 @@ class VersionKeeper(SchedulerPlugin):
         self.scheduler.client_desires_keys(list(keys_of(found)), client=client)
         return found
 
-    def withdraw(self, name: str, session: str, number: int) -> None:
-        """Fail a run whose graph the scheduler did not take, if that is so."""
+    def withdraw(self, name: str, session: str, number: int) -> bool:
+        """Fail a run whose graph the scheduler did not take; return whether there was one."""
         state = self.states[name]
         for pending in list(state.versions.chain):
             if (pending.claim.session, pending.claim.number) == (session, number):
                 state.versions.fail(pending, "lost")
                 self._flush(state)
+                return True
+        return False
 
     def reset(self, name: str, session: str, variables: Variables, durable: int) -> int:
         """Set the whole state to blocks that are on workers; return the session's new epoch."""
