@@ -51,6 +51,7 @@ _ELSEWHERE = {
     "FIFOQueue": "feed NumPy or dask arrays",
     "SparseTensor": "keep indices, values and shape as three tensors; see also IndexedSlices",
     "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
+    "data": "feed what daskvars.data.batches gives, or arrays",
     "estimator": "write the training loop with a session",
     "keras": "use layers, losses, train and metrics",
     "python_io": "read records in Python and feed arrays",
@@ -128,10 +129,10 @@ _SPECIAL = {
 
 def __getattr__(name: str) -> Any:
     """Say what is missing; type checkers learn from it that names are made as this is imported."""
-    if name in _EAGER_ONLY:
-        raise AttributeError(f"{name!r} belongs to eager code: use daskvars.{name}")
     if name in _ELSEWHERE:
         raise AttributeError(f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}")
+    if name in _EAGER_ONLY:
+        raise AttributeError(f"{name!r} belongs to eager code: use daskvars.{name}")
     raise AttributeError(f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}")
 
 

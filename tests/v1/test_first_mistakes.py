@@ -113,7 +113,7 @@ def slots_made_after_the_initializer():
         (tensor_fed, TypeError, "x:0|array"),
         (same_name_twice, ValueError, "a/v|test_first_mistakes.py|reuse=True|another name"),
         (missing_name_reused, ValueError, "dense/kernal|AUTO_REUSE|did you mean 'dense/kernel'"),
-        (matrices_that_do_not_fit, ValueError, "fc/MatMul|(3, 4)|(5, 6)"),
+        (matrices_that_do_not_fit, ValueError, "fc/MatMul|[3,4]|[5,6]"),
         (types_that_do_not_fit, TypeError, "Mul|int32|float32|cast"),
         (gradient_of_nothing, TypeError, "None|gradient"),
         (function_fetched, TypeError, "Call it|global_variables_initializer(...)"),
