@@ -111,6 +111,7 @@ def test_a_run_that_fails_undoes_nothing_of_others(shared_cluster, other, name):
     failing = tf.group(count.assign_add(1000), tf.Assert(tf.less(slow, 0), ["too", slow]))
     with tf.Session(store=name) as one, other.as_current(), tf.Session(store=name) as two:
         two.run(tf.global_variables_initializer())
+        two.run(count)  # waits until that is committed
         with shared_cluster.as_current():
             one.run(step)
             one.run(failing)
@@ -213,6 +214,7 @@ def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
         with other.as_current(), tf.Session(store=name, consistency="async") as two:
             assert eventually(start.exists)
             two.run(step, {gradient: np.full(4, 3.0)})
+            two.run(w)  # waits until that is committed
             go.touch()
             slow.join()
             found = two.run(variables)
