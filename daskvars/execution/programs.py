@@ -17,8 +17,8 @@ class Program:
     """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
 
     __slots__ = (
-        "_last", "_last_shapes", "engine", "fed", "fetches", "identify", "key_of", "sequential",
-        "signature", "targets",
+        "_arrivals", "_last", "_last_shapes", "engine", "fed", "fetches", "identify", "key_of",
+        "sequential", "signature", "targets",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +37,7 @@ class Program:
         self.key_of = key_of or engine.draw
         self._last: Any = None
         self._last_shapes: Any = None
+        self._arrivals = -1
 
     def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
         """Run on the values of the fed tensors (checked already) and return those fetched.
@@ -51,11 +52,14 @@ class Program:
         if (
             bound is None or shapes != self._last_shapes or bound.plan.presence
             or bound.executor is not engine.executor
+            or self._arrivals != engine.values.arrivals
         ):
             bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
             if bound is None:
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
+            if bound is not self._last or self._arrivals != engine.values.arrivals:
+                self._arrivals = engine.take_up(bound.plan)
             self._last, self._last_shapes = bound, shapes
         run = bound.later if later else bound
         if not events.subscribers:
