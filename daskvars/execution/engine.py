@@ -82,8 +82,13 @@ class Engine:
             self.plans = PlanCache()
             found = self._executor = self._new_executor()
             if found.placing is not None:
-                found.placing.soft = self._soft or config.get().soft_placement
+                found.placing.soft = self.is_soft
         return found
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether devices that there are not are replaced by others."""
+        return bool(self._soft or config.get().soft_placement)
 
     def _client(self) -> Any:
         return client_of(self._where) or active_client()

@@ -8,9 +8,11 @@ from functools import partial
 from typing import Any
 
 from daskvars.execution import events, feeds
+from daskvars.execution.local_devices import check_devices
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering import lower
+from daskvars.lowering.prune import prune
 
 
 class Program:
@@ -86,6 +88,9 @@ class Program:
     def _lowered(self, values: Sequence[Any]) -> Any:
         start = time.perf_counter()
         executor = self.engine.executor
+        if executor.placing is None:
+            operations = prune(self.fetches, self.targets, set(self.fed))
+            check_devices(operations, self.engine.is_soft)
         plan = self._lower(values, 1)
         parts = feeds.automatic_parts(executor.num_workers, plan.flops)
         if parts > 1:
