@@ -67,7 +67,7 @@ class Config:
     # the default period the cost is small; for a transaction per run it is most of it (three small
     # blocks: 24 ms rather than 8 on ext4, 4 rather than 3 on tmpfs; 500 files: 2 s more on ext4).
     fsync_seals: bool = True
-    # Whether a device that no worker offers is replaced by the next best, with a line in the log.
+    # Whether a device that is not there is replaced by the next best, with a line in the log.
     # Otherwise it is an error, so that nothing runs where it was not meant to. For one session it
     # is ConfigProto(allow_soft_placement=True).
     soft_placement: bool = False

@@ -173,7 +173,7 @@ def read_version(values: Values, store: ZarrStore | None) -> int:
     if store is None or head is None:
         raise no_durable_version()
     head, found = newest_values(store, head)
-    version = values.commit(found, values.version, dict(head.records))
+    version = values.put(found, dict(head.records))
     for key in values.capture()[1].keys() - found.keys():
         version = values.delete(key)
     values.mark_saved(version)

@@ -22,10 +22,12 @@ from daskvars.execution.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.plan_cache import PlanCache
 from daskvars.execution.programs import Program, SharedProgram
 from daskvars.execution.shared import SharedExecutor, drop_state, state_executor
+from daskvars.execution.taking_up import take_up, used_by
 from daskvars.execution.targets import client_of
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
+from daskvars.lowering.plan import Plan
 from daskvars.state import forget_values
 from daskvars.state.grids import layout_shape
 from daskvars.state.manifest import VariableRecord
@@ -66,6 +68,7 @@ class Engine:
         self.plans = PlanCache()
         self.saves = PendingSaves()
         self._executor: LocalExecutor | DistributedExecutor | None = None
+        self._handles: dict[str, Tensor] = {}
         self._draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
 
@@ -79,8 +82,13 @@ class Engine:
             self.plans = PlanCache()
             found = self._executor = self._new_executor()
             if found.placing is not None:
-                found.placing.soft = self._soft or config.get().soft_placement
+                found.placing.soft = self.is_soft
         return found
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether devices that there are not are replaced by others."""
+        return bool(self._soft or config.get().soft_placement)
 
     def _client(self) -> Any:
         return client_of(self._where) or active_client()
@@ -157,10 +165,28 @@ class Engine:
         attrs = handle.op.attrs
         key, chunks, spec = attrs["key"], attrs["chunks"], handle.spec
         spec = Spec(spec.dtype.base_dtype, spec.shape)
+        if self.name:
+            self._handles[key] = handle
         present = key in self.values
         if present and (spec.shape is None or None in spec.shape):
             spec = Spec(spec.dtype, layout_shape(self.values.record(key).chunks))
         return spec, chunks, present
+
+    def take_up(self, plan: Plan) -> int:
+        """Bring variables that others may have made into the form that a plan is for.
+
+        Returns:
+          `Values.arrivals`: as long as it stays the same, there is nothing more to do.
+
+        Raises:
+          InvalidArgumentError: some are other variables; see `taking_up.take_up`.
+        """
+        values = self.values
+        if self.name:
+            where = f"store {self.name!r}"
+            with values.run_lock:
+                take_up(values, self.executor, self._handles, used_by(plan), where)
+        return values.arrivals
 
     def save(
         self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None = None

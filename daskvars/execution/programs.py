@@ -8,17 +8,19 @@ from functools import partial
 from typing import Any
 
 from daskvars.execution import events, feeds
+from daskvars.execution.local_devices import check_devices
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering import lower
+from daskvars.lowering.prune import prune
 
 
 class Program:
     """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
 
     __slots__ = (
-        "_last", "_last_shapes", "engine", "fed", "fetches", "identify", "key_of", "sequential",
-        "signature", "targets",
+        "_arrivals", "_last", "_last_shapes", "engine", "fed", "fetches", "identify", "key_of",
+        "sequential", "signature", "targets",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +39,7 @@ class Program:
         self.key_of = key_of or engine.draw
         self._last: Any = None
         self._last_shapes: Any = None
+        self._arrivals = -1
 
     def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
         """Run on the values of the fed tensors (checked already) and return those fetched.
@@ -51,11 +54,14 @@ class Program:
         if (
             bound is None or shapes != self._last_shapes or bound.plan.presence
             or bound.executor is not engine.executor
+            or self._arrivals != engine.values.arrivals
         ):
             bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
             if bound is None:
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
+            if bound is not self._last or self._arrivals != engine.values.arrivals:
+                self._arrivals = engine.take_up(bound.plan)
             self._last, self._last_shapes = bound, shapes
         run = bound.later if later else bound
         if not events.subscribers:
@@ -82,6 +88,9 @@ class Program:
     def _lowered(self, values: Sequence[Any]) -> Any:
         start = time.perf_counter()
         executor = self.engine.executor
+        if executor.placing is None:
+            operations = prune(self.fetches, self.targets, set(self.fed))
+            check_devices(operations, self.engine.is_soft)
         plan = self._lower(values, 1)
         parts = feeds.automatic_parts(executor.num_workers, plan.flops)
         if parts > 1:

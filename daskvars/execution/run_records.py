@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOptions
 from daskvars.execution.distributed import DistributedExecutor
 from daskvars.execution.engine import Engine
+from daskvars.execution.local_devices import CPU
 from daskvars.execution.programs import Program
 from daskvars.graph.device import DeviceSpec
 from daskvars.lowering.place import device_of
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.prune import prune
-
-LOCAL = "/job:localhost/replica:0/task:0/device:CPU:0"
-
 
 class DeviceAttributes(NamedTuple):
     """A device that operations can run on.
@@ -57,7 +55,7 @@ def recorded_run(
 def _record_steps(plan: Plan, metadata: RunMetadata, start: int, duration: int) -> None:
     devices: dict[str, DeviceStepStats] = {}
     for region in plan.regions:
-        device = device_of(region.place) or LOCAL
+        device = device_of(region.place) or CPU
         if device not in devices:
             devices[device] = metadata.step_stats.dev_stats.add(device=device)
         names = dict.fromkeys(op.name for op in region.ops)
@@ -66,7 +64,7 @@ def _record_steps(plan: Plan, metadata: RunMetadata, start: int, duration: int) 
             all_end_rel_micros=duration if len(plan.regions) == 1 else 0,
         )  # fmt: skip
     if not devices:
-        metadata.step_stats.dev_stats.add(device=LOCAL)
+        metadata.step_stats.dev_stats.add(device=CPU)
 
 
 def log_placement(
@@ -78,7 +76,7 @@ def log_placement(
     """
     placing = engine.executor.placing
     for op in prune(list(fetches), list(targets), set(fed)):
-        device = op.device or LOCAL
+        device = op.device or CPU
         if placing is not None:
             device = placing.described(op.device)
         print(f"{op.name}: ({op.type}): {device}", file=sys.stderr)
@@ -89,7 +87,7 @@ def devices_of(engine: Engine) -> list[DeviceAttributes]:
     executor = engine.executor
     if not isinstance(executor, DistributedExecutor):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return [DeviceAttributes(LOCAL, "CPU", memory)]
+        return [DeviceAttributes(CPU, "CPU", memory)]
     found = []
     for offer in executor.placing.offers:
         place = DeviceSpec(job=offer.job, replica=0, task=offer.task)

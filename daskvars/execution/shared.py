@@ -120,7 +120,7 @@ class SharedExecutor(DistributedExecutor):
             for key in values.capture()[1].keys() - records.keys():
                 values.delete(key)
             blocks: dict[str, Blocks] = {key: {(): RemoteBlock()} for key in records}
-            values.commit(blocks, values.version, dict(records))
+            values.put(blocks, dict(records))
 
     # -- runs -----------------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ class Values:
         version: number of commits so far; read it together with values through `read`.
         base: the version of a durable store that these values come from or were last written as;
             what changed since is `dirty`. Changed under `run_lock`.
+        arrivals: counts how often values came from elsewhere than a run on those before: then their
+            records may be others.
         run_lock: held by a run of this process that writes, so that such runs do not conflict.
 
     >>> import numpy as np
@@ -42,10 +44,13 @@ class Values:
 run again on the new one
     """
 
-    __slots__ = ("_blocks", "_changed", "_lock", "_records", "base", "run_lock", "version")
+    __slots__ = (
+        "_blocks", "_changed", "_lock", "_records", "arrivals", "base", "run_lock", "version",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.version = 0
+        self.arrivals = 0
         self.base = NO_VERSION
         self.run_lock = threading.RLock()
         self._lock = threading.Lock()
@@ -133,6 +138,7 @@ run again on the new one
                 )
             if not updates.keys() <= self._records.keys():
                 check_records(updates, self._records, records or {})
+                self.arrivals += 1
             return self.replace(updates, records or {})
 
     def put(
@@ -140,7 +146,14 @@ run again on the new one
     ) -> int:
         """Do what `commit` does, whatever the version is."""
         with self.run_lock:
-            return self.commit(updates, self.version, records)
+            version = self.commit(updates, self.version, records)
+            self.note_arrival()
+            return version
+
+    def note_arrival(self) -> None:
+        """Have those who rely on records look at them again."""
+        with self._lock:
+            self.arrivals += 1
 
     def exclusive(self) -> threading.Lock:
         """Give the lock that reads and commits take: while it is held, nobody gets at a block."""
@@ -191,6 +204,12 @@ run again on the new one
         """Note that a snapshot of a version is durable: what changed up to it is clean."""
         with self._lock:
             self._changed = {k: v for k, v in self._changed.items() if v > version}
+
+    def mark_clean(self, keys: Iterable[str]) -> None:
+        """Note that variables have the values of the last snapshot, if in other chunks."""
+        with self._lock:
+            for key in keys:
+                self._changed.pop(key, None)
 
 
 def uninitialized_error(keys: Iterable[str]) -> FailedPreconditionError:

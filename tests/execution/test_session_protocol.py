@@ -58,7 +58,8 @@ def test_placement_is_logged_once_per_signature(capsys):
     with tf.device("/gpu:0"):
         x = tf.constant(1.0, name="x")
     y = tf.identity(x, name="y")
-    with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:
+    config = tf.ConfigProto(log_device_placement=True, allow_soft_placement=True)
+    with tf.Session(config=config) as session:
         session.run(y)
         session.run(y)
     assert capsys.readouterr().err.splitlines() == [

@@ -1,0 +1,56 @@
+"""The devices of this process, where there is no cluster.
+
+A session here stands for every job and task, so these parts of a device are not looked at. What is
+looked at is its type: an operation pinned to a GPU does not run on a CPU unless that is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from daskvars import backend, logging
+from daskvars.errors import PlacementError
+from daskvars.graph.device import DeviceSpec
+from daskvars.graph.operation import Operation
+
+CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
+    """Refuse operations that are pinned to a type of device that is not here.
+
+    Args:
+      operations: what a plan is made of.
+      is_soft: whether they may run on the CPU instead, with a line in the log.
+
+    Raises:
+      PlacementError: one is, and may not.
+    """
+    found = [op for op in operations if op.device and not _is_here(op.device)]
+    if not found:
+        return
+    if not is_soft:
+        raise _refusal(found)
+    for op in found:
+        logging.warning(
+            "soft placement: %s asks for %s, which is not in this process; it runs on %s",
+            op.name, op.device, CPU,
+        )  # fmt: skip
+
+
+def _is_here(device: str) -> bool:
+    kind = DeviceSpec.from_string(device).device_type
+    return kind in (None, "CPU") or (kind == "GPU" and backend.GPU_AVAILABLE)
+
+
+def _refusal(operations: list[Operation]) -> PlacementError:
+    op = operations[0]
+    scope = op.name.rpartition("/")[0]
+    others = f", as were {len(operations) - 1} others" if len(operations) > 1 else ""
+    return PlacementError(
+        op.node_def, op, f"Cannot assign a device for operation {op.name!r} (scope {scope!r}): it "
+        f"was explicitly assigned to {op.device}{others}, but available devices are [ {CPU} ]. "
+        "Make sure the device specification refers to a valid device. To go on without it, set "
+        "ConfigProto(allow_soft_placement=True) or config.soft_placement; to have it, connect a "
+        "Dask client to a cluster with GPU workers before the session's first run."
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""Values that a graph did not make: those of a store, or of a session on another graph.
+
+They are what that graph made them. Before a plan runs on them they are compared with what its own
+graph says of these variables: once, and again when values have come from elsewhere meanwhile
+(`Values.arrivals`). Chunks are its own business, so values are cut anew as it wants them. Another
+dtype or shape makes it another variable: that is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from daskvars import dtypes, logging
+from daskvars.chunk_grid import whole
+from daskvars.errors import InvalidArgumentError
+from daskvars.graph.opdef import Spec
+from daskvars.graph.tensor import Tensor
+from daskvars.lowering.plan import Plan
+from daskvars.lowering.program import STATE
+from daskvars.lowering.recut import Recut, recut
+from daskvars.shape_arithmetic import compatible
+from daskvars.state import Values
+from daskvars.state.manifest import VariableRecord, shorten
+
+
+def used_by(plan: Plan) -> set[str]:
+    """Return the keys of the variables that a plan reads or writes."""
+    return {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.updates.keys()
+
+
+def take_up(
+    values: Values, executor: Any, handles: Mapping[str, Tensor], keys: Iterable[str], where: str
+) -> None:
+    """Bring variables into the chunks that a graph wants; those that have them stay untouched.
+
+    Args:
+      values: the variables.
+      executor: what runs plans on them.
+      handles: the graph's handles of them, by key.
+      keys: which of them.
+      where: their place, for errors.
+
+    Raises:
+      InvalidArgumentError: some have another dtype or shape than in the graph; all are named, and
+        nothing has changed.
+    """
+    known = {key: values.record(key) for key in sorted(keys) if key in values}
+    wrong = [line for key, found in known.items() if (line := _difference(found, handles[key]))]
+    if wrong:
+        raise InvalidArgumentError(
+            None, None, f"{len(wrong)} of the variables used have another dtype or shape in "
+            f"{where} than in this graph:\n  " + "\n  ".join(wrong) + "\nNothing was changed. "
+            "Use another store for this graph, or save the variables of the graph that they "
+            "belong to with a Saver and restore them with one that renames them "
+            "(var_list={name: variable}) or reshapes them (reshape=True)."
+        )  # fmt: skip
+    other = {
+        key: change for key, found in known.items() if (change := _change(found, handles[key]))
+    }
+    if other:
+        _recut(values, executor, other, where)
+
+
+def _difference(record: VariableRecord, handle: Tensor) -> str:
+    """Return in words how a variable is another one than the graph's; "" if it is the same."""
+    dtype, shape = handle.spec.dtype.base_dtype, handle.spec.shape
+    if dtype.name == record.dtype and compatible(shape, record.shape):
+        return ""
+    return (
+        f"{record.key}: {record.dtype} of shape {record.shape} there, "
+        f"{dtype.name} of shape {'unknown' if shape is None else tuple(shape)} in the graph"
+    )
+
+
+def _change(record: VariableRecord, handle: Tensor) -> Recut | None:
+    """Return what there is to change in a variable's chunks, if anything."""
+    wanted = handle.op.attrs["chunks"] or whole(record.shape)
+    if wanted == record.chunks:
+        return None
+    spec = Spec(dtypes.as_dtype(record.dtype), record.shape)
+    return Recut(spec, record.chunks, wanted, handle.op.device)
+
+
+def _recut(values: Values, executor: Any, variables: Mapping[str, Recut], where: str) -> None:
+    for key, change in variables.items():
+        logging.info(
+            "variable %s of %s is cut anew: from chunks %s to %s", key, where,
+            shorten(change.have), shorten(change.wanted),
+        )  # fmt: skip
+    dirty = values.dirty
+    executor.bind(recut(variables, executor.placing))([], None)
+    # What is in the store says the same: no reason to write it again, or to lose against another.
+    values.mark_clean(variables.keys() - dirty)
+    values.note_arrival()

@@ -1,0 +1,46 @@
+"""Variables from one layout to another: a plan that no graph asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy
+
+from daskvars import dtypes
+from daskvars.chunk_grid import Chunks
+from daskvars.graph.opdef import Spec
+from daskvars.lowering.emit import emit
+from daskvars.lowering.fuse import fuse
+from daskvars.lowering.place import Places, place
+from daskvars.lowering.plan import Plan
+from daskvars.lowering.program import CONSTANT, STATE, Program
+from daskvars.lowering.propagate import is_cut, propagate
+
+
+class Recut(NamedTuple):
+    """A variable to cut anew: dtype and shape, the chunks it has and those wanted, its device."""
+
+    spec: Spec
+    have: Chunks
+    wanted: Chunks
+    device: str
+
+
+def recut(variables: Mapping[str, Recut], places: Places | None = None) -> Plan:
+    """Return the plan that gives variables other chunks and the values that they have.
+
+    It has an output, so that its caller learns whether it succeeded.
+
+    Args:
+      variables: by key.
+      places: where they may be; None where everything is in one place.
+    """
+    program = Program()
+    for key, (spec, have, wanted, device) in variables.items():
+        program.updates[key] = program.leaf(STATE, key, spec, have if is_cut(have) else None)
+        program.stored[key] = wanted
+        program.devices[key] = device
+    program.outputs = [program.leaf(CONSTANT, numpy.array(True), Spec(dtypes.bool, ()))]
+    program = place(propagate(program), places)
+    return emit(program, fuse(program))
