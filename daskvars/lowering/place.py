@@ -16,7 +16,7 @@ from typing import Protocol
 
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
-from daskvars.lowering.program import Leaf, Node, Program, Ref
+from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 
 BY_COST = "by cost: next to what it takes"
 
@@ -43,8 +43,7 @@ def place(program: Program, places: Places | None = None) -> Program:
     for node in program.nodes:
         if node.device:
             node.place, node.reason = places.of_device(node.device, node.name)
-    _place_updates(program, places)
-    _join_neighbours(program)
+    _join_neighbours(program, _place_updates(program, places))
     for node in program.nodes:
         node.reason = node.reason or BY_COST
     return program
@@ -55,12 +54,13 @@ def device_of(place: str) -> str:
     return place.partition("@")[0]
 
 
-def _place_updates(program: Program, places: Places) -> None:
-    """Put each variable's new value where the variable is."""
+def _place_updates(program: Program, places: Places) -> dict[str, str]:
+    """Put each variable's new value where the variable is, and return where that is."""
     settled: set[int] = set()
+    homes: dict[str, str] = {}
     for key, ref in program.updates.items():
         device, layout = program.devices.get(key, ""), program.stored.get(key)
-        home = places.of_variable(key, device, ref.spec, layout)
+        home = homes[key] = places.of_variable(key, device, ref.spec, layout)
         node = ref.node
         pinned = device_of(home)
         if not isinstance(node, Leaf) and device_of(node.place) == pinned:
@@ -73,6 +73,7 @@ def _place_updates(program: Program, places: Places) -> None:
             settled.add(id(node))
         elif pinned:
             program.updates[key] = _brought(program, ref, key, home)
+    return homes
 
 
 def _brought(program: Program, ref: Ref, key: str, home: str) -> Ref:
@@ -89,7 +90,7 @@ def _brought(program: Program, ref: Ref, key: str, home: str) -> Ref:
     return Ref(node)
 
 
-def _join_neighbours(program: Program) -> None:
+def _join_neighbours(program: Program, homes: dict[str, str]) -> None:
     """Give nodes that may run anywhere the place of those around them, where that is cheap."""
     placed = [node for node in program.nodes if node.place]
     found = {node.place for node in placed}
@@ -100,29 +101,30 @@ def _join_neighbours(program: Program) -> None:
             if not node.place and (node.grid in grids or node.merges is not None):
                 _join(node, only)
     elif found:
-        _join_users(program)
-        _join_producers(program)
+        _join_users(program, homes)
+        _join_producers(program, homes)
 
 
-def _join_users(program: Program) -> None:
+def _join_users(program: Program, homes: dict[str, str]) -> None:
     users: dict[int, list[Node]] = defaultdict(list)
     for node in reversed(program.nodes):
         found = {user.place for user in users[id(node)]}
         same = all(user.grid == node.grid for user in users[id(node)])
-        cheap = node.merges is not None or _taken(node) <= _given(node)
-        if not node.place and len(found) == 1 and same and cheap:
-            _join(node, found.pop())
+        if not node.place and len(found) == 1 and same:
+            (only,) = found
+            if node.merges is not None or _taken(node, homes, only) <= _given(node):
+                _join(node, only)
         for ref in node.inputs:
             users[id(ref.node)].append(node)
 
 
-def _join_producers(program: Program) -> None:
+def _join_producers(program: Program, homes: dict[str, str]) -> None:
     for node in program.nodes:
-        producers = [ref.node for ref in node.inputs if not isinstance(ref.node, Leaf)]
-        found = {producer.place for producer in producers}
+        large = [ref for ref in node.inputs if not _is_single(ref)]
+        found = {_place_of(ref, homes) for ref in large}
         if node.place or len(found) != 1:
             continue
-        same = all(producer.grid == node.grid for producer in producers)
+        same = all(_has_grid(ref, node.grid) for ref in large)
         if node.merges is not None or (same and _given(node) <= _taken(node)):
             _join(node, found.pop())
 
@@ -134,8 +136,37 @@ def _join(node: Node, place: str) -> None:
         node.reason = f"by cost: with its neighbours on {where}" if where else ""
 
 
-def _taken(node: Node) -> int:
-    return sum(_nbytes(ref.spec) for ref in node.inputs)
+def _taken(node: Node, homes: dict[str, str] | None = None, place: str = "") -> int:
+    """Return the bytes that a node takes from elsewhere than `place`; single numbers are none.
+
+    Args:
+      node: with its inputs.
+      homes: where variables are, by key.
+      place: what is there already, variables or results of nodes, does not count.
+    """
+    return sum(
+        _nbytes(ref.spec) for ref in dict.fromkeys(node.inputs)
+        if not _is_single(ref) and not (place and _place_of(ref, homes or {}) == place)
+    )  # fmt: skip
+
+
+def _is_single(ref: Ref) -> bool:
+    """Return whether a value is a single number, which costs nothing to move."""
+    shape = ref.spec.shape
+    return shape is not None and None not in shape and math.prod(shape) == 1
+
+
+def _has_grid(ref: Ref, grid: tuple[int, ...]) -> bool:
+    """Return whether a value comes in as many blocks along each axis."""
+    if not isinstance(ref.node, Leaf):
+        return ref.node.grid == grid
+    return tuple(len(sizes) for sizes in ref.layout or () if len(sizes) > 1) == grid
+
+
+def _place_of(ref: Ref, homes: dict[str, str]) -> str:
+    if isinstance(ref.node, Leaf):
+        return homes.get(ref.node.what, "") if ref.node.kind == STATE else ""
+    return ref.node.place
 
 
 def _given(node: Node) -> int:

@@ -97,11 +97,11 @@ class _Propagation:
         """Return whether the node only computes with what any layout will do for.
 
         Those are sources, whole feeds and constants, single numbers, and elementwise results of
-        these.
+        these, moved or not.
         """
         if isinstance(node.opdef.pattern, Source):
             return True
-        return isinstance(node.opdef.pattern, Elementwise) and all(
+        return isinstance(node.opdef.pattern, Elementwise | Movement) and all(
             id(ref.node) in self.free or _is_loose(ref) for ref in node.inputs
         )
 
@@ -126,13 +126,12 @@ class _Propagation:
         node = ref.node
         if not is_cut(layout) or id(node) not in self.free:
             return
-        self.free.discard(id(node))
         dims = node.access.outputs[ref.index]
-        labels = {
-            dim.label: sizes for dim, sizes in zip(dims, layout, strict=True)
-            if dim is not None and len(sizes) > 1
-        }  # fmt: skip
-        self._finish(node, node.access, labels)
+        cut = [(dim, sizes) for dim, sizes in zip(dims, layout, strict=True) if len(sizes) > 1]
+        if any(dim is None or dim.factor != 1 for dim, _ in cut):
+            return
+        self.free.discard(id(node))
+        self._finish(node, node.access, {dim.label: sizes for dim, sizes in cut})
 
     def _merge(self, node: Node, index: int, missing: tuple[int, ...]) -> None:
         rest = [axis for axis in range(len(node.grid)) if axis not in missing]
