@@ -18,6 +18,7 @@ from daskvars.lowering.place import device_of
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.prune import prune
 
+
 class DeviceAttributes(NamedTuple):
     """A device that operations can run on.
 

@@ -54,7 +54,7 @@ def test_soft_placement_says_what_it_does_once(pinned, caplog):
 
 
 def test_what_is_not_run_is_not_refused(pinned):
-    v, y = pinned
+    _, y = pinned
     with tf.device("/job:ps/task:3/cpu:1"):  # this process is every task
         z = y + 1.0
     with tf.Session() as session:
