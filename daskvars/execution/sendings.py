@@ -71,11 +71,17 @@ class Sendings:
         self.changed = threading.Condition()
 
     def admit(self) -> None:
-        """Raise what has failed; wait while too many runs are in flight."""
+        """Raise what has failed; wait while too many runs are in flight, and seal when asked to.
+
+        A seal is begun at once, not when there is room again: else what is durable would be older
+        than it need be by the time of half the runs in flight.
+        """
         self.settle()
-        limit = config.get().max_in_flight
-        if len(self.sent) >= limit:
-            self.wait(lambda: len(self.sent) <= limit // 2)
+        executor, limit = self.executor, config.get().max_in_flight
+        executor.seal_if_asked()
+        while len(self.sent) >= limit:
+            self.wait(lambda: len(self.sent) <= limit // 2 or executor.sealer.is_asked)
+            executor.seal_if_asked()
 
     def send(self, sending: Sending) -> None:
         """Send a run, or send it again."""

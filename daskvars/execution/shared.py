@@ -130,7 +130,6 @@ class SharedExecutor(DistributedExecutor):
         """Send a run; wait while too many are in flight."""
         with self.values.run_lock:
             self.sendings.admit()
-            self._sealing(self.sealer.seal_if_asked)
         sending = Sending(bound, feeds, drawn, is_awaited)
         self.sendings.send(sending)
         return sending
@@ -222,6 +221,10 @@ class SharedExecutor(DistributedExecutor):
         with self.values.run_lock:
             self.sync()
             self._sealing(self.sealer.seal)
+
+    def seal_if_asked(self) -> None:
+        """Make what is finished durable if the scheduler has asked for it."""
+        self._sealing(self.sealer.seal_if_asked)
 
     def _sealing(self, seal: Any) -> None:
         try:

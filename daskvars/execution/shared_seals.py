@@ -26,6 +26,7 @@ from daskvars.state.seals import cut_loose, load_bundle
 from daskvars.state.shared_versions import Variables
 
 WAIT_S = 0.02  # between questions whether another client has finished its seal
+SEAL_PRIORITY = 1  # before the tasks of runs in flight, which have 0
 
 
 class SharedSealer:
@@ -104,7 +105,7 @@ class SharedSealer:
                 for key, group in zip(keys, groups, strict=True)
             }
             digests: dict[str, dict[Any, int]] = {}
-            written = executor.client.get(RunGraph(graph, {}, stamp), keys)
+            written = executor.client.get(RunGraph(graph, {}, stamp), keys, priority=SEAL_PRIORITY)
             for group, (_, found) in zip(groups, written, strict=True):
                 for (record, _, index), digest in zip(group.parts, found, strict=True):
                     digests.setdefault(record.key, {})[index] = digest
