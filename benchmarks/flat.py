@@ -49,7 +49,7 @@ def num_tasks(dask_scheduler: Any = None) -> int:
 class Cluster:
     """A scheduler and workers, each a process of its own."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, is_default: bool = True) -> None:
         file = os.path.join(place, "scheduler.json")
         workers = ["worker --no-nanny --nthreads 1"] * NUM_WORKERS
         self.processes = [
@@ -62,7 +62,7 @@ class Cluster:
         ]  # fmt: skip
         while not os.path.exists(file):
             time.sleep(0.02)
-        self.client = Client(scheduler_file=file)
+        self.client = Client(scheduler_file=file, set_as_default=is_default)
         self.client.wait_for_workers(NUM_WORKERS)
 
     def close(self) -> None:

@@ -107,6 +107,12 @@ class Report:
             f"{ours} {spelled(own_s)}/{what}, {best} {spelled(best_s)}/{what}", ratio, limit
         )
 
+    def against_rate(self, rates: Mapping[str, float], unit: str, least: float) -> None:
+        """Judge how fast the first side is beside the second: not less than `least` of it."""
+        (ours, own), (other, theirs) = rates.items()
+        text = f"{ours} {own:.4g} {unit}, {other} {theirs:.4g} {unit}"
+        self._judge(text, own / theirs, least, own >= least * theirs)
+
     def against_limit(self, what: str, value_s: float, limit_s: float) -> None:
         """Judge a time by the longest that it may take."""
         text = f"{what} {spelled(value_s)}, limit {spelled(limit_s)}"
@@ -133,8 +139,8 @@ class Report:
         """Print a figure that has no limit."""
         print(f"{self.name}: {text}", flush=True)
 
-    def _judge(self, text: str, ratio: float, limit: float) -> None:
-        ok = ratio <= limit
+    def _judge(self, text: str, ratio: float, limit: float, ok: bool | None = None) -> None:
+        ok = ratio <= limit if ok is None else ok
         self.ok = self.ok and ok
         self.note(f"{text}, ratio {ratio:.2f} (limit {limit:.2f}) {'ok' if ok else 'OVER'}")
 

@@ -8,6 +8,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import lowering
+from daskvars.execution.feeds import feed_specs
 
 
 def mlp(units=(16, 32, 10)):
@@ -47,6 +48,41 @@ def test_a_data_parallel_step_is_a_task_per_part_and_three(parts, batch):
             plan = session_plan(session, [loss, train], {x: batch[0], y: batch[1]})
     assert plan.num_tasks <= (1 if parts == 1 else 2 * parts + 3)
     assert plan.is_single == (parts == 1)
+
+
+def test_only_gradients_and_weights_travel_between_two_workers(batch):
+    with tf.Graph().as_default():
+        x, y, loss, train = mlp()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            fed, values = session._feeds({x: batch[0], y: batch[1]})
+            engine = session.engine
+            places = AlternatePlaces()
+            specs = feed_specs(fed, values, 2)
+            plan = lowering.lower([loss], [train], specs, engine.state_of, places=places)
+            gradients = sum(places.trainable)
+    updates = [region for region in plan.regions if region.place]
+    assert {region.place for region in updates} == {"@0", "@1"}
+    assert [region.num_tasks for region in plan.regions].count(2) == 1  # forward and backward
+    assert plan.transfer_bytes <= 2 * gradients + 1024
+
+
+class AlternatePlaces:
+    """Two workers; variables with their slots are on one or the other in turns."""
+
+    def __init__(self):
+        self.found, self.trainable = {}, []
+
+    def of_device(self, device, name):
+        return "", ""
+
+    def of_variable(self, key, device, spec, layout):
+        owner = key.removesuffix("_1").removesuffix("/Adam")
+        if owner not in self.found:
+            self.found[owner] = f"@{len(self.found) % 2}"
+            if owner.startswith("layer"):
+                self.trainable.append(4 * int(np.prod(spec.shape)))
+        return self.found[owner]
 
 
 def test_parts_do_not_change_the_numbers(batch):
