@@ -48,6 +48,7 @@ class SharedPlan(BoundPlan):
     ) -> list[Any]:
         executor, plan, values = self.executor, self.plan, self.values
         if plan.presence or values.uninitialized(self.state_keys):
+            executor.sync()  # a run of this client that has not arrived may initialize some
             executor.refresh()
             if any((key in values) != found for key, found in plan.presence.items()):
                 raise StaleViewError(None, None, "variables were initialized by another client")

@@ -213,8 +213,10 @@ def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
         slow.start()
         with other.as_current(), tf.Session(store=name, consistency="async") as two:
             assert eventually(start.exists)
+            versions = state_of(shared_cluster, name).versions
+            seen = versions.newest["w"]
             two.run(step, {gradient: np.full(4, 3.0)})
-            two.run(w)  # waits until that is committed
+            assert eventually(lambda: versions.newest["w"] != seen)  # it has arrived
             go.touch()
             slow.join()
             found = two.run(variables)
@@ -231,3 +233,12 @@ def test_what_is_assigned_depends_on_what_was_seen(shared_cluster, name):
             session.run(count.assign(count + 1))  # its own runs are always seen
         assert session.run(count) == 10
         assert (session.run(table) == 5).all()
+
+
+def test_a_client_sees_its_own_runs_before_they_have_arrived(shared_cluster, name):
+    initialize, report = tf.global_variables_initializer, tf.report_uninitialized_variables
+    with tf.Session(store=name) as session:
+        for number in range(10):
+            tf.get_variable(f"v{number}", [1000], initializer=tf.random_normal_initializer())
+            session.run(initialize())
+            assert not session.run(report()).size
