@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from daskvars.errors import (
 from daskvars.execution import events
 from daskvars.execution.remote_blocks import remote_blocks
 from daskvars.state import ZarrStore
+from tests.execution.shared_counters import eventually
 
 pytestmark = pytest.mark.cluster
 
@@ -56,14 +56,6 @@ def kill_one(client):
 def keys_of(session):
     blocks = remote_blocks(b for _, b in session.engine.values.capture()[1].values())
     return {block.reference.future.key.split("-")[0] for block in blocks}
-
-
-def eventually(condition):
-    """Whether `condition()` comes true: the scheduler hears of what is let go a little later."""
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
 
 
 def test_long_runs_leave_no_trace(cluster, tmp_path):
