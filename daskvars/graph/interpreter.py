@@ -189,12 +189,13 @@ def _bind_operands(
 def _is_symbolic(value: Any) -> bool:
     if type(value) in _PLAIN:
         return False
-    if isinstance(value, list | tuple):
+    if isinstance(value, _SEQUENCES):
         return any(map(_is_symbolic, value))
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
 _PLAIN = frozenset({int, float, bool, str, type(None)})
+_SEQUENCES = (list, tuple)  # a union would be made anew at each call
 
 
 def register_op(

@@ -18,6 +18,7 @@ class _Stacks(threading.local):
     def __init__(self) -> None:
         self.builders: list[Any] = []
         self.sessions: list[Any] = []
+        self.line: tuple[str, int] | None = None
 
 
 _stacks = _Stacks()
@@ -27,6 +28,16 @@ def current_builder() -> Any:
     """Return what ops are recorded into: a Graph that was entered, else None (eager)."""
     builders = _stacks.builders
     return builders[-1] if builders else None
+
+
+def line() -> tuple[str, int] | None:
+    """Return the file and line that operations are made at, None where each has its own."""
+    return _stacks.line
+
+
+def set_line(line: tuple[str, int] | None) -> None:
+    """Set what `line` returns."""
+    _stacks.line = line
 
 
 class entered:

@@ -79,12 +79,6 @@ class Tensor(WithOperators):
         """
         return scopes.session_for(session, self.graph, "evaluate tensor").run(self, feed_dict)
 
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
     def __bool__(self) -> bool:
         raise TypeError(
             f"{self.name} has no value while a graph is built, so it cannot decide an `if`. "

@@ -69,7 +69,10 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
     Source: TensorFlow 1.15, ``tf.get_seed``.
     """
-    builder = builder_for(())
+    return _seeds_in(builder_for(()), op_seed)
+
+
+def _seeds_in(builder: Any, op_seed: int | None) -> tuple[int | None, int | None]:
     graph_seed = builder.seed
     if op_seed is None:
         return (None, None) if graph_seed is None else _distinct(graph_seed, _place_in(builder))
@@ -93,7 +96,7 @@ def _place_in(builder: Any) -> int:
 def drawn_with(op_seed: int | None) -> tuple[int | None, int | None]:
     """Return the seeds as a note; in eager code a pair that is used again draws other numbers."""
     builder = builder_for(())
-    seeds = get_seed(op_seed)
+    seeds = _seeds_in(builder, op_seed)
     if not builder.is_eager or seeds[1] is None:
         return seeds
     uses = builder.notes.setdefault(_USES, {})
@@ -209,9 +212,13 @@ def _scaled(
     seed: int | None, name: str | None,
 ) -> Tensor:  # fmt: skip
     dtype = as_dtype(dtype).base_dtype
+    plain = are_numbers(mean, stddev)
+    bounds = {"mean": float(mean), "stddev": float(stddev)} if plain else {}
+    if plain and type(shape) is tuple and dtype is not dtypes.bfloat16:
+        # One operation; its name is that of the scope that several would be in.
+        return _draw(definition, shape, dtype, seed, name or default, **bounds)
     with name_scope(name, default, [shape, mean, stddev]) as scope:
-        if are_numbers(mean, stddev):
-            bounds = {"mean": float(mean), "stddev": float(stddev)}
+        if plain:
             return _draw(definition, shape, dtype, seed, scope, **bounds)
         middle = convert_to_tensor(mean, dtype, name="mean")
         width = convert_to_tensor(stddev, dtype, name="stddev")

@@ -57,12 +57,12 @@ class Grid:
     @classmethod
     def of(cls, chunks: Chunks) -> Grid:
         """Give the grid that stores a layout."""
-        return cls(layout_shape(chunks), tuple(stored_size(sizes) for sizes in chunks))
+        return cls(layout_shape(chunks), tuple(map(stored_size, chunks)))
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """Chunks along each axis; none along an empty one."""
-        return tuple(-(-n // size) for n, size in zip(self.shape, self.chunk_shape, strict=True))
+        return tuple([-(-n // size) for n, size in zip(self.shape, self.chunk_shape, strict=True)])
 
     @property
     def num_chunks(self) -> int:
@@ -152,6 +152,8 @@ def overlap(index: Index, chunk: Region, region: Region) -> Overlap:
 
 def stored_size(sizes: tuple[int, ...]) -> int:
     """Give the stored chunk size of one axis; 1 for an empty axis, as Zarr has no empty chunks."""
+    if len(sizes) == 1:
+        return sizes[0] or 1
     filled = [size for size in sizes if size]
     if not filled:
         return 1

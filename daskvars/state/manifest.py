@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 from daskvars.errors import InvalidArgumentError
@@ -85,14 +86,14 @@ class VariableRecord:
         if not is_storable(self.dtype):
             yield f"dtype {self.dtype!r} cannot be stored"
             return
-        if any(min(sizes, default=0) < 0 for sizes in (self.shape, *self.chunks)):
+        sizes = [*self.shape, *chain.from_iterable(self.chunks)]
+        if min(sizes, default=0) < 0:
             yield f"negative size in shape {shorten(self.shape)} or chunks {shorten(self.chunks)}"
-        largest = max(max(sizes, default=0) for sizes in (self.shape, *self.chunks))
-        if largest > MAX_BYTES or len(self.shape) > MAX_AXES:
+        if max(sizes, default=0) > MAX_BYTES or len(self.shape) > MAX_AXES:
             yield f"no array has the shape {shorten(self.shape)}"
         if layout_shape(self.chunks) != self.shape:
             yield f"chunks {shorten(self.chunks)} do not add up to shape {self.shape}"
-        if math.prod(size or 1 for size in self.shape) * item_bytes(self.dtype) > MAX_BYTES:
+        if math.prod([size or 1 for size in self.shape]) * item_bytes(self.dtype) > MAX_BYTES:
             yield f"shape {shorten(self.shape)} of {self.dtype} is more than {MAX_BYTES} bytes"
         if self.path and decode_path(self.path) != self.key:
             yield f"path {self.path!r} belongs to another key"
@@ -266,7 +267,7 @@ def record_json(record: VariableRecord) -> dict[str, Any]:
 
 def read_record(key: str, data: object, where: str) -> VariableRecord:
     """Check JSON data and make a record of it."""
-    where = f"{where}: variable {shorten(key)}"
+    where = f"{where}: variable {repr(key) if len(key) < 29 else shorten(key)}"
     fields = Fields(data, where)
     sizes = fields.take_list("chunks", list)
     if any(type(size) is not int for axis in sizes for size in axis):

@@ -86,7 +86,7 @@ def guarded(builder: Any, name: str, value: Tensor, variables: dict[Tensor, Any]
       value: the initial value.
       variables: the graph's variables by handle.
     """
-    if not variables:
+    if not variables or not value.op.inputs:
         return value
     ancestors, reads = _ancestors(value)
     if not reads:

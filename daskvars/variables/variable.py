@@ -8,7 +8,7 @@ from typing import Any
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation
+from daskvars.graph.operation import Operation, made_at_one_line
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import assign, read_variable, variable_handle
@@ -108,7 +108,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         self.aggregation = aggregation or VariableAggregation.NONE
         keys = collections_of(collections, self._trainable)
         builder = owner()
-        with building_in(builder):
+        with building_in(builder), made_at_one_line():
             self._build(
                 builder, variable_name(builder, name), initial_value, dtype,
                 shape, expected_shape, validate_shape, caching_device, chunks,
@@ -355,12 +355,6 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         return VariableReference(self)
 
     experimental_ref = ref
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.value())

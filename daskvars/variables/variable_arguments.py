@@ -67,7 +67,8 @@ def collections_of(collections: Iterable[str] | None, trainable: bool) -> list[s
       ValueError: `collections` is no list, tuple or set.
     """
     if collections is None:
-        collections = [GraphKeys.GLOBAL_VARIABLES]
+        keys = [GraphKeys.GLOBAL_VARIABLES]
+        return [*keys, GraphKeys.TRAINABLE_VARIABLES] if trainable else keys
     if not isinstance(collections, list | tuple | set | frozenset):
         raise ValueError(
             "collections argument to Variable constructor must be a list, tuple, or set. Got "

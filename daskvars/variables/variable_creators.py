@@ -69,6 +69,8 @@ class MadeByCreators(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make a variable, or what the creators make in its place."""
         make = super().__call__
+        if not _here.stack:
+            return make(*args, **kwargs)
         original = cls.__dict__.get("_original", cls)  # of the class of graph mode
         is_subclass = any(isinstance(parent, MadeByCreators) for parent in original.__bases__)
         creators = [] if is_subclass else _creators()
@@ -83,7 +85,5 @@ class MadeByCreators(type):
 
 def _creators() -> list[Creator]:
     """Return the creators of the current program, outermost first."""
-    if not _here.stack:
-        return []
     program = owner()
     return [creator for where, creator in _here.stack if where is program]
