@@ -1,6 +1,11 @@
 """A perceptron of 784-128-10 units, batches of 64, gradient descent: overhead decides.
 
     python benchmarks/mlp_small.py [--quick] [--rounds N]
+
+So small a step is one task on one thread, so it is judged by the hand-written step on one BLAS
+thread. What two would make of that is printed beside it: where both cores are idle it is faster,
+where they are not it is slower (BLAS on two threads in our step gained 6 % where the hand-written
+one gained 20 to 30, and its bits would depend on the machine).
 """
 
 from __future__ import annotations
@@ -179,7 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
         options.rounds, 5 if options.quick else 200,
     )  # fmt: skip
-    report.against_baseline(times, LIMIT)
+    *judged, both_cores = times
+    report.note(f"{both_cores} {measure.spelled(times[both_cores])}/step")
+    report.against_baseline({side: times[side] for side in judged}, LIMIT)
     return report.status
 
 
