@@ -47,7 +47,7 @@ def train(store: str, steps: int, after_step: Callable[[tf.Session, int], None])
     """Train on a store, and call ``after_step(session, number)`` after each step."""
     with tf.Graph().as_default(), config.set(batch_parts=NUM_WORKERS, seal_every_s=SEAL_EVERY_S):
         tf.set_random_seed(5)
-        x, y, _, step = network()
+        x, y, loss, step = network()
         saver = tf.train.Saver()
         rng = np.random.default_rng(0)
         with tf.Session(store=store) as session:
@@ -57,7 +57,7 @@ def train(store: str, steps: int, after_step: Callable[[tf.Session, int], None])
                     x: rng.normal(size=(24, 32)).astype("f4"),
                     y: rng.normal(size=(24, 8)).astype("f4"),
                 }
-                session.run(step, batch)
+                session.run([loss, step], batch)  # returns when the step is done, not when sent
                 after_step(session, number)
                 if store and number % SAVE_EVERY == 0:
                     saver.save(session, f"{store}.saved", write_meta_graph=False)

@@ -8,14 +8,13 @@ was left a moment ago (`written`). Run anew on another worker, it reads the chun
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import get_worker, secede
-from distributed.worker_state_machine import FreeKeysEvent
+from distributed.worker_state_machine import TaskState
 from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.state.assembly import assemble_region, part_of
@@ -211,19 +210,31 @@ def cut_loose(keys: Sequence[Any], dask_worker: Any) -> None:
 
     Else it would keep those tasks for ever, and wait for them if it has to compute a key again.
     """
-    tasks = dask_worker.state.tasks
-    unneeded = set()
+    state = dask_worker.state
+    unneeded = []
     for key in keys:
-        task = tasks.get(key)
-        if task is None or task.state not in ("memory", "released"):
-            continue
-        for before in task.dependencies:
-            before.dependents.discard(task)
-            if not before.dependents and before.state == "released":
-                unneeded.add(before.key)
-        task.dependencies.clear()
-    event = FreeKeysEvent(keys=list(unneeded), stimulus_id=f"daskvars-seal-{time.time()}")
-    dask_worker.handle_stimulus(event)
+        task = state.tasks.get(key)
+        if task is not None and task.state in ("memory", "released"):
+            unneeded += without_dependents(task)
+            task.dependencies.clear()
+    # A worker forgets a task when it releases the last one that depends on it. These were released
+    # before, so no event of the worker's would do it.
+    forgotten = {}
+    while unneeded:
+        task = unneeded.pop()
+        if state.tasks.pop(task.key, None) is not None:
+            unneeded += without_dependents(task)
+            forgotten[task] = task.state
+            task.state = "forgotten"
+    state.task_counter.transitions(forgotten)
+
+
+def without_dependents(task: TaskState) -> list[TaskState]:
+    """Take a worker's task from its dependencies; give those released that none depends on now."""
+    for before in task.dependencies:
+        before.dependents.discard(task)
+        before.waiters.discard(task)
+    return [t for t in task.dependencies if t.state == "released" and not t.dependents]
 
 
 def as_result(array: np.ndarray) -> Any:
