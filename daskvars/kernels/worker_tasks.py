@@ -7,8 +7,7 @@ carry a block's index and what differs from run to run.
 Bits must not depend on which worker ran what. So arrays that came over the network are copied
 where they lie at an address that NumPy's kernels treat differently.
 
-Freed memory is not kept for the next task here, as it is in-process: Dask counts it against the
-worker's limit.
+Dask counts freed memory against a worker's limit, so only some of it is kept for the next task.
 """
 
 from __future__ import annotations
@@ -23,11 +22,15 @@ from dask._expr import Expr
 from distributed.protocol import pickle
 from distributed.worker import thread_state
 
-from daskvars import backend
+from daskvars import backend, config
 from daskvars.kernels.region import RegionProgram, compiled
 from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.kernels.tasks import arguments_of
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
+
+
+# Free memory that a worker keeps: a step of a layer of 4096 units on 1024 rows frees about as much.
+KEPT_BYTES = 256 << 20
 
 
 class PackedRegion(NamedTuple):
@@ -56,6 +59,8 @@ def pack_region(
 @lru_cache(maxsize=512)
 def unpacked(packed: PackedRegion) -> WorkerRegion:
     """Return a region that can be called, made once per process."""
+    if config.get().keep_freed_memory:
+        backend.keep_freed_memory(KEPT_BYTES)
     return WorkerRegion(*pickle.loads(packed.data))
 
 
