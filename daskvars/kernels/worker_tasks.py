@@ -28,7 +28,6 @@ from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_upd
 from daskvars.kernels.tasks import arguments_of
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
 
-
 # Free memory that a worker keeps: a step of a layer of 4096 units on 1024 rows frees about as much.
 KEPT_BYTES = 256 << 20
 
