@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -35,7 +35,7 @@ class Record:
         self._began_s = time.time()
         self._ended_s: float | None = None
         self._totals: Counter[str] = Counter()
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._version: int | None = None
         self._sealed_version: int | None = None
         self._plans: dict[str, dict[str, Any]] = {}
