@@ -11,7 +11,7 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``execution``: sessions, eager code and compiled functions on one engine
 - ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, and cells;
   ``data``: batches
-- ``nn``: names of ops and of layers
+- ``nn``: names of ops and of layers; ``observe``: what ran, for people
 - this module and ``v1``: the public names, and ``cli``
 
 Each package's docstring is its design note.
@@ -238,6 +238,9 @@ from daskvars.execution.tape import GradientTape
 from daskvars import data, layers, losses, metrics, train
 from daskvars.train.meta_graph import MetaGraphDef
 
+# -- what happens meanwhile
+from daskvars import observe
+
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "ConfigProto", "DType", "DeviceSpec", "Dimension",
     "Event", "GPUOptions", "GradientTape", "Graph", "GraphDef", "GraphKeys", "GraphOptions",
@@ -287,7 +290,8 @@ __all__ = [
     "matrix_triangular_solve", "matvec", "maximum", "meshgrid", "metrics",
     "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moments",
     "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis",
-    "nn", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
+    "nn", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "observe", "one_hot",
+    "ones",
     "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack",
     "patterns", "placeholder", "placeholder_with_default", "polygamma", "polyval", "pow", "print",
     "py_func", "py_function", "qint16", "qint32", "qint8", "qr", "quint16", "quint8", "random",

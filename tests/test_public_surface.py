@@ -13,7 +13,9 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.kernels.region import RegionProgram
 
-MODULES = [dv, tf, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.summary, dv.train]
+MODULES = [
+    dv, tf, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train,
+]  # fmt: skip
 
 
 def run(code, *arguments, **options):
@@ -26,13 +28,14 @@ def run(code, *arguments, **options):
 
 
 @pytest.mark.parametrize(
-    "module", [dv, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.summary, dv.train],
+    "module",
+    [dv, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train],
     ids=lambda m: m.__name__,
 )
 def test_all_is_what_is_visible(module):
     def is_internal(value):  # subpackages become attributes when they are imported
         return isinstance(value, types.ModuleType) and value not in (
-            dv.config, dv.data, dv.errors, dv.patterns, *tf._NAMESPACES,
+            dv.config, dv.data, dv.errors, dv.observe, dv.patterns, *tf._NAMESPACES,
         )  # fmt: skip
 
     visible = {n for n, v in vars(module).items() if n[0] != "_" and not is_internal(v)}
@@ -50,7 +53,9 @@ def test_all_is_sorted_and_resolves(module):
 
 
 def public_objects():
-    for module in (dv, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.summary, dv.train):
+    for module in (
+        dv, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train,
+    ):  # fmt: skip
         for name in module.__all__:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):

@@ -48,6 +48,15 @@ class Program:
           values: of the fed tensors.
           later: whether results may be `Deferred`, where waiting for them costs time.
         """
+        if not events.subscribers:
+            return self._run(values, later)
+        start = time.perf_counter()
+        results = self._run(values, later)
+        duration = time.perf_counter() - start
+        events.publish(events.RunFinished(self._last.plan, self.engine.values.version, duration))
+        return results
+
+    def _run(self, values: Sequence[Any], later: bool) -> list[Any]:
         engine = self.engine
         shapes = feeds.signature(values) if values else ()
         bound = self._last
@@ -63,14 +72,7 @@ class Program:
             if bound is not self._last or self._arrivals != engine.values.arrivals:
                 self._arrivals = engine.take_up(bound.plan)
             self._last, self._last_shapes = bound, shapes
-        run = bound.later if later else bound
-        if not events.subscribers:
-            return run(values, self.key_of)
-        start = time.perf_counter()
-        results = run(values, self.key_of)
-        duration = time.perf_counter() - start
-        events.publish(events.RunFinished(bound.plan, engine.values.version, duration))
-        return results
+        return (bound.later if later else bound)(values, self.key_of)
 
     @property
     def last_plan(self) -> Any:
@@ -112,6 +114,6 @@ class SharedProgram(Program):
 
     __slots__ = ()
 
-    def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
-        """Run in step with the others; see `Engine.transact`."""
-        return self.engine.transact(partial(Program.__call__, self, values, later))
+    def _run(self, values: Sequence[Any], later: bool) -> list[Any]:
+        """Run in step with the others, perhaps several times: only the last counts as a run."""
+        return self.engine.transact(partial(Program._run, self, values, later))

@@ -84,16 +84,16 @@ class SharedSealer:
 
     def _written(self, variables: Variables, changed: set[str], base: int) -> dict[str, Any]:
         """Write a version; return its number and what loads the blocks from it."""
-        nothing: dict[str, Any] = {"durable": None, "recipes": {}}
-        store = self.place() if changed else None
-        if store is None:
-            return nothing
-        start = time.monotonic()
         executor = self.executor
-        self.num_seals += 1
-        records = [record for record, _ in variables.values()]
+        # Made whatever comes: that they go tells the scheduler that this client wants them no more.
         state = {key: (record, executor.pinned(blocks)) for key, (record, blocks) in
                  variables.items()}  # fmt: skip
+        store = self.place() if changed else None
+        if store is None:
+            return {"durable": None, "recipes": {}}
+        start = time.monotonic()
+        self.num_seals += 1
+        records = [record for record, _ in variables.values()]
         writer: Any = store.begin(records, base=base)
         try:
             dirty = {k for k in variables if k in changed or not writer.carry(k)}

@@ -15,6 +15,7 @@ disturbs no run in flight, and nothing is loaded that is still on a worker.
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 import threading
@@ -323,10 +324,12 @@ class VersionKeeper(SchedulerPlugin):
         """Return a place for a state that has no store: in `scratch`, or in a new directory."""
         state = self.states[name]
         if state.scratch is None:
-            if scratch is None:
-                state.scratch = tempfile.mkdtemp(prefix="daskvars-")
-            else:
+            if scratch is not None and "://" in scratch:
                 state.scratch = f"{scratch}/state-{uuid.uuid4().hex}"
+            else:  # made here: workers are asked whether they see it
+                if scratch is not None:
+                    os.makedirs(scratch, exist_ok=True)
+                state.scratch = tempfile.mkdtemp(prefix="daskvars-", dir=scratch)
         return state.scratch
 
     def drop(self, name: str) -> None:

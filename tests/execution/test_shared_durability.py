@@ -46,6 +46,52 @@ def test_clients_take_turns_at_sealing(shared_cluster, tmp_path):
     tf.Session.reset(place)
 
 
+def two_layers():
+    """What benchmarks/flat.py trains, smaller: several regions, so that a value has ancestors."""
+    x = tf.placeholder(tf.float32, [8, 16])
+    first = tf.get_variable("first", [16, 8], chunks=(16, 4))
+    second = tf.get_variable("second", [8, 2], chunks=(4, 2))
+    loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.relu(tf.matmul(x, first)), second) - 1.0))
+    return x, tf.train.AdamOptimizer(0.001).minimize(loss)
+
+
+def tasks_of_worker(dask_worker):
+    return len(dask_worker.state.tasks)
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_long_runs_leave_no_trace(shared_cluster, name, is_on_disk, tmp_path):
+    """Counts after each of many seals: benchmarks/flat.py looks at time and memory, for longer."""
+    place = str(tmp_path / "store") if is_on_disk else name
+    x, step = two_layers()
+    batch = {x: np.ones((8, 16), np.float32)}
+    scheduler = shared_cluster.cluster.scheduler
+
+    def counts():
+        return {
+            "scheduler": len(scheduler.tasks), "client": len(shared_cluster.futures),
+            "files": len([p for p in tmp_path.rglob("*") if p.is_file()]),
+            "workers": sum(shared_cluster.run(tasks_of_worker).values()),
+        }  # fmt: skip
+
+    with config.set(scratch=str(tmp_path)), tf.Session(store=place) as session:
+        session.run(tf.global_variables_initializer())
+        num_tasks = int(session.explain(step, batch).split()[0])
+        assert num_tasks >= 4
+        found = []
+        for number in range(8):
+            for _ in range(5):
+                session.run(step, batch)
+            session.seal()
+            if number in (2, 7):
+                assert eventually(lambda: len(scheduler.tasks) < 20)
+                found.append(counts())
+    # One task that is kept per seal makes 5; workers may get copies of constants from each other.
+    more = {what: found[1][what] - count for what, count in found[0].items()}
+    assert more.pop("workers") < 20 and max(more.values()) < 4, found
+    tf.Session.reset(place)
+
+
 def test_a_store_outlives_the_cluster(tmp_path):
     place = str(tmp_path / "store")
     count, table, step = counters()

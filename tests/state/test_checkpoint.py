@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import numpy as np
@@ -242,3 +243,32 @@ def test_a_record_keeps_what_a_variable_is(tmp_path) -> None:
     found = manifest.record("w")
     assert (found.trainable, found.collections, found.device) == (False, ("LOCAL",), "/gpu:0")
     assert found.chunks == ((1, 1),)
+
+
+class CountingStore(LocalStore):
+    """Counts what is asked of it."""
+
+    num_requests = 0
+
+    async def get(self, *arguments, **options):
+        self.num_requests += 1
+        return await super().get(*arguments, **options)
+
+    def list_dir(self, prefix):
+        self.num_requests += 1
+        return super().list_dir(prefix)
+
+    def list_prefix(self, prefix):
+        self.num_requests += 1
+        return super().list_prefix(prefix)
+
+
+def test_a_thousand_variables_are_listed_by_reading_one_document(tmp_path) -> None:
+    scalar = np.float32(1)
+    names = [f"scope{n // 10}/v{n}" for n in range(1_000)]
+    save({name: variable(name, np.array(scalar)) for name in names}, tmp_path)
+    document = json.loads((tmp_path / "zarr.json").read_text())
+    assert "consolidated_metadata" not in document
+    store = CountingStore(tmp_path, read_only=True)
+    assert len(list_variables(store)) == 1_000
+    assert store.num_requests <= 3

@@ -1,6 +1,7 @@
 """Saves that go on while training does: the values of the moment of the call, and their errors."""
 
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -166,3 +167,29 @@ def test_parts_that_do_not_line_up_are_saved_at_once(tmp_path):
         assert saving.done()
         found = tf.train.load_variable(saving.result(), "table")
         np.testing.assert_array_equal(found, values)
+
+
+def test_twenty_of_them_leave_no_memory_behind(tmp_path):
+    v = tf.get_variable("v", initializer=np.zeros((1024, 1024), np.float32))
+    step = v.assign_add(tf.ones_like(v)).op
+    saver = tf.train.Saver(max_to_keep=1)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(step)
+        sess.run(step)
+
+        def save(number):
+            saver.save_async(sess, str(tmp_path / "m"), number, write_meta_graph=False).result(30)
+            sess.run(step)
+
+        save(0)
+        tracemalloc.start()  # NumPy tells it of arrays, so that it sees each copy of a value
+        try:
+            save(1)
+            first = tracemalloc.get_traced_memory()[0]
+            for number in range(2, 22):
+                save(number)
+            last = tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+    assert last - first < 0.1 * 4 * 2**20
