@@ -14,8 +14,9 @@ from distributed import CancelledError, Future
 from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from daskvars.errors import OpError, UnavailableError
+from daskvars.state.shared_versions import LostKeysError
 
-GONE = (KilledWorker, CancelledError, NoValidWorkerError)
+GONE = (KilledWorker, CancelledError, NoValidWorkerError, LostKeysError)
 
 
 class LostError(UnavailableError):

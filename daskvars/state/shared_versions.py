@@ -63,6 +63,14 @@ class StaleViewError(ConflictError):
     """The variables are not as a run expects them: look at them again, and run again."""
 
 
+class LostKeysError(Exception):
+    """Keys are gone that a run takes besides variables: its program, a feed.
+
+    Not Dask's `CancelledError`: raised where the scheduler takes a graph, that would be taken for
+    the end of the client's connection.
+    """
+
+
 class LostStateError(UnavailableError):
     """Blocks of the state are gone, and nothing is left to compute them from."""
 

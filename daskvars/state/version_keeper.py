@@ -27,7 +27,7 @@ from itertools import filterfalse
 from typing import Any
 
 from dask._task_spec import Task
-from distributed import CancelledError, Scheduler, SchedulerPlugin
+from distributed import Scheduler, SchedulerPlugin
 from distributed.protocol import pickle
 
 from daskvars.state.shared_graphs import (
@@ -41,6 +41,7 @@ from daskvars.state.shared_graphs import (
 )
 from daskvars.state.shared_versions import (
     Claim,
+    LostKeysError,
     Pending,
     SharedVersions,
     StaleEpochError,
@@ -75,7 +76,6 @@ class State:
         self.sealing: Variables = {}
         self.sealed: Variables = {}
         self.scratch: str | None = None
-
 
     def is_due(self) -> bool:
         """Whether somebody should seal, and nobody does."""
@@ -122,7 +122,7 @@ class VersionKeeper(SchedulerPlugin):
             try:
                 gone = sorted(map(str, filterfalse(self._is_there, outside)))
                 if gone:
-                    raise CancelledError(f"{', '.join(gone)} are lost")
+                    raise LostKeysError(f"{', '.join(gone)} are lost")
                 pending, found = state.versions.bind(claim, refs, self._is_there)
             except StaleEpochError:
                 raise  # told when the epoch began

@@ -136,7 +136,8 @@ def test_what_is_lost_is_an_error_until_recovery(shared_cluster, other, name, is
     tf.Session.reset(place)
 
 
-def test_a_restarted_cluster_needs_recovery(tmp_path):
+@pytest.mark.parametrize("in_flight", [0, 12])
+def test_a_restarted_cluster_needs_recovery(tmp_path, in_flight):
     place = str(tmp_path / "store")
     count, _, step = counters()
     with running(1) as client, client.as_current(), tf.Session(store=place) as session:
@@ -144,6 +145,8 @@ def test_a_restarted_cluster_needs_recovery(tmp_path):
         session.run(step)
         session.seal()
         assert session.run([step, count])[1] == 2
+        for _ in range(in_flight):
+            session.run(step)
         client.restart()
         with pytest.raises(UnavailableError, match=r"cannot be rebuilt.*durable version is \d+"):
             session.run([step, count])
