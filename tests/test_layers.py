@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
     "errors", "messages", "dtypes", "shape_arithmetic", "chunk_grid", "shapes", "config", "backend",
-    "versioned", "logging",
+    "device_array", "versioned", "logging",
 ]  # fmt: skip
 LEVELS = {
     "graph": 1, "kernels": 1, "state": 1, "scripting": 1,

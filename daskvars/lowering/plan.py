@@ -16,6 +16,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
 from daskvars.kernels.region import RegionProgram
 from daskvars.kernels.tasks import Cut
+from daskvars.lowering.place import device_type_of
 
 Index = tuple[int, ...]
 
@@ -200,6 +201,11 @@ class Region:
     def blocks(self) -> Iterator[Index]:
         """Yield the index of each of its tasks."""
         return itertools.product(*map(range, self.grid))
+
+    @property
+    def device_type(self) -> str:
+        """The type of the device that it is placed on."""
+        return device_type_of(self.place)
 
     @property
     def num_tasks(self) -> int:
