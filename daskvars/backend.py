@@ -15,19 +15,14 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from types import TracebackType
 from typing import Any
 
 import numpy
 import threadpoolctl
 
-try:
-    import cupy
-    import cupyx
-except ImportError:
-    cupy = cupyx = None
-
-GPU_AVAILABLE = cupy is not None and cupy.is_available()
+_here = sys.modules[__name__]
 
 _OPENBLAS_NAMES = [
     f"{prefix}openblas_{{}}_num_threads{suffix}"
@@ -37,23 +32,39 @@ _NANNYS_THRESHOLD = "65536"
 _MMAP_MAX, _TRIM_THRESHOLD, _MMAP_THRESHOLD, _TOP_PAD, _ARENA_MAX = -4, -1, -3, -2, -8
 
 
+def __getattr__(name: str) -> Any:
+    """Give `cupy`, `cupyx` (None without CuPy) and GPU_AVAILABLE, found out when first asked for.
+
+    To import CuPy takes a second, and wakes the GPU: who computes nothing there does not do it.
+    """
+    if name not in ("cupy", "cupyx", "GPU_AVAILABLE"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        found = {"cupy": import_module("cupy"), "cupyx": import_module("cupyx")}
+        found["GPU_AVAILABLE"] = found["cupy"].is_available()
+    except ImportError:
+        found = {"cupy": None, "cupyx": None, "GPU_AVAILABLE": False}
+    globals().update(found)
+    return found[name]
+
+
 def namespace(device_type: str) -> Any:
     """Return the array module that computes on a type of device in this process.
 
     >>> namespace("CPU").__name__
     'numpy'
     """
-    return cupy if device_type == "GPU" and GPU_AVAILABLE else numpy
+    return _here.cupy if device_type == "GPU" and _here.GPU_AVAILABLE else numpy
 
 
 def to_device(array: numpy.ndarray) -> Any:
     """Return a copy of an array in the memory of this process's GPU."""
-    return cupy.asarray(array)
+    return _here.cupy.asarray(array)
 
 
 def to_host(array: Any) -> numpy.ndarray:
     """Return a copy of a GPU's array in host memory, page-locked: a GPU copies into it directly."""
-    return array.get(out=cupyx.empty_pinned(array.shape, array.dtype))
+    return array.get(out=_here.cupyx.empty_pinned(array.shape, array.dtype))
 
 
 class _OneBlasThread:

@@ -384,7 +384,7 @@ class _Threaded(_Bound):
         )
 
     def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
-        step, dependencies = self.steps[number], []
+        step, dependencies = self.steps[number], list[Any]()
         steps = recipe(region, block, lambda piece: self._located(piece, leaves), dependencies)
         return (run_block, step.function, step.xp, Literal(steps), dependencies)
 
