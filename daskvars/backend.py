@@ -40,8 +40,8 @@ def __getattr__(name: str) -> Any:
     if name not in ("cupy", "cupyx", "GPU_AVAILABLE"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        found = {"cupy": import_module("cupy"), "cupyx": import_module("cupyx")}
-        found["GPU_AVAILABLE"] = found["cupy"].is_available()
+        cupy, cupyx = import_module("cupy"), import_module("cupyx")
+        found = {"cupy": cupy, "cupyx": cupyx, "GPU_AVAILABLE": cupy.is_available()}
     except ImportError:
         found = {"cupy": None, "cupyx": None, "GPU_AVAILABLE": False}
     globals().update(found)

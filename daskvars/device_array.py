@@ -25,12 +25,15 @@ class DeviceArray:
 
     Attributes:
       array: CuPy's array.
+      are_here: whether this process has ever had one; else nobody need look for them.
     """
 
     __slots__ = ("array",)
+    are_here = False
 
     def __init__(self, array: Any) -> None:
         self.array = array
+        DeviceArray.are_here = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -103,7 +106,7 @@ def on_device(value: Any) -> Any:
 def as_input(xp: Any, value: Any) -> Any:
     """Return what a region that `xp` computes takes for a value: with arrays of `xp`."""
     if xp is numpy:
-        return each(on_host, value)
+        return each(on_host, value) if DeviceArray.are_here else value
     return each(lambda array: getattr(on_device(array), "array", array), value)
 
 
