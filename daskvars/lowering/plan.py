@@ -213,6 +213,11 @@ class Region:
         return math.prod(self.grid)
 
 
+def in_this_process(region: Region) -> str:
+    """Return where a region runs without a cluster, in words."""
+    return f"this process, {region.place}" if region.place else "this process"
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a run of one signature does.
@@ -271,7 +276,7 @@ class Plan:
                 total += source.value.nbytes() * spread // shared
         return total
 
-    def explain(self, where: Callable[[Region], str] = lambda region: "this process") -> str:
+    def explain(self, where: Callable[[Region], str] = in_this_process) -> str:
         """Return a table of the regions: label, tasks, where, operations and why they are there.
 
         Args:
