@@ -1,5 +1,8 @@
 """NumPy or CuPy: the one file that imports CuPy, and the settings of the libraries below.
 
+What is placed on a GPU is computed by CuPy in a process that has a GPU and CuPy; everything else,
+and what is placed on a GPU where there is none, by NumPy. `namespace` is where that is decided.
+
 BLAS runs on one thread inside a region: cores are used by chunks, a step never oversubscribes a
 worker, and the bits of a matrix product do not depend on how many cores a machine has.
 """
@@ -12,18 +15,14 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from types import TracebackType
 from typing import Any
 
 import numpy
 import threadpoolctl
 
-try:
-    import cupy
-except ImportError:
-    cupy = None
-
-GPU_AVAILABLE = cupy is not None
+_here = sys.modules[__name__]
 
 _OPENBLAS_NAMES = [
     f"{prefix}openblas_{{}}_num_threads{suffix}"
@@ -33,15 +32,39 @@ _NANNYS_THRESHOLD = "65536"
 _MMAP_MAX, _TRIM_THRESHOLD, _MMAP_THRESHOLD, _TOP_PAD, _ARENA_MAX = -4, -1, -3, -2, -8
 
 
-def namespace(*arrays: Any) -> Any:
-    """Return the array module of `arrays`: CuPy if any of them is a CuPy array, else NumPy.
+def __getattr__(name: str) -> Any:
+    """Give `cupy`, `cupyx` (None without CuPy) and GPU_AVAILABLE, found out when first asked for.
 
-    >>> namespace(numpy.ones(3)).__name__
+    To import CuPy takes a second, and wakes the GPU: who computes nothing there does not do it.
+    """
+    if name not in ("cupy", "cupyx", "GPU_AVAILABLE"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        cupy, cupyx = import_module("cupy"), import_module("cupyx")
+        found = {"cupy": cupy, "cupyx": cupyx, "GPU_AVAILABLE": cupy.is_available()}
+    except ImportError:
+        found = {"cupy": None, "cupyx": None, "GPU_AVAILABLE": False}
+    globals().update(found)
+    return found[name]
+
+
+def namespace(device_type: str) -> Any:
+    """Return the array module that computes on a type of device in this process.
+
+    >>> namespace("CPU").__name__
     'numpy'
     """
-    if cupy is not None and any(isinstance(a, cupy.ndarray) for a in arrays):
-        return cupy
-    return numpy
+    return _here.cupy if device_type == "GPU" and _here.GPU_AVAILABLE else numpy
+
+
+def to_device(array: numpy.ndarray) -> Any:
+    """Return a copy of an array in the memory of this process's GPU."""
+    return _here.cupy.asarray(array)
+
+
+def to_host(array: Any) -> numpy.ndarray:
+    """Return a copy of a GPU's array in host memory, page-locked: a GPU copies into it directly."""
+    return array.get(out=_here.cupyx.empty_pinned(array.shape, array.dtype))
 
 
 class _OneBlasThread:

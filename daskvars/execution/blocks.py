@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from daskvars import chunk_grid
+from daskvars.device_array import on_host
 from daskvars.kernels.tasks import Cut, Take
 from daskvars.lowering.plan import Piece, Region, Value
 
@@ -51,10 +52,10 @@ def recipe(
 def whole(value: Value, fetch: Callable[[Piece], Any]) -> Any:
     """Return a value's blocks as one array."""
     if value.layout is None:
-        return fetch(value.piece(value.indices()[0]))
+        return on_host(fetch(value.piece(value.indices()[0])))
     result = None
     for index in value.indices():
-        block = fetch(value.piece(index))
+        block = on_host(fetch(value.piece(index)))
         if result is None:
             result = numpy.empty(value.spec.shape, block.dtype)
         result[chunk_grid.block_slices(value.layout, index)] = block
@@ -62,5 +63,5 @@ def whole(value: Value, fetch: Callable[[Piece], Any]) -> Any:
 
 
 def owned(value: Any) -> Any:
-    """Return a copy of an array that somebody else holds; immutable scalars as they are."""
+    """Return a copy of an array that somebody else holds; what never changes as it is."""
     return value.copy() if isinstance(value, numpy.ndarray) else value

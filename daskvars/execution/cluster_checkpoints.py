@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dask._task_spec import Task
@@ -11,6 +11,7 @@ from distributed import Client, Future
 from daskvars.chunk_grid import block_indices, block_slices
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.cluster_errors import error_of
+from daskvars.execution.placing import Placing
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.execution.sealing import grouped, write_task
 from daskvars.kernels.worker_tasks import RunGraph
@@ -63,7 +64,7 @@ def save(
 
 
 def restore(
-    client: Client, stamp: str, wish_of: Callable[[str, int, int], dict[str, Any]], where: Any,
+    client: Client, stamp: str, placing: Placing, where: Any,
     wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
     offsets: Mapping[str, tuple[int, ...]],
 ) -> dict[str, dict[Any, RemoteBlock]]:  # fmt: skip
@@ -72,7 +73,7 @@ def restore(
     Args:
       client: the cluster.
       stamp: a text for keys that was not used before.
-      wish_of: ``wish_of(key, number, count)``: the Dask annotations of what makes a chunk.
+      placing: knows where the variables are to live.
       where: path or URL, which all workers reach.
       wanted: key -> dtype, shape and chunks.
       names: key -> name in the checkpoint.
@@ -92,9 +93,10 @@ def restore(
         indices = list(block_indices(chunks))
         found[key] = {index: RemoteBlock() for index in indices}
         size = source.records[names[key]].nbytes // max(1, len(indices))
+        device_type = placing.type_of(key)
         for number, index in enumerate(indices):
-            wish = wish_of(key, number, len(indices))
-            home = tuple(wish.get("workers", ())), "allow_other_workers" in wish
+            wish = placing.wish_of(key, number, len(indices))
+            home = tuple(wish.get("workers", ())), "allow_other_workers" in wish, device_type
             room -= size
             if room < 0:
                 batch, room = batch + 1, SPLIT_BYTES
@@ -102,10 +104,10 @@ def restore(
             batches.setdefault((batch, home), []).append((key, index, region))
     graph = {}
     annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
-    for number, ((_, (home, is_loose)), blocks) in enumerate(batches.items()):
+    for number, ((_, (home, is_loose, device_type)), blocks) in enumerate(batches.items()):
         key = f"restore-{stamp}-{number}"
         regions = tuple((names[name], region) for name, _, region in blocks)
-        graph[key] = Task(key, load_regions, storage, path, regions, source.token)
+        graph[key] = Task(key, load_regions, storage, path, regions, source.token, device_type)
         if home:
             annotations["workers"][key] = list(home)
             annotations["allow_other_workers"][key] = is_loose

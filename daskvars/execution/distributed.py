@@ -58,7 +58,9 @@ class DistributedExecutor:
         self.client, self.values = client, values
         self.token = f"0{uuid.uuid4().hex[:15]}"
         self.placing = Placing(workers_of(client), values.__contains__)
-        self.sealer = Sealer(client, values, self.token, store, self.placing.wish_of)
+        self.sealer = Sealer(
+            client, values, self.token, store, self.placing.wish_of, self.placing.type_of
+        )
         self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
         self.users = 0
         self._is_behind = False
@@ -323,7 +325,7 @@ class DistributedExecutor:
             self.placing.of_variable(key, devices.get(key, ""), spec, chunks)
         stamp = f"{self.token}.{self.next_number()}"
         found = cluster_checkpoints.restore(
-            self.client, stamp, self.placing.wish_of, where, wanted, names, offsets
+            self.client, stamp, self.placing, where, wanted, names, offsets
         )
         self.sealer.hasten()
         return found

@@ -19,8 +19,10 @@ import dask.threaded
 import numpy
 
 from daskvars import backend, chunk_grid, config
+from daskvars.device_array import on_host
 from daskvars.execution.blocks import owned, recipe, whole
 from daskvars.execution.interrupts import shielded
+from daskvars.execution.local_devices import on_devices
 from daskvars.execution.steps import Step, full_layout, measured, only
 from daskvars.kernels import tiling
 from daskvars.kernels.tasks import Literal, plain, run_block
@@ -67,7 +69,6 @@ class LocalExecutor:
     @property
     def placing(self) -> None:
         """What chooses workers: nothing, as everything runs in this process."""
-        return None
 
     def recovering(self, action: Callable[[], Any]) -> Any:
         """Call `action`: nothing is ever lost here."""
@@ -98,8 +99,9 @@ class LocalExecutor:
         self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
         devices: Mapping[str, str],
     ) -> dict[str, Any]:  # fmt: skip
-        """Read blocks from a checkpoint, in the layouts wanted."""
-        return checkpoint.restore(where, wanted, names, allow_unexpected=True, offsets=offsets)
+        """Read blocks from a checkpoint, in the layouts wanted, and put them on the devices."""
+        found = checkpoint.restore(where, wanted, names, allow_unexpected=True, offsets=offsets)
+        return on_devices(found, devices)
 
     def close(self) -> None:
         """End the threads."""
@@ -228,8 +230,7 @@ class _Inline(_Bound):
 
     def _getter(self, leaf: LeafInfo) -> tuple[str, Any, Any]:
         if leaf.kind == STATE:
-            rank = None if leaf.spec.shape is None else len(leaf.spec.shape)
-            index = None if rank is None else (0,) * rank
+            index = None if leaf.spec.shape is None else (0,) * len(leaf.spec.shape)
             return STATE, self.state_numbers[leaf.what], index
         return leaf.kind, leaf.what, None
 
@@ -250,12 +251,11 @@ class _Inline(_Bound):
         def given(getter: tuple[str, Any, Any]) -> Any:
             kind, what, _ = getter
             # A copy: what the user does to a fetched variable must not reach the variable.
-            return owned(
-                only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what
-            )
+            value = only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what
+            return owned(value)
 
         outputs = [
-            results[position] if getter is None else given(getter)
+            on_host(results[position] if getter is None else given(getter))
             for position, getter in self.outputs
         ]
         if self.plan.updates:
@@ -384,9 +384,9 @@ class _Threaded(_Bound):
         )
 
     def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
-        dependencies: list[Any] = []
+        step, dependencies = self.steps[number], list[Any]()
         steps = recipe(region, block, lambda piece: self._located(piece, leaves), dependencies)
-        return (run_block, self.steps[number].function, Literal(steps), dependencies)
+        return (run_block, step.function, step.xp, Literal(steps), dependencies)
 
     def _located(self, piece: Piece, leaves: list[Any]) -> tuple[Any, int | None]:
         region, position = piece.origin

@@ -1,19 +1,53 @@
 """The devices of this process, where there is no cluster.
 
 A session here stands for every job and task, so these parts of a device are not looked at. What is
-looked at is its type: an operation pinned to a GPU does not run on a CPU unless that is allowed.
+looked at is its type: an operation pinned to a GPU does not run on a CPU unless that is allowed. If
+there is a GPU, and CuPy, it runs there, and a variable pinned to it lives there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from daskvars import backend, logging
+from daskvars.device_array import on_device
 from daskvars.errors import PlacementError
 from daskvars.graph.device import DeviceSpec
 from daskvars.graph.operation import Operation
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
+
+
+class PlacesHere:
+    """Gives lowering the two places of a process that has a GPU."""
+
+    def of_device(self, device: str, name: str) -> tuple[str, str]:
+        """Return the place of an operation on a device, and the reason in words."""
+        kind = DeviceSpec.from_string(device).device_type
+        return (f"/device:{kind}:0", "pinned by tf.device") if kind else ("", "")
+
+    def of_variable(self, key: str, device: str, spec: Any, layout: Any) -> str:
+        """Return the place of a variable."""
+        return self.of_device(device, key)[0]
+
+
+def places_here() -> PlacesHere | None:
+    """Return the places of this process, None if there is only one."""
+    return PlacesHere() if backend.GPU_AVAILABLE else None
+
+
+def on_devices(values: dict[str, Any], devices: Mapping[str, str]) -> dict[str, Any]:
+    """Return blocks of variables, by key, on the devices that the variables ask for."""
+    if not backend.GPU_AVAILABLE:
+        return values
+    types = {key: DeviceSpec.from_string(device).device_type for key, device in devices.items()}
+    return {
+        key: {index: on_device(block) for index, block in blocks.items()}
+        if types.get(key) == "GPU" else blocks
+        for key, blocks in values.items()
+    }  # fmt: skip
 
 
 def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
@@ -46,10 +80,11 @@ def _is_here(device: str) -> bool:
 def _refusal(operations: list[Operation]) -> PlacementError:
     op = operations[0]
     scope = op.name.rpartition("/")[0]
+    here = ", ".join([CPU, GPU] if backend.GPU_AVAILABLE else [CPU])
     others = f", as were {len(operations) - 1} others" if len(operations) > 1 else ""
     return PlacementError(
         op.node_def, op, f"Cannot assign a device for operation {op.name!r} (scope {scope!r}): it "
-        f"was explicitly assigned to {op.device}{others}, but available devices are [ {CPU} ]. "
+        f"was explicitly assigned to {op.device}{others}, but available devices are [ {here} ]. "
         "Make sure the device specification refers to a valid device. To go on without it, set "
         "ConfigProto(allow_soft_placement=True) or config.soft_placement; to have it, connect a "
         "Dask client to a cluster with GPU workers before the session's first run."

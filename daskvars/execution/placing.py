@@ -23,7 +23,7 @@ from daskvars.errors import PlacementError, UnavailableError
 from daskvars.execution.offers import Offer, Workers, listed, matching
 from daskvars.graph.device import DeviceSpec
 from daskvars.graph.opdef import Spec
-from daskvars.lowering.place import device_of
+from daskvars.lowering.place import device_of, device_type_of
 from daskvars.lowering.plan import Plan, Region
 
 START_PATIENCE_S = 60.0  # for a task of the cluster that has not been there yet
@@ -256,6 +256,11 @@ class Placing:
         """Return the Dask annotations of a task that makes chunk `number` of a variable."""
         home = self.homes.get(key)
         return self.wish(home.place if home else "", number, count)
+
+    def type_of(self, key: str) -> str:
+        """Return the type of the device that a variable lives on."""
+        home = self.homes.get(key)
+        return device_type_of(home.place if home else "")
 
     def check(self, plan: Plan) -> None:
         """Raise where a region has no worker to be on; see `require`."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from daskvars.execution import events, feeds
-from daskvars.execution.local_devices import check_devices
+from daskvars.execution.local_devices import check_devices, places_here
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering import lower
@@ -105,7 +105,7 @@ class Program:
         engine = self.engine
         return lower(
             self.fetches, self.targets, specs, engine.state_of, self.sequential, self.identify,
-            engine.executor.placing, engine.is_deferred,
+            engine.executor.placing or places_here(), engine.is_deferred,
         )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import distributed
 import numpy
 from distributed import CancelledError, Client, Future
 
+from daskvars.device_array import DeviceArray, as_given
 from daskvars.state.grids import Blocks
 from daskvars.versioned import Versioned
 
@@ -62,6 +63,6 @@ def own(value: Any) -> Any:
 
     Without a network between, client and worker hold one and the same array.
     """
-    if isinstance(value, numpy.ndarray | Versioned):
-        return numpy.array(value, order="C")
+    if isinstance(value, numpy.ndarray | Versioned | DeviceArray):
+        return as_given(numpy.array(value, order="C"))
     return value

@@ -66,7 +66,9 @@ class Template:
             kept = [v.origin.position for v in plan.updates.values() if v.origin.region == number]
             pairs = updated_inputs(plan, number)
             name = f"program-{token}-{number}"
-            self.packed.append(pack_region(name, region.program, steps, pairs, kept))
+            self.packed.append(
+                pack_region(name, region.program, steps, pairs, kept, region.device_type)
+            )
             self.tasks.append(tasks)
         taken = [d for tasks in self.tasks for task in tasks for d in task.dependencies]
         self.uses = Counter(d for d in taken if isinstance(d, Piece))

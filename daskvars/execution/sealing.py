@@ -84,6 +84,7 @@ class Sealer:
       store: where to, if the variables have a durable store; else `config.scratch`, or a
         temporary directory.
       wish_of: ``wish_of(key, number, count)``: the Dask annotations of what makes a chunk.
+      type_of: ``type_of(key)``: the type of device that a variable lives on.
 
     Attributes:
       version: the last one that is durable, None before the first seal.
@@ -95,9 +96,10 @@ class Sealer:
     def __init__(
         self, client: Client, values: Values, token: str, store: ZarrStore | None = None,
         wish_of: Callable[[str, int, int], dict[str, Any]] = lambda key, number, count: {},
+        type_of: Callable[[str], str] = lambda key: "CPU",
     ) -> None:  # fmt: skip
         self.client, self.values, self.token, self.store = client, values, token, store
-        self.wish_of = wish_of
+        self.wish_of, self.type_of = wish_of, type_of
         self.version: int | None = None
         self.sealed: dict[str, Sealed] = {}
         self.retained: list[Any] = []
@@ -250,12 +252,14 @@ class Sealer:
     def _load_task(
         self, key: str, manifest: Manifest, path: str, names: Any, slot: Slot | None
     ) -> Task:
-        records = manifest.records
+        records, device_type = manifest.records, self.type_of(names[0][0])
         if slot is not None:
             chunks = [chunk_ref(records[name], index) for name, index in names]
-            return Task(key, load_chunks, self._storage, path, chunks, slot)
+            return Task(key, load_chunks, self._storage, path, chunks, slot, device_type)
         regions = [(name, block_slices(records[name].chunks, index)) for name, index in names]
-        return Task(key, load_regions, self._storage, path, regions, manifest.token)
+        return Task(
+            key, load_regions, self._storage, path, regions, manifest.token, device_type
+        )
 
     # -- going back -----------------------------------------------------------------------------
 

@@ -206,7 +206,7 @@ class SharedExecutor(DistributedExecutor):
             self.placing.of_variable(key, "", Spec(as_dtype(dtype), shape), chunks)
         stamp = f"{self.token}.{self.next_number()}"
         return cluster_checkpoints.restore(
-            self.client, stamp, self.placing.wish_of, where, wanted, {}, {}
+            self.client, stamp, self.placing, where, wanted, {}, {}
         )
 
     # -- durability -----------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy
 
-from daskvars import chunk_grid
+from daskvars import backend, chunk_grid
+from daskvars.device_array import moving
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels import inplace
 from daskvars.kernels import region as regions
@@ -22,10 +23,11 @@ class Step:
 
     def __init__(self, plan: Plan, number: int) -> None:
         region = plan.regions[number]
-        pairs = updated_inputs(plan, number)
+        self.xp = backend.namespace(region.device_type)
+        pairs = updated_inputs(plan, number) if self.xp is numpy else {}
         self.tail = inplace.split(region.program, pairs) if pairs else None
         main = region.program if self.tail is None else self.tail.main
-        self.function = regions.compiled(main, numpy)
+        self.function = moving(self.xp, regions.compiled(main, self.xp))
         self._programs: dict[frozenset[int], regions.RegionProgram] = {}
         if self.tail is not None:
             self.second = regions.compiled(self.tail.program, numpy)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy
 
+from daskvars.device_array import host_kernel
 from daskvars.errors import (
     InvalidArgumentError,
     OpError,
@@ -100,6 +101,7 @@ def history_item(xp: Any, values: tuple, *, index: int) -> Any:
     return values[index]
 
 
+@host_kernel
 def check(xp: Any, condition: Any, *data: Any, summarize: int | None) -> tuple:
     """Raise InvalidArgumentError with `data` unless all of `condition` is true."""
     if not bool(xp.all(condition)):
@@ -131,6 +133,7 @@ def broadcastable(xp: Any, weights_shape: Any, values_shape: Any) -> tuple:
     return ()
 
 
+@host_kernel
 def write(xp: Any, x: Any, *data: Any, message: str, summarize: int | None) -> Any:
     """Print `data` to standard error and give `x`."""
     text = "".join(f"[{_summary(item, summarize or 3)}]" for item in data)
@@ -144,6 +147,7 @@ def _summary(item: Any, count: int) -> str:
     return " ".join(words) + ("..." if flat.size > count else "")
 
 
+@host_kernel
 def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
     """Call a Python function on arrays; its results are converted to `dtypes`.
 

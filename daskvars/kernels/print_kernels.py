@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy
 
+from daskvars.device_array import host_kernel
+
 _FILE = "file://"
 
 
+@host_kernel
 def write(
     xp: Any, *data: Any, pieces: Sequence[str], summarize: int, end: str, stream: str
 ) -> tuple:

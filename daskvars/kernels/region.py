@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError
-from daskvars.kernels import tiling
+from daskvars.kernels import device_chains, tiling
 
 
 class Call(NamedTuple):
@@ -191,8 +192,8 @@ class _Source:
     def text(self) -> str:
         program = self.program
         for slot, value in program.constants.items():
-            self.scope[f"s{slot}"] = value
-        chains = tiling.chains(program.calls, self.xp)
+            self.scope[f"s{slot}"] = as_input(self.xp, value)
+        chains = self._chains()
         i = 0
         while i < len(program.calls):
             end = chains.get(i)
@@ -211,6 +212,13 @@ class _Source:
         lines = [f"def region({arguments}):", *self.body, f"    return ({tail})"]
         return "\n".join(lines) + "\n"
 
+    def _chains(self) -> dict[int, int]:
+        """Return start -> end of each run of calls that are made as one."""
+        calls = self.program.calls
+        if self.xp is numpy:
+            return tiling.chains(calls)
+        return device_chains.chains(calls, lambda call: is_fusible(call, self.xp))
+
     def _emit(self, text: str, index: int) -> None:
         self.body.append(f"    {text}")
         self.lines[len(self.body) + 1] = index
@@ -221,8 +229,8 @@ class _Source:
         if call.operands:
             count = len(call.operands)
             named = [
-                f"{name}=operand({slot})"
-                for name, slot in zip(call.operands, arguments[-count:], strict=True)
+                f"{name}={self._operand(slot)}"
+                for name, slot in zip(call.operands, call.args[-count:], strict=True)
             ]
             arguments = arguments[:-count] + named
         if call.block >= 0:
@@ -244,6 +252,13 @@ class _Source:
         if dead:
             self._emit("del " + ", ".join(f"s{slot}" for slot in dead), i)
 
+    def _operand(self, slot: int) -> str:
+        """Return the text for an attribute in a slot: nothing is computed of a constant twice."""
+        if slot not in self.program.constants:
+            return f"operand(s{slot})"
+        self.scope[f"a{slot}"] = operand(self.program.constants[slot])
+        return f"a{slot}"
+
     def _call_in_place(self, i: int, call: Call, arguments: list[str]) -> None:
         """Write the result into the memory of an input; the result is that input from then on."""
         out, target = call.outs[0], self.program.into[call.outs[0]]
@@ -261,18 +276,22 @@ class _Source:
 
     def _function(self, i: int, call: Call) -> str:
         """Bind the kernel under a name of its own and return that name."""
-        if isinstance(call.kernel, str):
-            function = getattr(self.xp, call.kernel)
-            attrs = call.attrs
-            bound = partial(function, **attrs) if attrs else function
-        else:
-            attrs = {
-                k: tuple(compiled(b, self.xp) for b in v) if k == "branches" else v
-                for k, v in call.attrs.items()
-            }
-            bound = partial(call.kernel, self.xp, **attrs)
+        bound = self._bound(call, self.xp)
+        if self.xp is not numpy and "branches" not in call.attrs:
+            bound = choosing(self.xp, bound, self._bound(call, numpy))
         self.scope[f"k{i}"] = bound
         return f"k{i}"
+
+    @staticmethod
+    def _bound(call: Call, xp: Any) -> Callable[..., Any]:
+        if isinstance(call.kernel, str):
+            function = getattr(xp, call.kernel)
+            return partial(function, **call.attrs) if call.attrs else function
+        attrs = {
+            k: tuple(compiled(b, xp) for b in v) if k == "branches" else v
+            for k, v in call.attrs.items()
+        }
+        return partial(call.kernel, xp, **attrs)
 
     def _reused(self, i: int, call: Call) -> int | None:
         """Return the slot whose memory a ufunc may write its result into, if any."""
@@ -283,7 +302,10 @@ class _Source:
     def _chain(self, start: int, end: int) -> None:
         calls = self.program.calls[start:end]
         outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
-        chain = tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
+        chain: Any = (
+            tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
+            if self.xp is numpy else device_chains.DeviceChain(self.xp, calls, outputs)
+        )  # fmt: skip
         self.scope[f"c{start}"] = chain.function
         outs = ", ".join(f"s{slot}" for slot in chain.outputs)
         arguments = ", ".join(f"s{slot}" for slot in chain.inputs)
@@ -321,6 +343,12 @@ def is_ufunc(call: Call, xp: Any) -> bool:
             getattr(xp, call.kernel, None), (numpy.ufunc, getattr(xp, "ufunc", numpy.ufunc))
         )
     )
+
+
+def is_fusible(call: Call, xp: Any) -> bool:
+    """Return whether a call may be a part of one kernel of a GPU, with others of its shape."""
+    plain = not call.operands and call.block < 0
+    return plain and is_ufunc(call, xp) and len(call.outs) == 1 and _known(call.shapes[0])
 
 
 def _known(shape: Any) -> bool:

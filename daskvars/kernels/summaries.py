@@ -10,17 +10,20 @@ from typing import Any
 
 import numpy
 
+from daskvars.device_array import host_kernel
 from daskvars.errors import InvalidArgumentError
 
 
+@host_kernel
 def scalar(xp: Any, x: Any, *, tag: str) -> numpy.ndarray:
     """Give the summary of one number."""
     return summary([{"tag": tag, "simple_value": number(float(x))}])
 
 
+@host_kernel
 def histogram(xp: Any, x: Any, *, tag: str) -> numpy.ndarray:
     """Give the histogram of all elements. Raises InvalidArgumentError for NaN and infinity."""
-    values = on_host(x).astype(numpy.float64).reshape(-1)
+    values = x.astype(numpy.float64).reshape(-1)
     for kind, found in (("Nan", numpy.isnan(values)), ("Infinity", numpy.isinf(values))):
         if found.any():
             raise InvalidArgumentError(None, None, f"{kind} in summary histogram for: {tag}")
@@ -54,6 +57,7 @@ def bucket_limits() -> numpy.ndarray:
     return numpy.array([*(-v for v in reversed(positive)), 0.0, *positive])
 
 
+@host_kernel
 def image(xp: Any, x: Any, *, tag: str, max_outputs: int) -> numpy.ndarray:
     """Give height, width and channels of the first images of a batch."""
     batch, height, width, channels = x.shape
@@ -64,6 +68,7 @@ def image(xp: Any, x: Any, *, tag: str, max_outputs: int) -> numpy.ndarray:
     ])  # fmt: skip
 
 
+@host_kernel
 def audio(xp: Any, x: Any, rate: Any, *, tag: str, max_outputs: int) -> numpy.ndarray:
     """Give sample rate, channels and frames of the first clips of a batch."""
     batch, frames, channels = x.shape if x.ndim == 3 else (*x.shape, 1)
@@ -74,9 +79,10 @@ def audio(xp: Any, x: Any, rate: Any, *, tag: str, max_outputs: int) -> numpy.nd
     ])  # fmt: skip
 
 
+@host_kernel
 def tensor(xp: Any, x: Any, *, tag: str, dtype: str, plugin: str) -> numpy.ndarray:
     """Give a tensor's shape and elements."""
-    array = on_host(x)
+    array = numpy.asarray(x)
     values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in array.flat]
     values = [number(float(v)) if isinstance(v, numpy.floating) else plain(v) for v in values]
     value = {
@@ -85,6 +91,7 @@ def tensor(xp: Any, x: Any, *, tag: str, dtype: str, plugin: str) -> numpy.ndarr
     return summary([value | ({"metadata": {"plugin_name": plugin}} if plugin else {})])
 
 
+@host_kernel
 def merge(xp: Any, *summaries: Any) -> numpy.ndarray:
     """Put the values of summaries into one. Raises InvalidArgumentError when two have one tag."""
     values, tags = [], set()
@@ -114,8 +121,3 @@ def plain(value: Any) -> Any:
     """Return a NumPy scalar as a Python one; a complex number as text."""
     value = value.item() if isinstance(value, numpy.generic) else value
     return str(value) if isinstance(value, complex) else value
-
-
-def on_host(x: Any) -> numpy.ndarray:
-    """Return an array of either namespace as NumPy's."""
-    return x.get() if hasattr(x, "get") else numpy.asarray(x)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy
+from daskvars.device_array import as_input
 
 
 class Literal:
@@ -40,22 +40,25 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, Literal) else value
 
 
-def cut_array(shape: tuple[int, ...], parts: Sequence[tuple[Any, Any, Any]]) -> Any:
+def cut_array(xp: Any, shape: tuple[int, ...], parts: Sequence[tuple[Any, Any, Any]]) -> Any:
     """Return the array put together from slices; a view where one slice is all of it."""
     if len(parts) == 1:
         array, source, _ = parts[0]
         return array[source]
-    result = numpy.empty(shape, parts[0][0].dtype)
+    result = xp.empty(shape, parts[0][0].dtype)
     for array, source, target in parts:
         result[target] = array[source]
     return result
 
 
-def run_block(function: Callable[..., tuple], steps: Literal, dependencies: Sequence[Any]) -> tuple:
+def run_block(
+    function: Callable[..., tuple], xp: Any, steps: Literal, dependencies: Sequence[Any]
+) -> tuple:
     """Run one block of a region.
 
     Args:
       function: the compiled region.
+      xp: the array module that computes it.
       steps: for each of its arguments a Take, a Cut whose pieces are Takes, or plain data.
       dependencies: results of other tasks (bundles) and Literals.
 
@@ -63,17 +66,16 @@ def run_block(function: Callable[..., tuple], steps: Literal, dependencies: Sequ
       The region's outputs, as one bundle.
     """
 
-    return function(*arguments_of(steps.value, dependencies, itself))
+    def as_argument(value: Any, slot: int) -> Any:
+        return as_input(xp, value)
 
-
-def itself(value: Any, slot: int) -> Any:
-    """Return a value as it is."""
-    return value
+    return function(*arguments_of(steps.value, dependencies, as_argument, xp))
 
 
 def arguments_of(
-    steps: Sequence[Any], dependencies: Sequence[Any], as_argument: Callable[[Any, int], Any]
-) -> list[Any]:
+    steps: Sequence[Any], dependencies: Sequence[Any], as_argument: Callable[[Any, int], Any],
+    xp: Any,
+) -> list[Any]:  # fmt: skip
     """Return the arguments of a region's function.
 
     Args:
@@ -81,6 +83,7 @@ def arguments_of(
       dependencies: results of other tasks and Literals.
       as_argument: ``as_argument(value, slot)`` gives what is taken for an argument, or put together
         with others to one.
+      xp: the module of the arrays that `as_argument` gives.
     """
 
     def take(item: Take, slot: int) -> Any:
@@ -93,7 +96,7 @@ def arguments_of(
             arguments.append(take(step, slot))
         elif isinstance(step, Cut):
             parts = [(take(item, -1), s, t) for item, s, t in step.parts]
-            arguments.append(cut_array(step.shape, parts))
+            arguments.append(cut_array(xp, step.shape, parts))
         else:
             arguments.append(step)
     return arguments

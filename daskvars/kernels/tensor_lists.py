@@ -11,7 +11,7 @@ its gradient.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from daskvars.errors import InvalidArgumentError
@@ -97,6 +97,11 @@ class TensorList:
         for index, value in small.items():
             large = large.added(index, value)
         return large
+
+    def mapped(self, function: Callable[[Any], Any]) -> TensorList:
+        """Return the list with `function` of each item."""
+        log = [(index, function(value)) for index, value in self._log[: self._count]]
+        return _restored(self.size, function(self.rows), log)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.size, self.rows, self._log[: self._count])

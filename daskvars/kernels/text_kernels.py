@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 
@@ -24,6 +25,7 @@ def _each(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> An
 # -- numbers -----------------------------------------------------------------------------------
 
 
+@host_kernel
 def as_string(xp: Any, x: Any, *, template: str) -> Any:
     """Give numbers as text, by a template of Python's ``%``; bools are true and false."""
     x = numpy.asarray(x)

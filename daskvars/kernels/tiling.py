@@ -85,11 +85,9 @@ def is_tiled(call: Any) -> bool:
     )
 
 
-def chains(calls: Sequence[Any], xp: Any) -> dict[int, int]:
+def chains(calls: Sequence[Any]) -> dict[int, int]:
     """Return start -> end of each run of calls that is worth running tile by tile."""
     found: dict[int, int] = {}
-    if xp is not numpy:
-        return found
     i = 0
     while i < len(calls):
         end = i

@@ -23,6 +23,7 @@ from distributed.protocol import pickle
 from distributed.worker import thread_state
 
 from daskvars import backend, config
+from daskvars.device_array import as_input, as_result
 from daskvars.kernels.region import RegionProgram, compiled
 from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.kernels.tasks import arguments_of
@@ -41,7 +42,7 @@ class PackedRegion(NamedTuple):
 
 def pack_region(
     key: str, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
-    kept: Sequence[int],
+    kept: Sequence[int], device_type: str = "CPU",
 ) -> PackedRegion:  # fmt: skip
     """Return a region as bytes.
 
@@ -51,8 +52,9 @@ def pack_region(
       steps: block -> the steps of `run_block`.
       pairs: position of an output -> the input that is the variable which it is a new value of.
       kept: positions of all outputs that are values of variables.
+      device_type: of the device that it is placed on.
     """
-    return PackedRegion(key, pickle.dumps((program, steps, pairs, tuple(kept))))
+    return PackedRegion(key, pickle.dumps((program, steps, pairs, tuple(kept), device_type)))
 
 
 @lru_cache(maxsize=512)
@@ -69,37 +71,43 @@ class WorkerRegion:
     Large values of variables are `Versioned`. Of one whose rows change, the new value is the next
     version, in the same memory; where only rows of it are read, an old version need not be copied.
 
+    On a GPU results are `DeviceArray`, and have no versions: there a copy is cheap.
+
     Args:
-      program, steps, pairs, kept: see `pack_region`.
+      program, steps, pairs, kept, device_type: see `pack_region`.
     """
 
     def __init__(
         self, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
-        kept: Sequence[int],
+        kept: Sequence[int], device_type: str,
     ) -> None:  # fmt: skip
         self.steps, self.kept = steps, kept
-        self.tail = row_updates(program, pairs)
-        self.main = compiled(program if self.tail is None else self.tail.main, numpy)
+        self.xp = backend.namespace(device_type)
+        is_here = self.xp is numpy
+        self.tail = row_updates(program, pairs) if is_here else None
+        self.main = compiled(program if self.tail is None else self.tail.main, self.xp)
         if self.tail is not None:
             self.second = compiled(self.tail.program, numpy)
-        self.by_rows = inputs_read_by_rows(program)
+        self.by_rows = inputs_read_by_rows(program) if is_here else frozenset()
 
     def __call__(self, block: Any, dependencies: Sequence[Any]) -> tuple:
         """Return the outputs of one block, as one bundle."""
         with ExitStack() as lent:
 
             def as_argument(value: Any, slot: int) -> Any:
-                if isinstance(value, Versioned) and slot not in self.by_rows:
-                    return lent.enter_context(value.lend())
-                return value
+                if isinstance(value, Versioned):
+                    if slot in self.by_rows:
+                        return value
+                    value = lent.enter_context(value.lend())
+                return as_input(self.xp, value)
 
-            arguments = arguments_of(self.steps[block], dependencies, as_argument)
+            arguments = arguments_of(self.steps[block], dependencies, as_argument, self.xp)
             found = list(self.main(*arguments))
         if self.tail is not None:
             found = self._updated(arguments, found)
         for position in self.kept:
             found[position] = versioned(found[position])
-        return tuple(found)
+        return tuple([as_result(self.xp, value) for value in found])
 
     def _updated(self, arguments: list[Any], found: list[Any]) -> list[Any]:
         """Change rows of the variables, and return all outputs in their order."""

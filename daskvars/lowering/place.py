@@ -15,6 +15,7 @@ from collections import defaultdict
 from typing import Protocol
 
 from daskvars.chunk_grid import Chunks
+from daskvars.graph.device import DeviceSpec
 from daskvars.graph.opdef import Spec
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 
@@ -52,6 +53,11 @@ def place(program: Program, places: Places | None = None) -> Program:
 def device_of(place: str) -> str:
     """Return the device of a place, "" for none in particular."""
     return place.partition("@")[0]
+
+
+def device_type_of(place: str) -> str:
+    """Return the type of the device of a place: "CPU" unless it says another."""
+    return DeviceSpec.from_string(device_of(place)).device_type or "CPU"
 
 
 def _place_updates(program: Program, places: Places) -> dict[str, str]:

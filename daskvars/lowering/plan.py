@@ -16,6 +16,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
 from daskvars.kernels.region import RegionProgram
 from daskvars.kernels.tasks import Cut
+from daskvars.lowering.place import device_type_of
 
 Index = tuple[int, ...]
 
@@ -202,9 +203,19 @@ class Region:
         return itertools.product(*map(range, self.grid))
 
     @property
+    def device_type(self) -> str:
+        """The type of the device that it is placed on."""
+        return device_type_of(self.place)
+
+    @property
     def num_tasks(self) -> int:
         """How many tasks it has."""
         return math.prod(self.grid)
+
+
+def in_this_process(region: Region) -> str:
+    """Return where a region runs without a cluster, in words."""
+    return f"this process, {region.place}" if region.place else "this process"
 
 
 @dataclass(frozen=True)
@@ -265,7 +276,7 @@ class Plan:
                 total += source.value.nbytes() * spread // shared
         return total
 
-    def explain(self, where: Callable[[Region], str] = lambda region: "this process") -> str:
+    def explain(self, where: Callable[[Region], str] = in_this_process) -> str:
         """Return a table of the regions: label, tasks, where, operations and why they are there.
 
         Args:

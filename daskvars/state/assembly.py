@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.device_array import on_host
 from daskvars.shapes import Chunks, block_indices, block_shape, whole
-from daskvars.state.encoding import memory_dtype, on_host
+from daskvars.state.encoding import memory_dtype
 from daskvars.state.failures import invalid
 from daskvars.state.grids import (
     Blocks,

@@ -30,7 +30,6 @@ from daskvars.state.encoding import (
     encoded_bytes,
     memory_dtype,
     native,
-    on_host,
 )
 from daskvars.state.failures import invalid
 from daskvars.state.grids import Index, Region, region_shape
@@ -172,7 +171,7 @@ def check_array(chunk: ChunkRef, array: np.ndarray | Versioned) -> None:
 def chunk_bytes(chunk: ChunkRef, array: np.ndarray) -> np.ndarray:
     """Give the bytes of a chunk, having checked that the array is one."""
     check_array(chunk, array)
-    return encode(on_host(array), chunk.dtype, chunk.full_shape)
+    return encode(np.asarray(array), chunk.dtype, chunk.full_shape)
 
 
 def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:

@@ -20,7 +20,6 @@ from typing import Any
 import google_crc32c
 import numpy as np
 
-from daskvars.backend import namespace
 from daskvars.dtypes import as_dtype
 from daskvars.state.failures import invalid
 
@@ -95,11 +94,6 @@ def zarr_fill_value(dtype: str) -> Any:
 def memory_dtype(dtype: str) -> np.dtype:
     """Give the NumPy dtype in which values of a dtype are computed with."""
     return as_dtype(dtype).np
-
-
-def on_host(array: Any) -> np.ndarray:
-    """Give an array in host memory, copying it there if it is on a device."""
-    return array if namespace(array) is np else array.get()
 
 
 def encode(array: Any, dtype: str, full_shape: tuple[int, ...]) -> np.ndarray:

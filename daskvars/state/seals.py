@@ -17,6 +17,8 @@ from distributed import get_worker, secede
 from distributed.worker_state_machine import TaskState
 from zarr.abc.store import Store as ZarrStorage
 
+from daskvars.backend import namespace
+from daskvars.device_array import on_device
 from daskvars.state.assembly import assemble_region, part_of
 from daskvars.state.checkpoint import open_source
 from daskvars.state.chunks import ChunkRef, read_ref, write_ref
@@ -137,7 +139,7 @@ def forget(owner: str) -> None:
 
 
 def load_chunks(
-    storage: ZarrStorage, path: str, chunks: Sequence[ChunkRef], slot: Slot
+    storage: ZarrStorage, path: str, chunks: Sequence[ChunkRef], slot: Slot, device_type: str
 ) -> tuple[Any, ...]:
     """Give chunks of a snapshot that are blocks of variables.
 
@@ -146,6 +148,7 @@ def load_chunks(
         path: the snapshot's path in it.
         chunks: which ones, with their checksums.
         slot: where this worker may have left them.
+        device_type: of the device that the variables live on.
 
     Raises:
         CorruptChunkError: a chunk is missing or damaged.
@@ -153,12 +156,13 @@ def load_chunks(
     found = take(slot)
     if found is not None:
         return found
-    return tuple(as_result(read_ref(storage, path, chunk)) for chunk in chunks)
+    return tuple(as_result(read_ref(storage, path, chunk), device_type) for chunk in chunks)
 
 
 def load_regions(
-    storage: ZarrStorage, path: str, wanted: Sequence[tuple[str, Region]], token: str
-) -> tuple[Any, ...]:
+    storage: ZarrStorage, path: str, wanted: Sequence[tuple[str, Region]], token: str,
+    device_type: str = "CPU",
+) -> tuple[Any, ...]:  # fmt: skip
     """Give regions of the variables of a snapshot, or of any Zarr group.
 
     Args:
@@ -166,6 +170,7 @@ def load_regions(
         path: the snapshot's path in it.
         wanted: key and region of each block.
         token: that of the manifest, which an overwriting changes.
+        device_type: of the device that the variables live on.
 
     Raises:
         CorruptChunkError: a chunk is missing or damaged.
@@ -176,7 +181,7 @@ def load_regions(
         raise store_failure(f"{source.place} was overwritten while it was read; read it again")
     run = partial(in_parallel, storage)
     return tuple(
-        as_result(assemble_region(source.records[key], region, source.load, run))
+        as_result(assemble_region(source.records[key], region, source.load, run), device_type)
         for key, region in wanted
     )
 
@@ -237,8 +242,11 @@ def without_dependents(task: TaskState) -> list[TaskState]:
     return [t for t in task.dependencies if t.state == "released" and not t.dependents]
 
 
-def as_result(array: np.ndarray) -> Any:
-    """Give what tasks give: a scalar, rather than an array of rank 0, a version if it is large."""
+def as_result(array: np.ndarray, device_type: str) -> Any:
+    """Give what tasks give: an array on the device; where that is a CPU a scalar, rather than an
+    array of rank 0, and a version if it is large."""
+    if namespace(device_type) is not np:
+        return on_device(array)
     if array.ndim and array.nbytes >= VERSIONED_BYTES and array.dtype != object:
         return Versioned(array)
     return array if array.ndim else array[()]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType, as_dtype
 from daskvars.shapes import whole
 from daskvars.state.addresses import open_zarr_store
@@ -56,6 +57,7 @@ def text_of(prefix: Any) -> str:
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
+@host_kernel
 def save_tensors(
     xp: Any, prefix: Any, *tensors: np.ndarray, tensor_names: Sequence[str],
     shape_and_slices: Sequence[str],
@@ -90,6 +92,7 @@ def joined(name: str, parts: Sequence[tuple[Any, np.ndarray]]) -> np.ndarray:
     return array
 
 
+@host_kernel
 def restore_tensors(
     xp: Any, prefix: Any, *, tensor_names: Sequence[str], shape_and_slices: Sequence[str],
     dtypes: Sequence[DType], shapes: Sequence[Any],

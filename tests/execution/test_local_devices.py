@@ -2,12 +2,14 @@
 
 import logging
 
+import numpy as np
 import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import backend
 from daskvars.errors import InvalidArgumentError
+from tests import fake_cupy
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +64,10 @@ def test_what_is_not_run_is_not_refused(pinned):
 
 
 def test_a_gpu_that_is_there_is_not_refused(pinned, monkeypatch):
-    monkeypatch.setattr(backend, "GPU_AVAILABLE", True)
+    fake_cupy.install(backend, monkeypatch.setattr)
+    v, y = pinned
     with tf.Session() as session:
-        session.run(pinned[0].initializer)
+        session.run(v.initializer)
+        fake_cupy.transfers.clear()
+        np.testing.assert_allclose(session.run(y), np.exp([1.0, 2.0]), rtol=1e-6)
+        assert fake_cupy.transfers == [("to host", 8)]  # the variable was on the GPU

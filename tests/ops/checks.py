@@ -22,9 +22,9 @@ def placeholders(sample, shapes="static"):
     return made
 
 
-def graph_run(sample, feeds=None, shapes="static", target=""):
+def graph_run(sample, feeds=None, shapes="static", target="", device=None):
     """Return (tensors, values) of a sample built as a graph and run once."""
-    with dv.Graph().as_default() as graph:
+    with dv.Graph().as_default() as graph, dv.device(device):
         dv.set_random_seed(7)
         inputs = placeholders(sample, shapes)
         tensors = nest.flatten(sample.call(*inputs))

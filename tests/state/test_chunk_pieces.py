@@ -48,5 +48,5 @@ def test_pieces_are_the_bytes_of_the_array(monkeypatch, tmp_path, dtype, index):
     }
     record = writer.commit({"t": digests}).records["t"]
     np.testing.assert_array_equal(read_chunk(storage, path, record, index), np.asarray(newer))
-    (loaded,) = load_chunks(storage, path, [chunk_ref(record, index)], Slot("nobody", 0, 0))
+    (loaded,) = load_chunks(storage, path, [chunk_ref(record, index)], Slot("nobody", 0, 0), "CPU")
     np.testing.assert_array_equal(loaded, np.asarray(newer))

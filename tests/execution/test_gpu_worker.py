@@ -1,0 +1,150 @@
+"""A worker with a GPU beside one without: arrays of the device stay where the GPU is.
+
+The GPU is a stand-in for CuPy that only its worker has.
+"""
+
+import logging
+from collections import Counter
+
+import numpy as np
+import pytest
+from distributed import Client, Nanny, SpecCluster
+from distributed.scheduler import Scheduler
+
+import daskvars.v1 as tf
+from daskvars import backend
+from tests import fake_cupy
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(8, 3)
+Y = (X.sum(axis=1, keepdims=True) > 0).astype(np.float32)
+
+
+def install_stand_in():
+    """Give this process a GPU."""
+    fake_cupy.install(backend)
+
+
+def found_on_worker(dask_worker):
+    """The types of all that a worker holds, and the copies it made between host and device."""
+    return sorted(set(type_names(list(dask_worker.data.values())))), list(fake_cupy.transfers)
+
+
+def type_names(values):
+    for value in values:
+        if isinstance(value, list | tuple):
+            yield from type_names(value)
+        else:
+            yield type(value).__name__
+
+
+def forget_transfers():
+    fake_cupy.transfers.clear()
+
+
+def worker_spec(resources):
+    options = {"nthreads": 1, "resources": resources, "dashboard_address": None}
+    return {"cls": Nanny, "options": options}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        SpecCluster(
+            {"cpu": worker_spec({}), "gpu": worker_spec({"GPU": 1})},
+            scheduler={"cls": Scheduler, "options": {
+                "host": "127.0.0.1", "dashboard_address": ":0", "dashboard": False}},
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        client.run(install_stand_in, workers=[address(client, "gpu")])
+        yield client
+
+
+def address(client, name):
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    return next(a for a, worker in workers.items() if worker["name"] == name)
+
+
+@pytest.fixture
+def client(cluster):
+    with cluster.as_current(), tf.Graph().as_default():
+        yield cluster
+
+
+def network():
+    """A hidden layer on the GPU, the rest on a CPU, and a step of Adam."""
+    x, y = tf.placeholder(tf.float32, [8, 3]), tf.placeholder(tf.float32, [8, 1])
+    with tf.device("/gpu:0"):
+        w = tf.get_variable("w", initializer=np.full((3, 4), 0.1, np.float32))
+        hidden = tf.tanh(tf.matmul(x, w) + 0.5)
+    with tf.device("/cpu:0"):
+        v = tf.get_variable("v", initializer=np.linspace(-1, 1, 4, dtype=np.float32)[:, None])
+        loss = tf.losses.sigmoid_cross_entropy(y, tf.matmul(hidden, v))
+        step = tf.train.AdamOptimizer(0.1).minimize(loss)
+    return {x: X, y: Y}, [w, v], loss, step
+
+
+@pytest.fixture(scope="module")
+def wanted():
+    """What NumPy computes in this process: the losses of five steps, and the variables then."""
+    with tf.Graph().as_default():
+        feed, variables, loss, step = network()
+        with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+            session.run(tf.global_variables_initializer())
+            losses = [session.run([loss, step], feed)[0] for _ in range(5)]
+            return losses, session.run(variables)
+
+
+def on_worker(client, name):
+    where = address(client, name)
+    return client.run(found_on_worker, workers=[where])[where]
+
+
+def assert_same(found, wanted):
+    for array, other in zip(found, wanted, strict=True):
+        assert type(array) is np.ndarray
+        np.testing.assert_array_equal(array, other)
+
+
+def test_a_layer_on_a_gpu_trains_to_the_same_bits(wanted, client):
+    feed, variables, loss, step = network()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(variables)
+        client.run(forget_transfers)
+        losses = [session.run([loss, step], feed)[0] for _ in range(5)]
+        gpu, cpu = on_worker(client, "gpu"), on_worker(client, "cpu")
+        assert_same(session.run(variables), wanted[1])
+    assert losses == wanted[0]
+    assert "DeviceArray" in gpu[0] and "DeviceArray" not in cpu[0]
+    assert cpu[1] == []  # to read one there would be a copy
+    # The data and the gradient of the weights come, the hidden layer goes; the weights stay.
+    edges = [("to device", X.nbytes), ("to device", 48), ("to host", 8 * 4 * 4)]
+    assert Counter(gpu[1]) == Counter(edges * 5)
+
+
+def test_a_variable_on_a_gpu_is_saved_sealed_and_restored(wanted, client, tmp_path):
+    feed, variables, _, step = network()
+    saver, where = tf.train.Saver(), str(tmp_path / "model")
+    with tf.Session(store=str(tmp_path / "state.zarr")) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(step, feed)
+        saver.save(session, where)
+        session.run(step, feed)
+        session.seal()
+        session.run(step, feed)
+        assert_same(session.run(variables), wanted[1])
+        session.recover()
+        session.run(step, feed)
+        assert_same(session.run(variables), wanted[1])
+    with tf.Session() as session:
+        saver.restore(session, where)
+        types, _ = on_worker(client, "gpu")
+        assert "DeviceArray" in types
+        for _ in range(2):
+            session.run(step, feed)
+        assert_same(session.run(variables), wanted[1])

@@ -1,0 +1,198 @@
+"""A stand-in for CuPy where there is no GPU: NumPy behind a type that is not NumPy's.
+
+It refuses what CuPy refuses, and more: arrays of the two libraries in one call, conversion of a
+device array to a NumPy array unasked, names and arguments that CuPy lacks, dtypes that a GPU does
+not have. What CuPy would do silently by a copy (an index that is a NumPy array, a NumPy function
+called on a device array) is refused too. Copies between host and device are counted.
+
+`cupy_surface.json` lists what CuPy 14.2 has, taken from the library itself: methods, functions
+with their arguments, ufuncs with the dtypes of their loops.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from tests.fake_cupy_arrays import (
+    NAMES,
+    SURFACE,
+    device,
+    fusing,
+    host,
+    hosts,
+    kernels,
+    ndarray,
+    transfers,
+    ufunc,
+)
+
+__version__ = SURFACE["version"]
+__all__ = ["kernels", "ndarray", "transfers", "ufunc"]
+
+# NumPy takes sequences of arrays here, and so does CuPy.
+_OF_SEQUENCES = {"concatenate", "stack", "vstack", "hstack", "broadcast_arrays"}
+
+
+def __getattr__(name):
+    if name not in NAMES:
+        raise AttributeError(f"module 'cupy' has no attribute {name!r}")
+    return NAMES[name]
+
+
+def install(backend, put=setattr):
+    """Give this process a GPU."""
+    put(backend, "cupy", sys.modules[__name__])
+    put(backend, "cupyx", sys.modules[__name__])
+    put(backend, "GPU_AVAILABLE", True)
+
+
+def is_available():
+    """There is a GPU, so to speak."""
+    return True
+
+
+for _name, _loops in SURFACE["ufuncs"].items():
+    if isinstance(getattr(np, _name, None), np.ufunc):
+        NAMES[_name] = ufunc(_name, _loops)
+
+
+def _function(module, name, parameters, where=""):
+    function = getattr(module, name)
+
+    def call(*args, **kwargs):
+        if parameters is not None and set(kwargs) - set(parameters):
+            raise TypeError(f"cupy.{where}{name} has no {sorted(set(kwargs) - set(parameters))}")
+        if name not in _OF_SEQUENCES and any(_holds_arrays(a) for a in args):
+            raise TypeError(f"cupy.{where}{name} of a sequence of arrays")
+        out = kwargs.get("out")
+        with np.errstate(all="ignore"):
+            result = function(*map(host, args), **hosts(kwargs))
+        return out if out is not None else device(result)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _holds_arrays(value):
+    return isinstance(value, tuple | list) and any(isinstance(item, ndarray) for item in value)
+
+
+class _Linalg:
+    """`cupy.linalg`, which does not tell that a matrix is singular: it gives NaN."""
+
+    LinAlgError = np.linalg.LinAlgError
+
+    def __getattr__(self, name):
+        if name not in SURFACE["linalg"]:
+            raise AttributeError(f"module 'cupy.linalg' has no attribute {name!r}")
+        return _function(np.linalg, name, SURFACE["linalg"][name], "linalg.")
+
+
+linalg = _Linalg()
+
+
+class lib:
+    class stride_tricks:
+        @staticmethod
+        def as_strided(x, shape=None, strides=None):
+            return device(np.lib.stride_tricks.as_strided(x._host, shape, strides))
+
+        @staticmethod
+        def sliding_window_view(x, window_shape, axis=None):
+            return device(np.lib.stride_tricks.sliding_window_view(x._host, window_shape, axis))
+
+
+# -- functions that are more than NumPy's ------------------------------------------------------
+
+
+def asarray(a, dtype=None, order=None, *, copy=None, blocking=False):
+    return array(a, dtype, bool(copy), order or "K")
+
+
+def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0, *, blocking=False):
+    if isinstance(obj, np.ndarray) and obj.ndim:
+        transfers.append(("to device", obj.nbytes))
+    elif _holds_arrays(obj):
+        raise TypeError("an array of a sequence of arrays: stack them")
+    given = obj._host if isinstance(obj, ndarray) else obj
+    copies = None if isinstance(obj, ndarray) and not copy else True
+    found = np.array(given, dtype, copy=copies, order=order, ndmin=ndmin)
+    return obj if isinstance(obj, ndarray) and found is given else device(found)
+
+
+def asnumpy(a, stream=None, order="C", out=None, *, blocking=True):
+    return a.get(stream, order, out) if isinstance(a, ndarray) else np.asarray(a, order=order)
+
+
+def ascontiguousarray(a, dtype=None):
+    return array(a, dtype, copy=False, order="C")
+
+
+def copyto(dst, src, casting="same_kind", where=None):
+    options = {} if where is None else {"where": where._host}
+    np.copyto(dst._host, host(src), casting=casting, **options)
+
+
+def empty_pinned(shape, dtype=float, order="C"):
+    """Return page-locked host memory (`cupyx`)."""
+    return np.empty(shape, dtype, order)
+
+
+def shares_memory(a, b):
+    return np.shares_memory(a._host, b._host)
+
+
+def result_type(*args):
+    return np.result_type(*(a.dtype if isinstance(a, ndarray) else a for a in args))
+
+
+def fuse(*args, **kwargs):
+    """Make one kernel of a function that calls ufuncs only."""
+    name = kwargs.get("kernel_name", "fused")
+
+    def decorated(function):
+        def call(*inputs):
+            assert all(isinstance(value, ndarray | np.generic) for value in inputs)
+            fusing.append(name)
+            try:
+                return function(*inputs)
+            finally:
+                fusing.pop()
+                kernels.append(name)
+
+        return call
+
+    return decorated
+
+
+class ElementwiseKernel:
+    """The kernels that are written for CuPy, by name, as NumPy computes them."""
+
+    def __init__(self, in_params, out_params, operation, name="kernel", **options):
+        self.compute = {"daskvars_philox": _philox}[name]
+
+    def __call__(self, *args, size):
+        self.compute(*args, size)
+
+
+def _philox(key0, key1, first, words, size):
+    generator = np.random.Philox(key=0)
+    state = generator.state
+    state["state"] = {
+        "counter": np.array([first, 0, 0, 0], np.uint64), "key": np.array([key0, key1], np.uint64)
+    }
+    generator.state = {**state, "buffer_pos": 4}
+    words._host[: 4 * size] = generator.random_raw(4 * size)
+
+
+for _name in (  # noqa: SIM905 - names
+    "bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 "
+    "complex64 complex128 pi e inf nan newaxis finfo iinfo dtype ndindex broadcast_shapes "
+    "promote_types can_cast issubdtype integer floating inexact number generic"
+).split():
+    NAMES[_name] = getattr(np, _name)
+for _name, _parameters in SURFACE["functions"].items():
+    if _name not in NAMES:
+        NAMES[_name] = _function(np, _name, _parameters)
