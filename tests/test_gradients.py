@@ -359,7 +359,7 @@ def test_hessian_of_a_shape_known_only_when_run(shape):
 @pytest.mark.parametrize("shape", [[2], [None]])
 def test_hessian_without_a_path(shape):
     x = tf.placeholder(tf.float32, shape, name="x")
-    with pytest.raises(ValueError, match="the first derivative does not depend on .*x:0"):
+    with pytest.raises(ValueError, match=r"the first derivative does not depend on .*x:0"):
         tf.hessians(x, x)
     with pytest.raises(ValueError, match="the ys do not depend on"):
         tf.hessians(tf.constant(1.0), x)

@@ -36,7 +36,7 @@ def builder_for(inputs: tuple[Any, ...]) -> Any:
     for value in inputs:
         graph = getattr(value, "graph", None)
         while graph is not None and graph.is_body:
-            graph = graph.outer  # the body is finished: what it holds cannot be used, says `capture`
+            graph = graph.outer  # what a finished body holds cannot be used, says `capture`
         if graph is not None and graph.is_plain:
             return graph
     return _eager[0] if builder is None else builder
