@@ -299,7 +299,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         if (isinstance(obj, Tensor) and allow_tensor) or (
             isinstance(obj, Operation) and allow_operation
         ):
-            if getattr(obj.graph, "is_body", False):
+            if obj.graph is not self and getattr(obj.graph, "is_body", False):
                 raise ValueError(
                     f"Operation {obj.name!r} has been marked as not fetchable: it is in the body "
                     "of a branch or loop. Make it a result of that body."
