@@ -91,7 +91,7 @@ from daskvars.ops.control import tuple_ as tuple
 from daskvars.ops.counting import (
     bincount, confusion_matrix, count_nonzero, histogram_fixed_width, histogram_fixed_width_bins,
 )
-from daskvars.ops.custom_gradient import custom_gradient
+from daskvars.ops.custom_gradient import custom_gradient, grad_pass_through
 from daskvars.ops.decompositions import (
     cholesky, cholesky_solve, matrix_determinant, matrix_inverse, matrix_solve,
     matrix_triangular_solve, qr, self_adjoint_eig, self_adjoint_eigvals, svd,
@@ -231,6 +231,7 @@ from daskvars.execution.config_proto import (
 from daskvars.execution.eager import sync
 from daskvars.execution.function import function
 from daskvars.execution.python_calls import py_function
+from daskvars.execution.recompute import recompute_grad
 from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
@@ -275,7 +276,8 @@ __all__ = [
     "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable",
     "get_seed", "get_static_value", "get_variable", "get_variable_scope", "global_norm",
     "global_variables", "global_variables_initializer", "glorot_normal_initializer",
-    "glorot_uniform_initializer", "gradients", "greater", "greater_equal", "group", "half",
+    "glorot_uniform_initializer", "grad_pass_through", "gradients", "greater", "greater_equal",
+    "group", "half",
     "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity",
     "identity_initializer", "identity_n", "igamma", "igammac", "imag", "import_graph_def",
     "init_scope", "initialize_all_variables", "initialize_local_variables", "initialize_variables",
@@ -297,7 +299,8 @@ __all__ = [
     "py_func", "py_function", "qint16", "qint32", "qint8", "qr", "quint16", "quint8", "random",
     "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson",
     "random_shuffle", "random_uniform", "random_uniform_initializer", "range", "rank", "real",
-    "realdiv", "reciprocal", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join",
+    "realdiv", "reciprocal", "recompute_grad", "reduce_all", "reduce_any",
+    "reduce_euclidean_norm", "reduce_join",
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "regex_replace", "register_op",
     "register_tensor_conversion_function", "repeat", "report_uninitialized_variables",

@@ -34,9 +34,12 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.arithmetic import add_n
 from daskvars.ops.bodies import is_differentiable, use_gradients
-from daskvars.ops.constant import ones_like, zeros_like
+from daskvars.ops.constant import ones_like, size, zeros_like
+from daskvars.ops.constant import shape as shape_of
 from daskvars.ops.densify import densify, joined
-from daskvars.ops.joining import stack, unstack
+from daskvars.ops.higher_order import map_fn
+from daskvars.ops.joining import concat, stack, unstack
+from daskvars.ops.ranges import range as range_
 from daskvars.ops.reshaping import reshape
 from daskvars.ops.tensor_list_ops import list_sum
 
@@ -133,17 +136,16 @@ def hessians(
 
     Args:
       ys: a tensor or a list of them, [...] floating.
-      xs: a tensor or Variable or a list of them, of known shape.
+      xs: a tensor or Variable or a list of them; where the shape is known beforehand, the rows
+        of its matrix are computed side by side, else one after another in a loop.
       name: name scope of the new operations.
-      colocate_gradients_with_ops: see `gradients`.
-      gate_gradients: see `gradients`.
-      aggregation_method: see `gradients`.
+      colocate_gradients_with_ops, gate_gradients, aggregation_method: see `gradients`.
 
     Returns:
       A list as long as `xs` of tensors [*x.shape, *x.shape].
 
     Raises:
-      ValueError: the shape of an x is not known, or `ys` do not depend on it.
+      ValueError: `ys`, or their gradients, do not depend on an x.
     """
     xs = _as_list(xs)
     options: dict[str, Any] = {
@@ -159,14 +161,19 @@ def hessians(
 
 
 def _hessian(first: Gradient | None, x: Any, options: dict[str, Any]) -> Tensor:
-    shape = _element_of(x).spec.shape
-    if first is None or shape is None or None in shape:
-        lacks = "the ys do not depend on it" if first is None else "its shape is not known"
-        raise ValueError(f"hessians: no second derivative with respect to {x!r}: {lacks}")
-    entries = unstack(reshape(densify(first), [-1]))
-    zeros = UnconnectedGradients.ZERO
-    rows = [gradients(y, x, unconnected_gradients=zeros, **options)[0] for y in entries]
-    return reshape(stack([densify(row) for row in rows]), [*shape, *shape])
+    def row(entry: Tensor) -> Tensor:
+        second = gradients(entry, x, **options)[0]
+        if second is None:
+            raise ValueError(f"hessians: the first derivative does not depend on {x!r}")
+        return densify(second)
+
+    if first is None:
+        raise ValueError(f"hessians: the ys do not depend on {x!r}")
+    entries, shape = reshape(densify(first), [-1]), _element_of(x).spec.shape
+    if shape is None or None in shape:
+        rows = map_fn(lambda i: row(entries[i]), range_(size(entries)), entries.dtype)
+        return reshape(rows, concat([shape_of(x)] * 2, 0))
+    return reshape(stack([row(entry) for entry in unstack(entries)]), [*shape, *shape])
 
 
 def _body_gradients(ys: Any, xs: list[Tensor], grad_ys: Any) -> list[Gradient | None]:

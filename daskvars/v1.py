@@ -23,6 +23,7 @@ from daskvars.graph.default_graph import (
     in_graph,
     in_graph_class,
     in_graph_context,
+    in_graph_of_inputs,
 )
 from daskvars.messages import Message
 from daskvars.scripting import app, flags, gfile, switches, text
@@ -35,6 +36,10 @@ __version__ = VERSION = "1.15.0"
 _CONTEXTS = {
     "colocate_with", "container", "control_dependencies", "device", "init_scope", "name_scope",
     "op_scope", "variable_creator_scope", "variable_op_scope", "variable_scope",
+}  # fmt: skip
+# Functions that mean the default graph, whichever tensors they are given.
+_OF_DEFAULT_GRAPH = {
+    "add_check_numerics_ops", "add_loss", "add_to_collection", "add_to_collections",
 }  # fmt: skip
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
@@ -91,7 +96,9 @@ def _graph_mode(name: str, value: Any) -> Any:
         return in_graph_context(value)
     if inspect.isclass(value):
         return value if issubclass(value, Enum | Message) else in_graph_class(value)
-    return in_graph(value) if callable(value) else value
+    if not callable(value):
+        return value
+    return in_graph(value) if name in _OF_DEFAULT_GRAPH else in_graph_of_inputs(value)
 
 
 def _namespace(module: types.ModuleType) -> types.ModuleType:

@@ -347,12 +347,22 @@ def test_hessian_of_a_matrix_argument():
     np.testing.assert_allclose(run(h).reshape(2, 2), [[6.0, 0.0], [0.0, 12.0]])
 
 
-def test_hessian_without_a_path_or_shape():
-    x = tf.placeholder(tf.float32, [None], name="x")
-    with pytest.raises(ValueError, match="its shape is not known"):
-        tf.hessians(tf.reduce_sum(x * x), x)
-    with pytest.raises(ValueError, match="do not depend on it"):
-        tf.hessians(tf.constant(1.0), tf.constant([1.0]))
+@pytest.mark.parametrize("shape", [[None], [None, 1], None])
+def test_hessian_of_a_shape_known_only_when_run(shape):
+    x = tf.placeholder(tf.float32, shape)
+    (h,) = tf.hessians(tf.reduce_sum(x * x * x), x)
+    assert h.shape.as_list() == shape * 2 if shape else h.shape.ndims is None
+    value = np.array([1.0, 2.0, 3.0], np.float32).reshape([-1, 1] if shape == [None, 1] else [-1])
+    np.testing.assert_allclose(run(h, {x: value}).reshape(3, 3), np.diag([6.0, 12.0, 18.0]))
+
+
+@pytest.mark.parametrize("shape", [[2], [None]])
+def test_hessian_without_a_path(shape):
+    x = tf.placeholder(tf.float32, shape, name="x")
+    with pytest.raises(ValueError, match=r"the first derivative does not depend on .*x:0"):
+        tf.hessians(x, x)
+    with pytest.raises(ValueError, match="the ys do not depend on"):
+        tf.hessians(tf.constant(1.0), x)
 
 
 def test_arguments_that_are_none_of_those_known_are_refused(graph):

@@ -136,6 +136,7 @@ class EagerProgram(Graph):
 
     tensor_class = EagerTensor
     is_eager = True
+    is_plain = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -21,8 +21,8 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
     """Return the tensor that a key of a feed_dict stands for.
 
     Raises:
-      TypeError: the key is nothing of a graph, or is not feedable.
-      ValueError: it belongs to another graph.
+      TypeError: the key is nothing of the graph.
+      ValueError: it is not feedable.
     """
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)
@@ -30,7 +30,10 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
         text = error.args[0] if error.args else error
         raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
     if not graph.is_feedable(tensor):
-        raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        raise ValueError(
+            f"Tensor {tensor.name} may not be fed. (Constants that shapes, axes and the like are "
+            "made of are read when the graph is built; use a placeholder_with_default.)"
+        )
     return tensor
 
 

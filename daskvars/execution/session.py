@@ -197,7 +197,7 @@ class Session:
                 if (
                     type(name) is not Tensor
                     or name.graph is not self._graph
-                    or self._graph._unfeedable
+                    or name in self._graph._unfeedable
                 ):
                     tensor = feed_tensor(self._graph, name)
                 fed.append(tensor)

@@ -2,19 +2,23 @@
 
 A function called inside ``with graph.as_default():`` builds into that graph whichever way it was
 imported. Outside, the names of `daskvars` are eager and those of `daskvars.v1` build into the
-default graph: `in_graph` makes the latter of the former.
+default graph: `in_graph` makes the latter of the former. A function of tensors builds into theirs,
+as in TensorFlow (`in_graph_of_inputs`).
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
 
 
 class _Default(threading.local):
@@ -64,6 +68,45 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
 
     return in_default_graph
+
+
+def in_graph_of_inputs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` such that it builds into the graph of the tensors that it is given.
+
+    Without any it builds as one of `in_graph` does; in the body of a function, always there.
+    """
+
+    @functools.wraps(function)
+    def in_graph_of_tensors(*args: Any, **kwargs: Any) -> Any:
+        current = scopes.current_builder()
+        graph = _graph_of(args) or _graph_of(kwargs.values())
+        if graph is None:
+            graph = current or get_default_graph()
+        if current is graph or (current is not None and type(current) is not Graph):
+            return function(*args, **kwargs)
+        with scopes.entered(graph):
+            return function(*args, **kwargs)
+
+    return in_graph_of_tensors
+
+
+def _graph_of(values: Iterable[Any]) -> Graph | None:
+    """Return the graph of the first tensor, operation or variable among `values`, if any."""
+    for value in values:
+        if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
+            graph = value.graph
+        elif type(value) in (list, tuple):
+            graph = _graph_of(itertools.takewhile(_may_be_element, value))
+        else:
+            continue
+        if type(graph) is Graph:
+            return graph
+    return None
+
+
+def _may_be_element(value: Any) -> bool:
+    """Whether to look further in a list, which is long where it holds numbers."""
+    return not isinstance(value, int | float | str)
 
 
 def in_graph_context(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,6 +28,8 @@ class FuncGraph(Graph):
       awaited: operations around the body that must have run before it does.
     """
 
+    is_plain = False
+
     def __init__(self, name: str, outer: Any, parameter: Callable[[FuncGraph, Tensor], Tensor]):
         super().__init__()
         self.name = name

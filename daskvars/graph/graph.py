@@ -45,6 +45,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
     tensor_class = Tensor
     is_body = False  # of a branch or loop
+    is_plain = True  # neither a body nor the recorder: it takes no tensors of other graphs
     is_eager = False  # the recorder of the eager program is a Graph whose ops have graph None
 
     def __init__(self) -> None:
@@ -298,6 +299,11 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         if (isinstance(obj, Tensor) and allow_tensor) or (
             isinstance(obj, Operation) and allow_operation
         ):
+            if obj.graph is not self and getattr(obj.graph, "is_body", False):
+                raise ValueError(
+                    f"Operation {obj.name!r} has been marked as not fetchable: it is in the body "
+                    "of a branch or loop. Make it a result of that body."
+                )
             if obj.graph is not self:
                 way = (
                     "It is an eager value: use its numpy()." if obj.graph is None

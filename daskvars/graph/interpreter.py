@@ -1,8 +1,9 @@
 """The one interception point: "apply this op to these inputs".
 
 `apply` converts the inputs, checks them against the op's signature, infers shapes and dtypes, and
-hands the result to whatever records ops at the moment: the graph that was entered, the graph of
-the inputs, or else the eager program, whose recorder registers itself here.
+hands the result to whatever records ops at the moment: the body of a function that was entered,
+the graph of the inputs, the graph that was entered, or else the eager program, whose recorder
+registers itself here.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ def register_eager(recorder: Any) -> None:
 def builder_for(inputs: tuple[Any, ...]) -> Any:
     """Return what an op with these inputs is recorded into."""
     builder = scopes.current_builder()
-    if builder is not None:
+    if builder is not None and not builder.is_plain:
         return builder
     for value in inputs:
         graph = getattr(value, "graph", None)
-        if graph is not None:
+        while graph is not None and graph.is_body:
+            graph = graph.outer  # what a finished body holds cannot be used, says `capture`
+        if graph is not None and graph.is_plain:
             return graph
-    return _eager[0]
+    return _eager[0] if builder is None else builder
 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
@@ -178,12 +181,24 @@ def _bind_operands(
         known = constant_value(tensor)
         if known is not None:
             attrs[attribute] = as_attr(known)
+            if not builder.is_eager:
+                _prevent_feeding(tensor)
         else:
             tensors.append(tensor)
             attrs[attribute] = partial_value(tensor)
             dynamic.append(attribute)
     if dynamic:
         attrs["operands"] = tuple(dynamic)
+
+
+def _prevent_feeding(tensor: Tensor) -> None:
+    """Have no run feed what became plain data, nor the numbers it was computed from."""
+    stack = [tensor]
+    while stack:
+        tensor = stack.pop()
+        if tensor.spec.dtype.is_integer and constant_value(tensor) is not None:
+            tensor.op.graph.prevent_feeding(tensor)
+            stack.extend(tensor.op.inputs)
 
 
 def _is_symbolic(value: Any) -> bool:

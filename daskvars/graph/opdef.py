@@ -144,6 +144,16 @@ class OpDef:
             raise ValueError(f"op {self.type!r} is already registered; choose another type name")
         REGISTRY[self.type] = self
 
+    @property
+    def name(self) -> str:
+        """The type, as TensorFlow's OpDef calls it."""
+        return self.type
+
+    @property
+    def input_arg(self) -> tuple[Argument, ...]:
+        """The declared inputs, as TensorFlow's OpDef calls them."""
+        return self.arguments
+
     def __repr__(self) -> str:
         return f"OpDef({self.type!r})"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from daskvars.graph import scopes
+from daskvars.graph.node_def import AttrValue, NodeDef, attr_value
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.tensor import Tensor
 
@@ -56,15 +59,6 @@ def user_line() -> tuple[str, int]:
             break
         frame = outer
     return frame.f_code.co_filename, frame.f_lineno
-
-
-class NodeDef(NamedTuple):
-    """An operation as plain data: its name, type, inputs (control inputs as "^name"), device."""
-
-    name: str
-    op: str
-    input: tuple[str, ...]
-    device: str
 
 
 class Operation:
@@ -123,7 +117,33 @@ class Operation:
         """The operation as plain data."""
         names = [t.name.removesuffix(":0") for t in self.inputs]
         names += [f"^{op.name}" for op in self.control_inputs]
-        return NodeDef(self.name, self.type, tuple(names), self.device)
+        attrs = {**self._implied(), **self.attrs}
+        shown = defaultdict(AttrValue, {name: attr_value(name, v) for name, v in attrs.items()})
+        return NodeDef(self.name, self.type, tuple(names), self.device, shown)
+
+    @property
+    def op_def(self) -> OpDef:
+        """The definition of the op."""
+        return self.opdef
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """Where the user's code made it: (file, line number, "", source line), or nothing.
+
+        A list of one frame that `traceback.format_list` takes: others are not kept.
+        """
+        if self.created_at is None:
+            return []
+        return [(*self.created_at, "", linecache.getline(*self.created_at).strip())]
+
+    def _implied(self) -> dict[str, Any]:
+        """Return the attributes T, dtype and _class as TensorFlow has them, where not kept here."""
+        found: dict[str, Any] = {}
+        if tensors := self.inputs or self.outputs:
+            found["T" if self.inputs else "dtype"] = tensors[0].spec.dtype.base_dtype
+        if self.inputs and self.inputs[0].spec.dtype.is_ref:
+            found["_class"] = tuple(self.colocation_groups())
+        return found
 
     def values(self) -> tuple[Tensor, ...]:
         """Return the outputs."""
@@ -135,12 +155,13 @@ class Operation:
         Raises:
           ValueError: there is none of that name.
         """
-        if name not in self.attrs:
+        attrs = {**self._implied(), **self.attrs}
+        if name not in attrs:
             raise ValueError(
                 f"Operation {self.name!r} has no attr named {name!r}. "
-                f"It is of type {self.type} and has {sorted(self.attrs)}"
+                f"It is of type {self.type} and has {sorted(attrs)}"
             )
-        value = self.attrs[name]
+        value = attrs[name]
         if isinstance(value, list | tuple):
             return [item.encode() if isinstance(item, str) else item for item in value]
         return value.encode() if isinstance(value, str) else value

@@ -8,6 +8,7 @@ the variables that any branch writes (`written` holds their positions among the 
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -160,7 +161,9 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
         raise
     except Exception as error:
         kind = next((k for raised, k in _RAISED.items() if isinstance(error, raised)), UnknownError)
-        raise kind(None, None, f"{type(error).__name__}: {error}") from error
+        trace = error.__traceback__ and error.__traceback__.tb_next  # from the function on
+        lines = "".join(traceback.format_exception(type(error), error, trace))
+        raise kind(None, None, f"{type(error).__name__}: {error}\n{lines}") from error
     if results is None:
         results = ()
     elif not isinstance(results, list | tuple):

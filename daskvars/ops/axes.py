@@ -66,11 +66,17 @@ def _plain(value: Any) -> Any:
 
 
 def as_sizes(value: Any) -> Any:
-    """Return a shape that may be a tensor as an attribute. Raises ValueError on negative sizes."""
+    """Return a shape that may be a tensor as an attribute.
+
+    Raises:
+      ValueError: it is a matrix or more, or has a negative size.
+    """
     if type(value) is not tuple or not all(type(size) is int for size in value):
         value = as_operand(value)
         if is_symbolic(value):
             return value
+        if isinstance(value, tuple) and any(isinstance(size, tuple) for size in value):
+            raise ValueError(f"Shape must be rank 1, a vector of sizes, got {value}")
     return shapes.as_tuple(value)
 
 

@@ -328,6 +328,7 @@ def switch_case(
 
     Raises:
       TypeError: `branch_fns` holds something else, or no function.
+      ValueError: its numbers are not 0, 1, 2 and so on, each once.
 
     Source: TensorFlow 1.15, ``tf.switch_case``.
 
@@ -342,7 +343,14 @@ def switch_case(
         raise TypeError(
             f"switch_case takes functions, or pairs of a number and a function, got {branch_fns!r}"
         )
+    if not all(isinstance(number, int) for number, _ in pairs):
+        raise TypeError(f"the number of a branch must be a Python `int`, got {branch_fns!r}")
     pairs.sort(key=lambda pair: pair[0])
+    if [number for number, _ in pairs] != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices must form contiguous [0 to {len(pairs)}), each once, but found "
+            f"{[number for number, _ in pairs]}"
+        )
     index = convert_to_tensor(branch_index, name="branch_index")
     if default is None:
         default = pairs.pop()[1]

@@ -126,6 +126,10 @@ def _constant_of_shape(
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype.name}")
     sizes: Any = value.as_list()
     fits = all(size < 2**31 for size in sizes)
+    if dtype is int32 and not fits:
+        raise ValueError(
+            f"Cannot convert a TensorShape to dtype: int32; a dimension is too large ({max(sizes)})"
+        )
     return constant(sizes, dtype or (int32 if fits else int64), name=name or "shape_as_tensor")
 
 

@@ -93,6 +93,33 @@ def custom_gradient(f: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callabl
     return decorated
 
 
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `f` with the gradient of the identity: each argument receives that of its result.
+
+    Args:
+      f: a function of tensors that returns as many results, of the same shapes; variables that it
+        reads receive no gradient.
+
+    Source: TensorFlow 1.15, ``tf.grad_pass_through``.
+
+    >>> import daskvars as dv
+    >>> x = dv.constant(2.6)
+    >>> with dv.GradientTape() as tape:
+    ...     y = dv.grad_pass_through(dv.round)(x) * 4.0
+    >>> float(y), float(tape.gradient(y, x))
+    (12.0, 4.0)
+    """
+
+    def gradient(*dys: Any, variables: Any = ()) -> Any:
+        return (dys, [None] * len(variables)) if variables else dys
+
+    @functools.wraps(f)
+    def passing(*args: Any, **kwargs: Any) -> Any:
+        return custom_gradient(lambda *tensors: (f(*tensors, **kwargs), gradient))(*args)
+
+    return passing
+
+
 def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     arguments = [identity(convert_to_tensor(arg)) for arg in args]
     structure, gradient = function(*arguments)

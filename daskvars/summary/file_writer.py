@@ -101,11 +101,13 @@ class FileWriter:
                 "The passed graph must be an instance of `Graph` or `GraphDef`, but is a "
                 f"{type(given).__name__}"
             )
-        if isinstance(given, Graph):
-            nodes = [op.node_def._asdict() for op in given.get_operations()]
-        else:
-            fields = ("name", "op", "input", "device")
-            nodes = [{field: getattr(node, field) for field in fields} for node in given.node]
+        found: Any = (
+            given.node
+            if isinstance(given, GraphDef)
+            else (op.node_def for op in given.get_operations())
+        )
+        fields = ("name", "op", "input", "device")
+        nodes = [{field: getattr(node, field) for field in fields} for node in found]
         self._add(global_step, graph_def=nodes)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:

@@ -104,10 +104,12 @@ class PartitionedVariable(WithOperators):
     def as_tensor(self) -> Tensor:
         """Return the whole value; in a graph one cached tensor, as `Variable.value`."""
         builder = builder_for((self._variables[0].handle,))
-        if builder.is_eager or builder.graph is not self.graph or builder.has_control_dependencies:
+        if builder.is_eager:
             return self._concat()
-        if self._whole is None:
-            with builder.as_default(), builder.name_scope(None):
+        with builder.as_default(), builder.name_scope(None):
+            if builder.graph is not self.graph or builder.has_control_dependencies:
+                return self._concat()
+            if self._whole is None:
                 self._whole = self._concat()
         return self._whole
 

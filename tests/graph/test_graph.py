@@ -1,6 +1,7 @@
 """Graphs: unique names, scopes, control dependencies, devices, look-ups."""
 
 import threading
+import traceback
 
 import pytest
 
@@ -191,6 +192,30 @@ def test_get_attr_gives_bytes_and_says_what_there_is(graph):
     assert op.get_attr("_class") == [b"loc:@a"]
     with pytest.raises(ValueError, match="Operation 'b' has no attr named 'fake'"):
         op.get_attr("fake")
+
+
+def test_an_operation_as_plain_data(graph):
+    x = tf.placeholder(tf.float32, [None, 3], name="x")
+    y = tf.matmul(x, [[1.0], [2.0], [3.0]], transpose_b=False, name="y").op
+    v = tf.get_variable("v", [2])
+    attr = y.node_def.attr
+    assert attr["T"].type == tf.float32.as_datatype_enum and y.get_attr("T") is tf.float32
+    assert attr["transpose_b"].b is False and "other" not in attr
+    assert [dim.size for dim in x.op.node_def.attr["shape"].shape.dim] == [-1, 3]
+    assert x.op.node_def.attr["dtype"].type == tf.float32.as_datatype_enum
+    assert y.inputs[1].op.node_def.attr["value"].tensor.tolist() == [[1.0], [2.0], [3.0]]
+    with tf.colocate_with(v.op):
+        assert tf.constant(1.0).op.node_def.attr["_class"].list.s == [b"loc:@v"]
+    assert y.op_def.name == "MatMul" and [arg.name for arg in y.op_def.input_arg] == ["a", "b"]
+    assert v.initializer.node_def.attr["_class"].list.s == v.initializer.get_attr("_class")
+    assert v.initializer.get_attr("_class") == [b"loc:@v"]
+    assert attr["other"].i == 0
+
+
+def test_where_an_operation_was_made_can_be_shown(graph):
+    op = tf.no_op()  # made here
+    (text,) = traceback.format_list(op.traceback)
+    assert "test_graph.py" in text and "op = tf.no_op()  # made here" in text
 
 
 def test_a_control_input_is_taken_once(graph):

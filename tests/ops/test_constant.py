@@ -99,6 +99,7 @@ def test_conversion(graph, value, dtype):
     [
         (TensorShape([None, 3]), None, ValueError, "partially known TensorShape"),
         (TensorShape([3]), dv.float32, TypeError, "Cannot convert a TensorShape to dtype: float32"),
+        (TensorShape([2**31]), dv.int32, ValueError, "a dimension is too large .2147483648."),
         (Dimension(None), None, ValueError, "unknown Dimension"),
         (Dimension(3), dv.float32, TypeError, "Cannot convert a Dimension"),
     ],
@@ -147,6 +148,12 @@ def test_sizes_may_come_from_a_tensor(graph):
     assert filled.shape.as_list() == [None, 2]
     assert run(filled, {x: np.ones((3, 4))}).shape == (3, 2)
     assert constant.ones_like(x).shape.as_list() == [None, 4]
+
+
+def test_sizes_that_are_a_matrix_are_refused(graph):
+    for make in (constant.zeros, lambda shape: tf.fill(shape, 1.0)):
+        with pytest.raises(ValueError, match="Shape must be rank 1"):
+            make([[0, 1], [2, 3]])
 
 
 @pytest.mark.parametrize("shape", [[-1], [2, None], "ab"])

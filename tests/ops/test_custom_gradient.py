@@ -1,5 +1,7 @@
 """`custom_gradient`: whose gradient is used, variables, branches, chunks."""
 
+import contextlib
+
 import dask.array
 import numpy
 import pytest
@@ -108,3 +110,42 @@ def test_eager_code_and_second_derivatives():
         y = cube(x)
         first = tape.gradient(y, x)
     assert float(first) == 12.0
+
+
+def test_gradients_pass_through_an_assign_but_not_to_its_variable(graph):
+    x = tf.get_variable("x", initializer=1.0)
+    z = tf.get_variable("z", initializer=3.0)
+    y = tf.grad_pass_through(lambda v: tf.assign(x, v))(z**2)
+    dz, dx = tf.gradients(y, [z, x])
+    through = tf.grad_pass_through(lambda v: x * v)(z)
+    assert dx is None and tf.gradients(through, x) == [None]
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run([y, dz]) == [9.0, 6.0]
+
+
+@pytest.mark.parametrize("module", [tf, dv], ids=["graph", "eager"])
+def test_a_function_computed_again_for_its_gradient(module):
+    calls = []
+    with (tf.Graph().as_default() if module is tf else contextlib.nullcontext()) as graph:
+        w = module.Variable([3.0, 4.0], name="w")
+
+        def f(x, power):
+            calls.append(x)
+            return module.tanh(x * w) ** power
+
+        def both(f):
+            x = w * 0.1  # the argument depends on the variable as well
+            if module is tf:
+                return tf.gradients(f(x, power=2.0), [x, w])
+            with dv.GradientTape() as tape:
+                y = f(w * 0.1, power=2.0)
+            return tape.gradient(y, [w])
+
+        wanted, found = both(f), both(module.recompute_grad(f))
+        assert len(calls) == 3
+        if module is tf:
+            with tf.Session(graph=graph) as sess:
+                sess.run(tf.global_variables_initializer())
+                wanted, found = sess.run([wanted, found])
+        numpy.testing.assert_array_equal(numpy.array(found), numpy.array(wanted))

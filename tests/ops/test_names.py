@@ -259,10 +259,23 @@ def test_a_python_function_of_tensors():
     assert float(dv.py_function(lambda a: a * 2.0, [3.0], dv.float32)) == 6.0
 
 
-@pytest.mark.parametrize("index, wanted", [(0, 10), (2, 30), (7, 30), (-1, 30)])
+@pytest.mark.parametrize("index, wanted", [(0, 10), (1, 30), (7, 30), (-1, 30)])
 def test_switch_case_takes_the_last_for_other_numbers(index, wanted):
-    functions = {0: lambda: dv.constant(10), 2: lambda: dv.constant(30)}
+    functions = {1: lambda: dv.constant(30), 0: lambda: dv.constant(10)}
     assert int(dv.switch_case(dv.constant(index), functions)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error", "words"),
+    [
+        ([0, 2], ValueError, "must form contiguous .0 to 2."),
+        ([0, 1, 0], ValueError, "each once, but found .0, 0, 1."),
+        (["a"], TypeError, "must be a Python `int`"),
+    ],
+)
+def test_switch_case_refuses_numbers_with_gaps(numbers, error, words):
+    with pytest.raises(error, match=words):
+        dv.switch_case(dv.constant(0), [(n, lambda: dv.constant(1.0)) for n in numbers])
 
 
 @pytest.mark.parametrize("name", ["bitwise", "linalg", "manip", "math", "random", "strings"])

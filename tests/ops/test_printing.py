@@ -79,8 +79,9 @@ def test_an_exception_of_a_python_function_has_the_class_that_tensorflow_gives_i
         raise raised("blah")
 
     op = tf.py_func(fail, [], [])
-    with pytest.raises(getattr(tf.errors, error), match=f"{raised.__name__}: blah"):
+    with pytest.raises(getattr(tf.errors, error), match=f"{raised.__name__}: blah") as found:
         sess.run(op)
+    assert "in fail\n" in str(found.value)  # the traceback is part of the message, as TensorFlow's
 
 
 @pytest.mark.parametrize(

@@ -212,10 +212,13 @@ def test_a_read_under_control_dependencies_is_fresh(graph):
 
 
 def test_a_variable_of_another_graph(graph):
-    with Graph().as_default():
+    with Graph().as_default() as other:
         v = Variable(1.0)
+    assert v.read_value().graph is other and (v + 1.0).graph is other
+    assert not graph.get_operations()
+    here = Variable(2.0)
     with pytest.raises(ValueError, match="same graph"):
-        v.read_value()
+        here.assign(v)
 
 
 # -- devices -------------------------------------------------------------------------------------
