@@ -17,14 +17,16 @@ class Alarm(Exception):
 
 @pytest.fixture
 def handled():
-    """SIGALRM raises Alarm, as timeouts do."""
+    """SIGALRM raises Alarm, as timeouts do; SIGINT interrupts, also in a job in the background."""
 
     def handler(number, frame):
         raise Alarm
 
     before = signal.signal(signal.SIGALRM, handler)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield handler
     signal.signal(signal.SIGALRM, before)
+    signal.signal(signal.SIGINT, interrupt)
 
 
 @pytest.mark.parametrize("number, error", [("SIGINT", KeyboardInterrupt), ("SIGALRM", Alarm)])
@@ -56,7 +58,7 @@ def test_other_threads_need_no_shield():
     assert found == [3]
 
 
-def test_an_interrupt_during_an_update_in_place_leaves_the_whole_update(monkeypatch):
+def test_an_interrupt_during_an_update_in_place_leaves_the_whole_update(handled, monkeypatch):
     """The session's last step is shielded: the interrupt comes, and both variables are updated."""
     def interrupted(function):
         def whole():
