@@ -15,6 +15,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from numpy import ndarray
+
+from daskvars.dtypes import DType
 from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
 from daskvars.graph.operation import Operation
@@ -79,10 +82,14 @@ def in_graph_of_inputs(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def in_graph_of_tensors(*args: Any, **kwargs: Any) -> Any:
         current = scopes.current_builder()
-        graph = _graph_of(args) or _graph_of(kwargs.values())
+        if current is not None and type(current) is not Graph:
+            return function(*args, **kwargs)
+        graph = _graph_of(args)
+        if graph is None and kwargs:
+            graph = _graph_of(kwargs.values())
         if graph is None:
             graph = current or get_default_graph()
-        if current is graph or (current is not None and type(current) is not Graph):
+        if current is graph:
             return function(*args, **kwargs)
         with scopes.entered(graph):
             return function(*args, **kwargs)
@@ -90,13 +97,23 @@ def in_graph_of_inputs(function: Callable[..., Any]) -> Callable[..., Any]:
     return in_graph_of_tensors
 
 
+# What is looked for, and types that are seen at once to be none of it.
+_ELEMENTS = (Tensor, Operation)
+_PLAIN = frozenset({int, float, bool, str, type(None), DType, ndarray})
+
+
 def _graph_of(values: Iterable[Any]) -> Graph | None:
     """Return the graph of the first tensor, operation or variable among `values`, if any."""
     for value in values:
-        if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
-            graph = value.graph
-        elif type(value) in (list, tuple):
+        kind = type(value)
+        if kind is Tensor:
+            graph = value.op.graph
+        elif kind in _PLAIN:
+            continue
+        elif kind is list or kind is tuple:
             graph = _graph_of(itertools.takewhile(_may_be_element, value))
+        elif isinstance(value, _ELEMENTS) or hasattr(value, "_as_graph_element"):
+            graph = value.graph
         else:
             continue
         if type(graph) is Graph:
