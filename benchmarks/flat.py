@@ -96,6 +96,7 @@ def measured(cluster: Cluster, store: str, runs: int) -> dict[str, list[float]]:
                 session.run([loss, step] if number % 50 == 0 else step, batch)
             session.run(loss, batch)
             now = {"time per run": (time.perf_counter() - start) / (runs // WINDOWS)}
+            session.seal()  # between seals the scheduler's tasks rise and fall
             now["client memory"] = resident_bytes(client)
             names = ["scheduler memory", *(f"worker {n} memory" for n in range(NUM_WORKERS))]
             now |= dict(zip(names, map(resident_bytes, workers), strict=True))
