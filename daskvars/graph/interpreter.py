@@ -193,12 +193,13 @@ def _bind_operands(
 
 def _prevent_feeding(tensor: Tensor) -> None:
     """Have no run feed what became plain data, nor the numbers it was computed from."""
-    stack = [tensor]
+    stack, seen = [tensor], {tensor}
     while stack:
         tensor = stack.pop()
         if tensor.spec.dtype.is_integer and constant_value(tensor) is not None:
             tensor.op.graph.prevent_feeding(tensor)
-            stack.extend(tensor.op.inputs)
+            stack.extend(t for t in tensor.op.inputs if t not in seen)
+            seen.update(tensor.op.inputs)
 
 
 def _is_symbolic(value: Any) -> bool:

@@ -243,3 +243,14 @@ def test_shape_errors_name_the_operation_and_all_input_shapes(graph):
     expected = r"are 3 and 2 for 'y' \(op: 'BatchMatMulV2'\) with input shapes: \[4,3\], \[2,2\]"
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match=expected):
         sess.run(y, {x: [[1.0] * 3] * 4})
+
+
+def test_numbers_that_many_share_are_looked_at_once():
+    """A walk along each way from a shape to its numbers would go 3 ** 40 ways."""
+    with tf.Graph().as_default():
+        size = tf.constant(2)
+        for _ in range(40):
+            size = size + size - size
+        assert tf.zeros([size]).shape.as_list() == [2]
+        with tf.Session() as sess, pytest.raises(ValueError, match="may not be fed"):
+            sess.run(tf.zeros([size]), {size: 3})
