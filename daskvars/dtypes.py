@@ -195,10 +195,10 @@ def as_dtype(type_value: Any) -> DType:
     kind = type(type_value)
     if kind is DType:
         return type_value
-    if isinstance(type_value, np.dtype):
-        found = _NUMPY.get(type_value.type)
-    elif isinstance(type_value, (str, type)):
+    if kind is str or isinstance(type_value, (str, type)):
         found = _LOOKUP.get(type_value)
+    elif isinstance(type_value, np.dtype):
+        found = _NUMPY.get(type_value.type)
     elif kind is int:
         found = _INTERNED.get(type_value)
     elif isinstance(getattr(type_value, "dtype", None), (DType, np.dtype)):

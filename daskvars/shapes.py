@@ -353,8 +353,12 @@ def as_tuple(shape: Any) -> Shape:
     >>> as_tuple([np.int64(2), Dimension(3), None]), as_tuple(5), as_tuple(None)
     ((2, 3, None), (5,), None)
     """
-    if type(shape) is tuple and all(type(d) is int and d >= 0 for d in shape):
-        return shape
+    if type(shape) is tuple:
+        for d in shape:
+            if type(d) is not int or d < 0:
+                break
+        else:
+            return shape
     if shape is None:
         return None
     if isinstance(shape, TensorShape):

@@ -40,6 +40,7 @@ _CONTEXTS = {
 # Functions that mean the default graph, whichever tensors they are given.
 _OF_DEFAULT_GRAPH = {
     "add_check_numerics_ops", "add_loss", "add_to_collection", "add_to_collections",
+    "get_local_variable", "get_variable",
 }  # fmt: skip
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {

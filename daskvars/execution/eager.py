@@ -140,17 +140,13 @@ class EagerProgram(Graph):
 
     def __init__(self) -> None:
         super().__init__()
+        self.graph = None  # what eager tensors call their graph: there is none
         self.engine = Engine()
         self.tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
         self._pending: list[Operation] = []
         self._dropped: deque[str] = deque()  # keys of variables that are gone
         self._count = 0
         self.num_variables = 0
-
-    @property
-    def graph(self) -> None:
-        """What eager tensors call their graph: there is none."""
-        return None
 
     @property
     def version(self) -> int:
@@ -204,9 +200,8 @@ class EagerProgram(Graph):
         """Record an operation."""
         self._count += 1
         op = Operation(
-            None, opdef, name, inputs, attrs, specs, id=self._count, tensor_class=EagerTensor,
-            created_at=user_line(),
-        )  # fmt: skip
+            None, opdef, name, inputs, attrs, specs, self._count, user_line(), EagerTensor
+        )
         if self._devices:
             self._place(op)
         if not inputs and "value" in attrs:
@@ -227,10 +222,7 @@ class EagerProgram(Graph):
     def constant(self, value: Any, dtype: DType) -> EagerTensor:
         """Return a tensor of a value that is there, or on its way."""
         shape = value.shape if hasattr(value, "shape") else numpy.shape(value)
-        op = Operation(
-            None, CONST, "result", (), {}, Spec(dtype, shape), id=0,
-            tensor_class=EagerTensor,
-        )  # fmt: skip
+        op = Operation(None, CONST, "result", (), {}, Spec(dtype, shape), 0, None, EagerTensor)
         op.outputs[0].value = value
         return op.outputs[0]
 

@@ -44,7 +44,8 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
       TypeError: it is a symbolic tensor, or does not have a value of that dtype.
       ValueError: its shape does not fit.
     """
-    spec = Spec(tensor.spec.dtype.base_dtype, tensor.spec.shape)
+    dtype, shape = tensor.spec
+    dtype = dtype.base_dtype
     if isinstance(value, Tensor):
         is_of_graph = tensor.graph is not None and value.graph is tensor.graph
         if is_of_graph or not hasattr(value, "numpy"):
@@ -54,23 +55,23 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
             )
         value = value.numpy()
     if isinstance(value, dask.array.Array):
-        array = value if value.dtype == spec.dtype.np else value.astype(spec.dtype.np)
+        array = value if value.dtype == dtype.np else value.astype(dtype.np)
     elif (
-        type(value) is numpy.ndarray and value.dtype == spec.dtype.np
+        type(value) is numpy.ndarray and value.dtype == dtype.np
         and value.dtype.kind != "O"  # text becomes bytes
     ):  # fmt: skip
         array = value
     else:
         try:
-            array = to_numpy(value, spec.dtype)
+            array = to_numpy(value, dtype)
         except (TypeError, ValueError) as error:
             array = _cast(tensor, value, error)
     if type(array) is numpy.ndarray and not array.flags.c_contiguous:
         array = numpy.ascontiguousarray(array)  # sums over strided arrays round differently
-    if spec.shape is not None and not _fits(spec.shape, array.shape):
+    if shape is not None and not _fits(shape, array.shape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name!r}, which has shape "
-            f"{shapes.TensorShape(spec.shape)}"
+            f"{shapes.TensorShape(shape)}"
         )
     return array
 
@@ -97,9 +98,12 @@ def _cast(tensor: Tensor, value: Any, error: Exception) -> numpy.ndarray:
 
 
 def _fits(wanted: tuple[int | None, ...], found: tuple[int, ...]) -> bool:
-    return len(wanted) == len(found) and all(
-        w is None or w == f for w, f in zip(wanted, found, strict=True)
-    )
+    if len(wanted) != len(found):
+        return False
+    for size, there in zip(wanted, found, strict=True):
+        if size != there and size is not None:
+            return False
+    return True
 
 
 def layouts(

@@ -15,9 +15,10 @@ class NameScope:
         self._name = name
 
     def __enter__(self) -> str:
-        graph = self._graph
-        self._outer = graph._thread.name_scope
-        graph._thread.name_scope = scope = graph._scope_called(self._name)
+        scope = self._graph._scope_called(self._name) if self._name else ""
+        thread = self._graph._thread
+        self._outer = thread.name_scope
+        thread.name_scope = scope
         return f"{scope}/" if self._name else ""
 
     def __exit__(self, *exc_info: object) -> None:

@@ -65,7 +65,8 @@ def in_graph(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def in_default_graph(*args: Any, **kwargs: Any) -> Any:
-        if scopes.current_builder() is not None:
+        builders = scopes.stacks.builders
+        if builders and builders[-1] is not None:
             return function(*args, **kwargs)
         with scopes.entered(get_default_graph()):
             return function(*args, **kwargs)

@@ -49,6 +49,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     is_eager = False  # the recorder of the eager program is a Graph whose ops have graph None
 
     def __init__(self) -> None:
+        self.graph: Any = self  # what tensors recorded here call their graph
         self._ops: list[Operation] = []
         self._ops_by_name: dict[str, Operation] = {}
         self._names: dict[str, Any] = {}  # name in lower case -> its next suffix, if it has any
@@ -63,11 +64,6 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         self.seed: int | None = None
         self.late_control_inputs = False
         self.notes: dict[str, Any] = {}  # what layers above keep per graph, by their own key
-
-    @property
-    def graph(self) -> Graph:
-        """The graph itself: what tensors recorded here call their graph."""
-        return self
 
     # -- building ---------------------------------------------------------------------------
 
@@ -86,9 +82,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
             attrs = self._with_gradient_name(opdef.type, attrs)
         ops = self._ops
         op = Operation(
-            self, opdef, name, inputs, attrs, specs, id=next(self._ids),
-            control_inputs=self._control_inputs_for(inputs) if self._controllers else (),
-            tensor_class=self.tensor_class, created_at=user_line(),
+            self, opdef, name, inputs, attrs, specs, next(self._ids), user_line(), Tensor,
+            self._control_inputs_for(inputs) if self._controllers else (),
         )  # fmt: skip
         if self._devices or (inputs and inputs[0].op.device):
             self._place(op)
@@ -162,14 +157,13 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return `name` under the current scope, with ``_1``, ``_2`` ... when it is taken."""
-        if self._thread.name_scope:
-            name = f"{self._thread.name_scope}/{name}"
-        return self.claim(name, mark_as_used)
+        scope = self._thread.name_scope
+        return self.claim(f"{scope}/{name}" if scope else name, mark_as_used)
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
         """Return the full `name` made unique. Names differ regardless of case, as TensorFlow's."""
         names = self._names
-        key = name.lower()
+        key = name if name.islower() else name.lower()
         # No thread comes between what setdefault looks for and what it puts there. An object, not
         # a number: the garbage collector has nothing to look through.
         mine = object()
@@ -243,7 +237,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     @property
     def has_control_dependencies(self) -> bool:
         """Whether ops made now would get control inputs."""
-        return any(controller.ops for controller in self._controllers)
+        return bool(self._controllers) and any(controller.ops for controller in self._controllers)
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:

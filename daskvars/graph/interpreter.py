@@ -8,12 +8,14 @@ registers itself here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 from daskvars.graph import scopes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.opdef import OpDef
+from daskvars.graph.opdef import Argument, OpDef
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Pattern
 from daskvars.graph.static_values import as_attr, constant_value, partial_value
@@ -30,11 +32,12 @@ def register_eager(recorder: Any) -> None:
 
 def builder_for(inputs: tuple[Any, ...]) -> Any:
     """Return what an op with these inputs is recorded into."""
-    builder = scopes.current_builder()
+    builders = scopes.stacks.builders  # not by `current_builder`: every op asks several times
+    builder = builders[-1] if builders else None
     if builder is not None and not builder.is_plain:
         return builder
     for value in inputs:
-        graph = getattr(value, "graph", None)
+        graph = value.op.graph if type(value) is Tensor else getattr(value, "graph", None)
         while graph is not None and graph.is_body:
             graph = graph.outer  # what a finished body holds cannot be used, says `capture`
         if graph is not None and graph.is_plain:
@@ -72,7 +75,7 @@ def _applied(
 ) -> Operation:
     builder = builder_for(inputs)
     full_name = builder.op_name(name, opdef.type)
-    tensors = list(inputs)
+    tensors = inputs
     for value in inputs:
         if type(value) is not builder.tensor_class:
             with scopes.entered(builder):
@@ -81,21 +84,43 @@ def _applied(
     for attribute in opdef.operands:
         if _is_symbolic(attrs.get(attribute)):
             with scopes.entered(builder):
-                _bind_operands(opdef, tensors, attrs, builder)
+                tensors = _bind_operands(opdef, tensors, attrs, builder)
             break
     graph = builder.graph
-    for i, tensor in enumerate(tensors):
+    for tensor in tensors:
         if tensor.op.graph is not graph:
-            tensors[i] = builder.capture(tensor)
+            tensors = tuple([t if t.op.graph is graph else builder.capture(t) for t in tensors])
+            break
     if not opdef.takes_anything:
         check_types(opdef, tensors)
+    return record(builder, opdef, tensors, attrs, full_name)
+
+
+_spec_of = operator.attrgetter("spec")
+
+
+def record(
+    builder: Any, opdef: OpDef, tensors: tuple[Tensor, ...], attrs: dict[str, Any], name: str
+) -> Operation:
+    """Add an operation on tensors that it is known to take, of the builder's own.
+
+    Args:
+      builder: what it is recorded into.
+      opdef: the op.
+      tensors: its inputs.
+      attrs: its attributes, as plain data.
+      name: its full name, unique in a graph.
+
+    Raises:
+      ValueError: shapes do not fit.
+    """
     try:
-        specs = opdef.infer(tuple([t.spec for t in tensors]), **attrs)
+        specs = opdef.infer(tuple(map(_spec_of, tensors)), **attrs)
     except ValueError as error:
         raise ValueError(
-            shape_problem(error, full_name, opdef, [t.spec.shape for t in tensors])
+            shape_problem(error, name, opdef, [t.spec.shape for t in tensors])
         ) from None
-    return builder.create(opdef, tuple(tensors), attrs, specs, full_name)
+    return builder.create(opdef, tensors, attrs, specs, name)
 
 
 def shape_problem(error: Exception, name: str, opdef: OpDef, given: Sequence[Shape]) -> str:
@@ -108,7 +133,9 @@ def shape_problem(error: Exception, name: str, opdef: OpDef, given: Sequence[Sha
     )
 
 
-def _converted(opdef: OpDef, inputs: tuple[Any, ...], builder: Any, name: str) -> list[Tensor]:
+def _converted(
+    opdef: OpDef, inputs: tuple[Any, ...], builder: Any, name: str
+) -> tuple[Tensor, ...]:
     """Convert all inputs; one without a dtype of its own takes that of its type variable."""
     arguments = _arguments_of(opdef, len(inputs))
     tensors: list[Any] = [None] * len(inputs)
@@ -130,7 +157,7 @@ def _converted(opdef: OpDef, inputs: tuple[Any, ...], builder: Any, name: str) -
                     f"{error} (input {argument.name!r} of op {name!r}, type {opdef.type})"
                 ) from None
             dtypes.setdefault(argument.variable or i, tensors[i].spec.dtype.base_dtype)
-    return tensors
+    return tuple(tensors)
 
 
 def _arguments_of(opdef: OpDef, count: int) -> tuple[Any, ...]:
@@ -146,33 +173,36 @@ def _arguments_of(opdef: OpDef, count: int) -> tuple[Any, ...]:
 def check_types(opdef: OpDef, tensors: Sequence[Tensor]) -> None:
     """Raise TypeError unless an op takes these inputs."""
     bound: dict[str, Any] = {}
-    declared = opdef.arguments
-    last = len(declared) - 1
-    for i, tensor in enumerate(tensors):
-        if i > last and (last < 0 or not declared[last].many):
-            break  # tensors given for attributes
-        argument = declared[min(i, last)]
+    arguments: Iterable[Argument] = opdef.arguments
+    if opdef.arguments and opdef.arguments[-1].many:
+        arguments = chain(opdef.arguments, repeat(opdef.arguments[-1]))
+    # Tensors beyond those declared are given for attributes.
+    for (name, variable, allowed, _), tensor in zip(arguments, tensors, strict=False):
         dtype = tensor.spec.dtype.base_dtype
-        other = bound.setdefault(argument.variable, dtype) if argument.variable else dtype
+        other = bound.setdefault(variable, dtype) if variable else dtype
         if other is not dtype:
-            first = next(a.name for a in declared if a.variable == argument.variable)
+            first = next(a.name for a in opdef.arguments if a.variable == variable)
             raise TypeError(
-                f"Input {argument.name!r} of {opdef.type!r} Op has type {dtype.name} that does "
+                f"Input {name!r} of {opdef.type!r} Op has type {dtype.name} that does "
                 f"not match type {other.name} of argument {first!r}. Use cast()."
             )
-        if argument.allowed is not None and dtype not in argument.allowed:
-            allowed = ", ".join(sorted(d.name for d in argument.allowed))
+        if allowed is not None and dtype not in allowed:
+            names = ", ".join(sorted(d.name for d in allowed))
             raise TypeError(
-                f"Value passed to parameter {argument.name!r} of {opdef.type!r} has DataType "
-                f"{dtype.name} not in list of allowed values: {allowed}"
+                f"Value passed to parameter {name!r} of {opdef.type!r} has DataType "
+                f"{dtype.name} not in list of allowed values: {names}"
             )
 
 
 def _bind_operands(
-    opdef: OpDef, tensors: list[Tensor], attrs: dict[str, Any], builder: Any
-) -> None:
-    """Turn attributes given as tensors into plain data, or into trailing inputs if unknown."""
-    dynamic = []
+    opdef: OpDef, tensors: tuple[Tensor, ...], attrs: dict[str, Any], builder: Any
+) -> tuple[Tensor, ...]:
+    """Turn attributes given as tensors into plain data, or into trailing inputs if unknown.
+
+    Returns:
+      All inputs.
+    """
+    dynamic, trailing = [], []
     for attribute in opdef.operands:
         value = attrs.get(attribute)
         if not _is_symbolic(value):
@@ -184,11 +214,12 @@ def _bind_operands(
             if not builder.is_eager:
                 _prevent_feeding(tensor)
         else:
-            tensors.append(tensor)
+            trailing.append(tensor)
             attrs[attribute] = partial_value(tensor)
             dynamic.append(attribute)
     if dynamic:
         attrs["operands"] = tuple(dynamic)
+    return (*tensors, *trailing)
 
 
 def _prevent_feeding(tensor: Tensor) -> None:
@@ -206,7 +237,7 @@ def _is_symbolic(value: Any) -> bool:
     if type(value) in _PLAIN:
         return False
     if isinstance(value, _SEQUENCES):
-        return any(map(_is_symbolic, value))
+        return not _PLAIN.issuperset(map(type, value)) and any(map(_is_symbolic, value))
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 

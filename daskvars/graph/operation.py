@@ -40,19 +40,19 @@ class made_at_one_line:
     __slots__ = ("_outer",)
 
     def __enter__(self) -> None:
-        self._outer = scopes.line()
-        scopes.set_line(self._outer or user_line())
+        self._outer = scopes.stacks.line
+        scopes.stacks.line = self._outer or user_line()
 
     def __exit__(self, *exc_info: object) -> None:
-        scopes.set_line(self._outer)
+        scopes.stacks.line = self._outer
 
 
 def user_line() -> tuple[str, int]:
     """Return file and line of the innermost caller outside this package."""
-    line = scopes.line()
+    line = scopes.stacks.line
     if line is not None:
         return line
-    frame = sys._getframe(1)
+    frame = sys._getframe(3)  # nobody outside is nearer than that
     while _in_package[frame.f_code.co_filename]:
         outer = frame.f_back
         if outer is None:
@@ -80,12 +80,10 @@ class Operation:
         inputs: tuple[Tensor, ...],
         attrs: dict[str, Any],
         specs: Spec | tuple[Spec, ...],
-        *,
         id: int,
+        created_at: tuple[str, int] | None,
+        tensor_class: type[Tensor],
         control_inputs: tuple[Operation, ...] = (),
-        device: str = "",
-        tensor_class: type[Tensor] = Tensor,
-        created_at: tuple[str, int] | None = None,
     ) -> None:
         self.graph = graph
         self.opdef = opdef
@@ -94,13 +92,15 @@ class Operation:
         self.attrs = attrs
         self.id = id
         self._control_inputs = control_inputs
-        self.device = device
+        self.device = ""
         self.created_at = created_at
-        self.multiple = not isinstance(specs, Spec)
-        outputs = (specs,) if isinstance(specs, Spec) else specs
-        self.outputs: tuple[Any, ...] = tuple([
-            tensor_class(self, i, spec) for i, spec in enumerate(outputs)
-        ])  # fmt: skip
+        self.outputs: tuple[Any, ...]
+        if isinstance(specs, Spec):
+            self.multiple = False
+            self.outputs = (tensor_class(self, 0, specs),)
+        else:
+            self.multiple = True
+            self.outputs = tuple([tensor_class(self, i, spec) for i, spec in enumerate(specs)])
 
     @property
     def type(self) -> str:

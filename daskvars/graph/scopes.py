@@ -15,29 +15,27 @@ from daskvars.graph.device import canonical
 
 
 class _Stacks(threading.local):
+    """What the thread is in the midst of.
+
+    Attributes:
+      builders: what was entered to record ops into, outermost first.
+      sessions: the default sessions, outermost first.
+      line: file and line that operations are made at, None where each has its own.
+    """
+
     def __init__(self) -> None:
         self.builders: list[Any] = []
         self.sessions: list[Any] = []
         self.line: tuple[str, int] | None = None
 
 
-_stacks = _Stacks()
+stacks = _Stacks()
 
 
 def current_builder() -> Any:
     """Return what ops are recorded into: a Graph that was entered, else None (eager)."""
-    builders = _stacks.builders
+    builders = stacks.builders
     return builders[-1] if builders else None
-
-
-def line() -> tuple[str, int] | None:
-    """Return the file and line that operations are made at, None where each has its own."""
-    return _stacks.line
-
-
-def set_line(line: tuple[str, int] | None) -> None:
-    """Set what `line` returns."""
-    _stacks.line = line
 
 
 class entered:
@@ -52,11 +50,11 @@ class entered:
         self._builder = builder
 
     def __enter__(self) -> Any:
-        _stacks.builders.append(self._builder)
+        stacks.builders.append(self._builder)
         return self._builder
 
     def __exit__(self, *exc_info: object) -> None:
-        builders = _stacks.builders
+        builders = stacks.builders
         if not builders or builders[-1] is not self._builder:
             raise AssertionError("nesting violated: graphs were left in another order than entered")
         builders.pop()
@@ -65,7 +63,7 @@ class entered:
 @contextmanager
 def session_entered(session: Any, nested: bool = True) -> Iterator[Any]:
     """Make `session` the default session; unless `nested` it may be left in any order."""
-    sessions = _stacks.sessions
+    sessions = stacks.sessions
     sessions.append(session)
     try:
         yield session
@@ -81,7 +79,7 @@ def session_entered(session: Any, nested: bool = True) -> Iterator[Any]:
 
 def get_default_session() -> Any:
     """Return the session that was entered last in this thread, or None."""
-    return _stacks.sessions[-1] if _stacks.sessions else None
+    return stacks.sessions[-1] if stacks.sessions else None
 
 
 def session_for(session: Any, graph: Any, doing: str) -> Any:

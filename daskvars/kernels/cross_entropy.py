@@ -92,10 +92,13 @@ def host_row_starts(rows: int, columns: int) -> numpy.ndarray:
     return starts
 
 
+_UNSIGNED = {kind: numpy.dtype(kind.upper()) for kind in "bhilq"}  # signed ones, by their letter
+
+
 def check_labels(xp: Any, labels: Any, classes: int) -> None:
     """Raise unless every label names a class."""
     # As unsigned numbers negative labels are larger than any class: one pass sees both ends.
-    unsigned = labels.view(f"u{labels.dtype.itemsize}") if labels.dtype.kind == "i" else labels
+    unsigned = labels.view(_UNSIGNED.get(labels.dtype.char, labels.dtype))
     if not labels.size or unsigned.max() < classes:
         return
     row = int(xp.flatnonzero(unsigned >= classes)[0])

@@ -13,9 +13,10 @@ from contextvars import ContextVar
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import as_dtype
-from daskvars.graph.interpreter import apply, builder_for
+from daskvars.dtypes import DType
+from daskvars.graph.interpreter import apply, record
 from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import effect_kernels, segment
@@ -33,19 +34,22 @@ VARIABLE = OpDef(
 
 
 def variable_handle(
-    key: str, dtype: Any, shape: Shape, chunks: Any = None, name: str | None = None
+    builder: Any, key: str, dtype: DType, shape: Shape, chunks: Any = None
 ) -> Tensor:
-    """Return the handle of the variable stored under `key`.
+    """Return the handle of the variable stored under `key`, by an operation of that name.
 
     Args:
-      key: scope-qualified name in the state.
+      builder: the program that the variable belongs to.
+      key: scope-qualified name in the state, unique in a graph.
       dtype: dtype of the value.
       shape: its shape, None where not known before it is assigned.
       chunks: layout in Dask's notation, None for one chunk.
-      name: name of the operation; a trailing "/" takes it as it is.
     """
-    return apply(VARIABLE, name=name, key=key, dtype=as_dtype(dtype).base_dtype, shape=shape,
-                 chunks=chunks, container=builder_for(()).container_name)  # fmt: skip
+    attrs = {
+        "key": key, "dtype": dtype, "shape": shape, "chunks": chunks,
+        "container": builder.container_name,
+    }  # fmt: skip
+    return record(builder, VARIABLE, (), attrs, key).outputs[0]
 
 
 def _of_handle(inputs, **attrs):
@@ -78,8 +82,16 @@ def reading_newest() -> Iterator[None]:
 
 def read_variable(handle: Tensor, name: str | None = None) -> Tensor:
     """Return the variable's value of this place in the program."""
-    attrs = {"newest": True} if _of_newest.get() else {}
-    return apply(READ, handle, name=name, **attrs)
+    return apply(READ, handle, name=name, **_how_to_read())
+
+
+def first_read(builder: Any, handle: Tensor, name: str) -> Operation:
+    """Return the operation `name` that gives the value of a new variable of `builder`."""
+    return record(builder, READ, (handle,), _how_to_read(), name)
+
+
+def _how_to_read() -> dict[str, Any]:
+    return {"newest": True} if _of_newest.get() else {}
 
 
 PASSED_IN = OpDef(
@@ -106,6 +118,8 @@ def _assigned(inputs, *, validate_shape=True, **attrs):
     handle, value = inputs[0], inputs[1]
     if validate_shape and not shapes.compatible(handle.shape, value.shape):
         raise ValueError(shapes.difference(handle.shape, value.shape))
+    if value.shape and not value.dtype.is_ref:
+        return value
     return Spec(handle.dtype.base_dtype, value.shape if value.shape else handle.shape)
 
 
@@ -123,6 +137,23 @@ ASSIGN_SUB = OpDef(
     "AssignSub", "ref:N, value:N", infer=_assigned, kernel="subtract", gradient=NO_GRADIENT,
     pattern=Effect(Elementwise(), reads=True, writes=True),
 )  # fmt: skip
+
+
+def first_assignment(builder: Any, handle: Tensor, value: Tensor, name: str) -> Operation:
+    """Return the operation `name` that initializes a new variable of `builder`.
+
+    Args:
+      builder: the program that the variable belongs to.
+      handle: its handle.
+      value: its initial value, whose dtype and shape are those of the handle.
+      name: the full name of the operation.
+
+    Raises:
+      ValueError: `value` is of another graph.
+    """
+    if value.op.graph is not builder.graph:
+        value = builder.capture(value)
+    return record(builder, ASSIGN, (handle, value), {"validate_shape": True}, name)
 
 
 def handle_of(ref: Any) -> Any:

@@ -71,12 +71,17 @@ def as_sizes(value: Any) -> Any:
     Raises:
       ValueError: it is a matrix or more, or has a negative size.
     """
-    if type(value) is not tuple or not all(type(size) is int for size in value):
-        value = as_operand(value)
-        if is_symbolic(value):
+    if type(value) is tuple:
+        for size in value:
+            if type(size) is not int or size < 0:
+                break
+        else:
             return value
-        if isinstance(value, tuple) and any(isinstance(size, tuple) for size in value):
-            raise ValueError(f"Shape must be rank 1, a vector of sizes, got {value}")
+    value = as_operand(value)
+    if is_symbolic(value):
+        return value
+    if isinstance(value, tuple) and any(isinstance(size, tuple) for size in value):
+        raise ValueError(f"Shape must be rank 1, a vector of sizes, got {value}")
     return shapes.as_tuple(value)
 
 

@@ -138,7 +138,7 @@ def _draw(
 ) -> Tensor:  # fmt: skip
     """Draw numbers, standard ones without `bounds`; bfloat16 is rounded from float32."""
     kind = dtypes.float32 if dtype is dtypes.bfloat16 else dtype
-    if kind not in (dtypes.float16, dtypes.float32, dtypes.float64):
+    if kind not in (dtypes.float32, dtypes.float64, dtypes.float16):
         raise TypeError(f"Random {definition.type} numbers are floating, not {dtype.name}")
     plain = kind is dtype
     drawn = apply(
@@ -149,11 +149,12 @@ def _draw(
 
 
 _NUMBERS = (int, float, numpy.number)
+_PLAIN = frozenset({int, float})  # seen at once to be numbers
 
 
 def are_numbers(*values: Any) -> bool:
     """Return whether the kernel can take these itself: numbers known now, not tensors."""
-    return all(type(value) is float or isinstance(value, _NUMBERS) for value in values)
+    return _PLAIN.issuperset(map(type, values)) or all(isinstance(v, _NUMBERS) for v in values)
 
 
 def random_uniform(

@@ -124,19 +124,26 @@ def assemble_values(
                 f"variable {record.key!r}: chunks {shorten(layout)} do not add up to shape"
                 f" {record.shape}"
             )
-    assemblies = {name: Assembly(layout, record.dtype) for name, (record, layout) in wanted.items()}
-    aligned = {name for name, (record, layout) in wanted.items() if record.grid.chunks == layout}
+    aligned: dict[str, dict[Index, Any]] = {}
+    assemblies = {}
+    for name, (record, layout) in wanted.items():
+        if record.grid.chunks == layout:
+            aligned[name] = dict.fromkeys(record.grid)
+        else:
+            assemblies[name] = Assembly(layout, record.dtype)
 
     def add(chunk: tuple[str, Index]) -> None:
         name, index = chunk
-        record, assembly = wanted[name][0], assemblies[name]
+        record = wanted[name][0]
         if name in aligned:
-            assembly.found[index] = load(record, index)
+            aligned[name][index] = load(record, index)
         else:
-            assembly.add(load(record, index), record.grid.region(index))
+            assemblies[name].add(load(record, index), record.grid.region(index))
 
     run(add, [(name, index) for name, (record, _) in wanted.items() for index in record.grid])
-    return {name: assembly.blocks() for name, assembly in assemblies.items()}
+    return {
+        name: aligned[name] if name in aligned else assemblies[name].blocks() for name in wanted
+    }
 
 
 class Assembly:

@@ -19,7 +19,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from daskvars.shapes import Chunks
@@ -55,6 +55,7 @@ class Grid:
     chunk_shape: tuple[int, ...]
 
     @classmethod
+    @lru_cache(maxsize=1024)  # a model has many variables of few layouts
     def of(cls, chunks: Chunks) -> Grid:
         """Give the grid that stores a layout."""
         return cls(layout_shape(chunks), tuple(map(stored_size, chunks)))
@@ -64,12 +65,12 @@ class Grid:
         """Chunks along each axis; none along an empty one."""
         return tuple([-(-n // size) for n, size in zip(self.shape, self.chunk_shape, strict=True)])
 
-    @property
+    @cached_property
     def num_chunks(self) -> int:
         """Chunks in all."""
         return math.prod(self.counts)
 
-    @property
+    @cached_property
     def chunks(self) -> Chunks:
         """The grid as a layout."""
         return tuple(
@@ -97,7 +98,7 @@ class Grid:
     def region(self, index: Index) -> Region:
         """Give the region of the array that a chunk holds."""
         axes = zip(self.shape, self.chunk_shape, index, strict=True)
-        return tuple(slice(i * size, min(i * size + size, n)) for n, size, i in axes)
+        return tuple([slice(i * size, min(i * size + size, n)) for n, size, i in axes])
 
     def overlaps(self, region: Region) -> Iterator[Overlap]:
         """Find the chunks that a region of the array touches."""
@@ -180,7 +181,7 @@ def layout_shape(chunks: Chunks) -> tuple[int, ...]:
 
 def region_shape(region: Region) -> tuple[int, ...]:
     """Give the shape of a region whose bounds are filled in."""
-    return tuple(part.stop - part.start for part in region)
+    return tuple([part.stop - part.start for part in region])
 
 
 def plain_region(region: Region, shape: tuple[int, ...]) -> Region:

@@ -12,7 +12,7 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -83,18 +83,10 @@ class VariableRecord:
 
     def problems(self) -> Iterator[str]:
         """Say what contradicts itself in this record."""
-        if not is_storable(self.dtype):
-            yield f"dtype {self.dtype!r} cannot be stored"
+        problem = array_problem(self.dtype, self.shape, self.chunks)
+        if problem:
+            yield problem
             return
-        sizes = [*self.shape, *chain.from_iterable(self.chunks)]
-        if min(sizes, default=0) < 0:
-            yield f"negative size in shape {shorten(self.shape)} or chunks {shorten(self.chunks)}"
-        if max(sizes, default=0) > MAX_BYTES or len(self.shape) > MAX_AXES:
-            yield f"no array has the shape {shorten(self.shape)}"
-        if layout_shape(self.chunks) != self.shape:
-            yield f"chunks {shorten(self.chunks)} do not add up to shape {self.shape}"
-        if math.prod([size or 1 for size in self.shape]) * item_bytes(self.dtype) > MAX_BYTES:
-            yield f"shape {shorten(self.shape)} of {self.dtype} is more than {MAX_BYTES} bytes"
         if self.path and decode_path(self.path) != self.key:
             yield f"path {self.path!r} belongs to another key"
         if self.naming not in NAMINGS:
@@ -124,6 +116,23 @@ class VariableRecord:
     def nbytes(self) -> int:
         """Size of the value in bytes; of strings, as NumPy counts it, that of the references."""
         return math.prod(self.shape) * item_bytes(self.dtype)
+
+
+@lru_cache(maxsize=1024)  # a model has many variables of few shapes
+def array_problem(dtype: str, shape: tuple[int, ...], chunks: Chunks) -> str:
+    """Say what keeps an array from having this dtype, shape and layout; nothing if all is well."""
+    if not is_storable(dtype):
+        return f"dtype {dtype!r} cannot be stored"
+    sizes = [*shape, *chain.from_iterable(chunks)]
+    if min(sizes, default=0) < 0:
+        return f"negative size in shape {shorten(shape)} or chunks {shorten(chunks)}"
+    if max(sizes, default=0) > MAX_BYTES or len(shape) > MAX_AXES:
+        return f"no array has the shape {shorten(shape)}"
+    if layout_shape(chunks) != shape:
+        return f"chunks {shorten(chunks)} do not add up to shape {shape}"
+    if math.prod([size or 1 for size in shape]) * item_bytes(dtype) > MAX_BYTES:
+        return f"shape {shorten(shape)} of {dtype} is more than {MAX_BYTES} bytes"
+    return ""
 
 
 def shorten(value: object) -> str:
@@ -240,6 +249,14 @@ class Fields:
         """Take one field that may be null."""
         return None if self.data.get(name, self) is None else self.take(name, kind)
 
+    def take_all(self, kinds: Mapping[str, type]) -> dict[str, Any]:
+        """Take several fields, each of its type, by name."""
+        data = self.data
+        for name, kind in kinds.items():
+            if type(data.get(name)) is not kind:
+                self.take(name, kind)  # raises
+        return {name: data[name] for name in kinds}
+
     def take_list(self, name: str, kind: type[T]) -> tuple[T, ...]:
         """Take a field that lists values of one type."""
         values = self.take(name, list)
@@ -248,6 +265,11 @@ class Fields:
                 f"{self.where}: {name!r} is {shorten(values)}; wanted {kind.__name__} elements"
             )
         return tuple(values)
+
+
+RECORD_FIELDS = {"dtype": str, "trainable": bool, "device": str, "path": str, "naming": str}
+RECORD_LISTS = {"shape": int, "chunks": list, "collections": str, "digests": int}
+INT = frozenset({int})
 
 
 def record_json(record: VariableRecord) -> dict[str, Any]:
@@ -269,22 +291,15 @@ def read_record(key: str, data: object, where: str) -> VariableRecord:
     """Check JSON data and make a record of it."""
     where = f"{where}: variable {repr(key) if len(key) < 29 else shorten(key)}"
     fields = Fields(data, where)
-    sizes = fields.take_list("chunks", list)
-    if any(type(size) is not int for axis in sizes for size in axis):
+    lists: dict[str, Any] = {
+        name: fields.take_list(name, kind) for name, kind in RECORD_LISTS.items()
+    }
+    sizes = lists["chunks"]
+    if not INT.issuperset(map(type, chain.from_iterable(sizes))):
         raise store_failure(f"{where}: 'chunks' is {shorten(sizes)}; wanted lists of int")
+    lists["chunks"] = tuple(map(tuple, sizes))
     try:
-        record = VariableRecord(
-            key=key,
-            dtype=fields.take("dtype", str),
-            shape=fields.take_list("shape", int),
-            chunks=tuple(tuple(axis) for axis in sizes),
-            trainable=fields.take("trainable", bool),
-            collections=fields.take_list("collections", str),
-            device=fields.take("device", str),
-            path=fields.take("path", str),
-            naming=fields.take("naming", str),
-            digests=fields.take_list("digests", int),
-        )
+        record = VariableRecord(key, **fields.take_all(RECORD_FIELDS), **lists)
     except InvalidArgumentError as error:
         raise store_failure(f"{where}: {error}") from None
     if not record.path:

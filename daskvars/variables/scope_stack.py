@@ -15,15 +15,6 @@ from daskvars.variables.colocation import owner
 from daskvars.variables.scope_counts import ScopeCounts
 from daskvars.variables.variable_store import ReuseMode
 
-# What a scope has a default for, and the attribute that it keeps it in.
-DEFAULTS = tuple(
-    (name, f"_{name}")
-    for name in (
-        "initializer", "regularizer", "caching_device", "partitioner", "dtype", "use_resource",
-        "constraint",
-    )
-)  # fmt: skip
-
 
 def _kept(name: str, meaning: str) -> property:
     return property(operator.attrgetter(f"_{name}"), doc=meaning)
@@ -70,15 +61,11 @@ class VariableScope:
         self._program = owner()
 
     @property
-    def name(self) -> str:
-        """The full name, "" at the root."""
-        return self._name
-
-    @property
     def original_name_scope(self) -> str:
         """The name scope that was opened with the scope when it was first made."""
         return self._name_scope
 
+    name = _kept("name", 'The full name, "" at the root.')
     reuse = _kept("reuse", "Whether existing variables are shared: a bool or AUTO_REUSE.")
     initializer = _kept("initializer", "The default initializer.")
     regularizer = _kept("regularizer", "The default regularizer.")

@@ -11,7 +11,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation, made_at_one_line
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import assign, read_variable, variable_handle
+from daskvars.ops.assign import first_assignment, first_read, read_variable, variable_handle
 from daskvars.ops.overloads import override_operators
 from daskvars.shapes import TensorShape
 from daskvars.variables import initial_value as initial_values
@@ -113,22 +113,23 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
                 builder, variable_name(builder, name), initial_value, dtype,
                 shape, expected_shape, validate_shape, caching_device, chunks,
             )  # fmt: skip
-        builder.add_to_collections(keys, self)
+        for key in keys:
+            builder.add_to_collection(key, self)
 
     def _build(
         self, builder: Any, name: str, initial_value: Any, dtype: Any, shape: Any,
         expected_shape: Any, validate_shape: bool, caching_device: Any, chunks: Any,
     ) -> None:  # fmt: skip
-        first = 0 if builder.is_eager else builder.version
+        first = len(builder._ops)
         from_function = callable(initial_value)
         make = initial_values.made_by_function if from_function else initial_values.made_of_value
         value = make(builder, name, initial_value, dtype)
         shape = checked_shape(name, value, shape, expected_shape, validate_shape)
         base = value.spec.dtype.base_dtype
         layout = layout_of(chunks, shape, base, name)
-        handle = variable_handle(name, base, shape, layout, name + "/")
+        handle = variable_handle(builder, name, base, shape, layout)
         self._handle = handle
-        self._name = handle.name
+        self._name = f"{name}:0"
         device = handle.op.device
         if from_function and not builder.is_eager:
             initial_values.place_initial_value(builder, first, name, device)
@@ -136,21 +137,21 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         known = builder.notes.setdefault("variables_by_handle", {})
         if not builder.is_eager:
             value = initial_values.guarded(builder, name, value, known)
-        new = assign(handle, value, name=builder.claim(f"{name}/Assign") + "/")
-        place(new.op, device)
+        new = first_assignment(builder, handle, value, builder.claim(f"{name}/Assign"))
+        place(new, device)
         if not builder.is_eager:
-            self._initial_value, self._initializer_op = value, new.op
+            self._initial_value, self._initializer_op = value, new
             self._snapshot = self._cached_read(builder, name, caching_device)
             known[handle] = self
 
     def _cached_read(self, builder: Any, name: str, caching_device: Any) -> Tensor:
-        read_name = builder.claim(f"{name}/read") + "/"
-        snapshot = read_variable(self._handle, read_name)
-        device = self._handle.op.device
+        handle = self._handle
+        read = first_read(builder, handle, builder.claim(f"{name}/read"))
+        device = handle.op.device
         if caching_device is not None:
-            device = caching_device(snapshot.op) if callable(caching_device) else caching_device
-        place(snapshot.op, device)
-        return snapshot
+            device = caching_device(read) if callable(caching_device) else caching_device
+        place(read, device)
+        return read.outputs[0]
 
     # -- what it is ---------------------------------------------------------------------------
 

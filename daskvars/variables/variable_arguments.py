@@ -74,7 +74,7 @@ def collections_of(collections: Iterable[str] | None, trainable: bool) -> list[s
             "collections argument to Variable constructor must be a list, tuple, or set. Got "
             f"{collections!r} of type {type(collections).__name__}"
         )
-    keys = list(collections)
+    keys = list(dict.fromkeys(collections))
     if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
         keys.append(GraphKeys.TRAINABLE_VARIABLES)
     return keys
@@ -112,15 +112,14 @@ def layout_of(
       ValueError: chunks are given, but the shape is not known, or they do not fit it.
     """
     limit = config.get().chunk_bytes
-    if not shapes.is_known(shape):
-        if chunks is None:
+    if chunks is None:
+        size = shapes.size(shape)
+        if size is None or size * dtype.size <= limit:
             return None
+        chunks = "auto"
+    if not shapes.is_known(shape):
         raise ValueError(
             f"variable {name} of unknown shape {shapes.show(shape)} cannot have chunks={chunks!r}"
         )
-    if chunks is None:
-        if shapes.size(shape) * dtype.size <= limit:
-            return None
-        chunks = "auto"
     layout = normalize_chunks(chunks, shape, dtype, limit)
     return layout if any(len(sizes) > 1 for sizes in layout) else None

@@ -68,9 +68,9 @@ class MadeByCreators(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make a variable, or what the creators make in its place."""
-        make = super().__call__
         if not _here.stack:
-            return make(*args, **kwargs)
+            return type.__call__(cls, *args, **kwargs)
+        make = super().__call__
         original = cls.__dict__.get("_original", cls)  # of the class of graph mode
         is_subclass = any(isinstance(parent, MadeByCreators) for parent in original.__bases__)
         creators = [] if is_subclass else _creators()

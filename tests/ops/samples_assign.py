@@ -3,6 +3,7 @@
 import numpy
 
 import daskvars as dv
+from daskvars.graph.interpreter import builder_for
 from daskvars.ops import assign
 from daskvars.ops.slice_assign import strided_slice_assign
 from tests.ops.sample import Sample
@@ -19,7 +20,8 @@ def then(change, name="v"):
 
     def call(x, *args):
         shape = tuple(None if d is None else int(d) for d in x.shape.as_list())
-        handle = assign.variable_handle(f"sample/{name}", x.dtype, shape)
+        builder = builder_for(())
+        handle = assign.variable_handle(builder, builder.claim(f"sample/{name}"), x.dtype, shape)
         with dv.control_dependencies([assign.assign(handle, x)]):
             return change(handle, *args)
 
