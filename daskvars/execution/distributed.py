@@ -32,7 +32,6 @@ from daskvars.execution.sealing import Sealer
 from daskvars.graph.opdef import Spec
 from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
 from daskvars.lowering.plan import Plan
-from daskvars.state import ZarrStore
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.values import Values, registry
@@ -47,19 +46,18 @@ class DistributedExecutor:
       client: the cluster.
       values: the variables; those that are arrays of this process move to the cluster when they
         are first used.
-      store: where versions are made durable; without it that is a private place.
 
     Attributes:
       token: a text that no other executor has, for keys.
       placing: where tasks run and variables live.
     """
 
-    def __init__(self, client: Client, values: Values, store: ZarrStore | None = None) -> None:
+    def __init__(self, client: Client, values: Values) -> None:
         self.client, self.values = client, values
         self.token = f"0{uuid.uuid4().hex[:15]}"
         self.placing = Placing(workers_of(client), values.__contains__)
         self.sealer = Sealer(
-            client, values, self.token, store, self.placing.wish_of, self.placing.type_of
+            client, values, self.token, self.placing.wish_of, self.placing.type_of
         )
         self.pipeline = Pipeline(client, values, lambda: self.sealer.version)
         self.users = 0

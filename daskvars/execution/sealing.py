@@ -31,7 +31,7 @@ from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.placing import by_annotation
 from daskvars.execution.remote_blocks import Reference, RemoteBlock
 from daskvars.kernels.worker_tasks import RunGraph
-from daskvars.state import SnapshotWriter, ZarrStore, delete_snapshot, open_zarr_store
+from daskvars.state import SnapshotWriter, delete_snapshot, open_zarr_store
 from daskvars.state.chunks import chunk_ref
 from daskvars.state.grids import Blocks, Index, Layout
 from daskvars.state.manifest import Manifest, VariableRecord
@@ -46,7 +46,6 @@ from daskvars.state.seals import (
 from daskvars.state.values import Values
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
-KEPT_VERSIONS = 2  # of a durable store
 SHARE = 20  # a seal may cost 1/20 of the time
 MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
 MOST_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
@@ -81,8 +80,6 @@ class Sealer:
       client: the cluster.
       values: the variables; all their blocks are on workers when `seal` is called.
       token: a text that no other sealer has.
-      store: where to, if the variables have a durable store; else `config.scratch`, or a
-        temporary directory.
       wish_of: ``wish_of(key, number, count)``: the Dask annotations of what makes a chunk.
       type_of: ``type_of(key)``: the type of device that a variable lives on.
 
@@ -94,11 +91,11 @@ class Sealer:
     """
 
     def __init__(
-        self, client: Client, values: Values, token: str, store: ZarrStore | None = None,
+        self, client: Client, values: Values, token: str,
         wish_of: Callable[[str, int, int], dict[str, Any]] = lambda key, number, count: {},
         type_of: Callable[[str], str] = lambda key: "CPU",
     ) -> None:  # fmt: skip
-        self.client, self.values, self.token, self.store = client, values, token, store
+        self.client, self.values, self.token = client, values, token
         self.wish_of, self.type_of = wish_of, type_of
         self.version: int | None = None
         self.sealed: dict[str, Sealed] = {}
@@ -157,7 +154,7 @@ class Sealer:
         }  # fmt: skip
         if dirty:
             self.num_seals += 1
-            self._write(version, state, dirty)
+            self._write(version, dirty)
             nbytes = sum(record.nbytes for record, _ in dirty.values())
             path = f"{self._storage}/{self._root}"
             events.publish(events.Sealed(path, version, nbytes, time.monotonic() - start))
@@ -167,9 +164,11 @@ class Sealer:
         self._next_s = now + min(SHARE * (now - start), config.get().seal_every_s)
         return True
 
-    def _write(self, version: int, state: Any, dirty: dict[str, tuple[Any, Blocks]]) -> None:
+    def _write(self, version: int, dirty: dict[str, tuple[Any, Blocks]]) -> None:
         """Write dirty variables as a snapshot and rebind their blocks to it."""
-        writer = self._writer(version, state, dirty)
+        path = f"{self._root}/v{self.num_seals}" if self._root else f"v{self.num_seals}"
+        writer = SnapshotWriter(self._storage, path, version)
+        writer.declare([record for record, _ in dirty.values()])
         groups = grouped({key: (writer.records[key], b) for key, (_, b) in dirty.items()})
         slots = [
             Slot(self.token, self.num_seals, number) if group.is_whole else None
@@ -190,8 +189,6 @@ class Sealer:
                 wanted.append((names, slot))
                 homes.append(address)
         manifest = writer.commit(digests)
-        if self.store is not None:
-            self.values.base = manifest.version
         bound = {key: blocks for key, (_, blocks) in dirty.items()}
         covered = {name for names, _ in wanted for name in names}
         names = [(key, index) for key, found in bound.items() for index in found]
@@ -208,21 +205,6 @@ class Sealer:
             key = f"{stamp}-{number}"
             graph[key] = write_task(key, self._storage, writer.path, group, slot)
         return self.client.get(RunGraph(graph, {}, stamp), list(graph))
-
-    def _writer(self, version: int, state: Any, dirty: dict[str, Any]) -> Any:
-        """Return the writer of a snapshot of the dirty variables, or of all in a durable store."""
-        if self.store is None:
-            path = f"{self._root}/v{self.num_seals}" if self._root else f"v{self.num_seals}"
-            writer: Any = SnapshotWriter(self._storage, path, version)
-            writer.declare([record for record, _ in dirty.values()])
-            return writer
-        records = [record for record, _ in state.values()]
-        writer = self.store.begin(records, version, self.values.base)
-        self.store.keep = writer.version + 2  # all: what is in use only this object knows
-        for key in state.keys() - dirty.keys():
-            if not writer.carry(key):
-                dirty[key] = state[key]
-        return writer
 
     def _load(
         self, manifest: Manifest, path: str, wanted: list[Any], homes: list[str],
@@ -283,9 +265,6 @@ class Sealer:
 
     def _open(self) -> bool:
         """Open the place for snapshots; False, with a warning, where workers cannot reach it."""
-        if self.store is not None:
-            self._storage, self._root = self.store.storage, self.store.path
-            return True
         scratch = config.get().scratch
         if scratch is None:
             place = tempfile.mkdtemp(prefix="daskvars-")
@@ -311,24 +290,19 @@ class Sealer:
         return True
 
     def _drop_unused(self) -> None:
-        """Delete snapshots that no variable is bound to any more; of a store's the newest stay."""
+        """Delete snapshots that no variable is bound to any more."""
         used = {sealed.path for sealed in self.sealed.values()}
-        if self.store is None:
-            for path in self._paths - used:
-                delete_snapshot(self._storage, path)
-        else:
-            for version in self.store.snapshots()[:-KEPT_VERSIONS]:
-                if self.store.place(version) not in used:
-                    self.store.drop(version)
+        for path in self._paths - used:
+            delete_snapshot(self._storage, path)
         self._paths = used
 
     def close(self) -> None:
-        """Remove the snapshots that were private, and what workers keep of them."""
+        """Remove the snapshots, and what workers keep of them."""
         if self.client.status == "running":
             self.client.run(forget, self.token, on_error="ignore")
         if self._finalizer is not None:
             self._finalizer()
-        elif self.store is None and self._storage is not None:
+        elif self._storage is not None:
             for path in self._paths:
                 delete_snapshot(self._storage, path)
         self.sealed, self._paths, self.retained = {}, set(), []

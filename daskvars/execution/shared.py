@@ -74,7 +74,7 @@ class SharedExecutor(DistributedExecutor):
     """
 
     def __init__(self, client: Client, name: str, store: ZarrStore | None, local: Values) -> None:
-        super().__init__(client, Values(), store)
+        super().__init__(client, Values())
         self.name = name
         self.sealer: Any = SharedSealer(self, store)
         self.sendings = Sendings(self)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy
 from dask._expr import Expr
+from distributed.metrics import context_meter
 from distributed.protocol import pickle
 from distributed.worker import thread_state
 
@@ -85,9 +86,10 @@ class WorkerRegion:
         self.xp = backend.namespace(device_type)
         is_here = self.xp is numpy
         self.tail = row_updates(program, pairs) if is_here else None
-        self.main = compiled(program if self.tail is None else self.tail.main, self.xp)
+        meter = to_dashboard if is_here else None  # a GPU's kernels run on after their calls
+        self.main = compiled(program if self.tail is None else self.tail.main, self.xp, meter)
         if self.tail is not None:
-            self.second = compiled(self.tail.program, numpy)
+            self.second = compiled(self.tail.program, numpy, meter)
         self.by_rows = inputs_read_by_rows(program) if is_here else frozenset()
 
     def __call__(self, block: Any, dependencies: Sequence[Any]) -> tuple:
@@ -123,6 +125,15 @@ class WorkerRegion:
         outputs = dict(zip(tail.kept, found, strict=False))
         outputs.update(zip(tail.updates, new, strict=True))
         return [outputs[position] for position in range(len(outputs))]
+
+
+def to_dashboard(labels: Sequence[str], times: Sequence[float]) -> None:
+    """Add the seconds of kernels to this worker's metrics ("Fine Performance Metrics")."""
+    spent: dict[str, float] = {}
+    for label, start, stop in zip(labels, times, times[1:], strict=False):
+        spent[label] = spent.get(label, 0.0) + stop - start
+    for label, seconds in spent.items():
+        context_meter.digest_metric(label, seconds, "seconds")
 
 
 def versioned(value: Any) -> Any:

@@ -279,12 +279,15 @@ class Plan:
     def explain(self, where: Callable[[Region], str] = in_this_process) -> str:
         """Return a table of the regions: label, tasks, where, operations and why they are there.
 
+        Above it stand the totals; the bytes "at most" are `peak_bytes`.
+
         Args:
           where: tells where the tasks of a region run.
         """
         lines = [
             f"{self.num_tasks} tasks, {len(self.regions)} regions, "
-            f"{self.transfer_bytes:,} bytes between tasks, {self.flops:.3g} flops"
+            f"{self.transfer_bytes:,} bytes between tasks, {self.peak_bytes:,} bytes at most, "
+            f"{self.flops:.3g} flops"
         ]
         for number, region in enumerate(self.regions):
             grid = "x".join(map(str, region.grid)) or "1"

@@ -1,5 +1,7 @@
 """The dashboard speaks the model's scopes, however many steps, parts and chunks there are."""
 
+import time
+
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -55,3 +57,33 @@ def test_task_prefixes_are_scopes_and_do_not_grow():
     assert any(name.split("/")[0] == "backward" for name in seen[0]), seen[0]
     assert seen[1] == seen[0]
     assert seen[2] == seen[0]
+
+
+def spent_on(dask_scheduler):
+    """Return the (task prefix, activity) pairs that workers have reported seconds of."""
+    metrics = dask_scheduler.cumulative_worker_metrics
+    return {
+        key[1:3] for key, value in metrics.items()
+        if key[0] == "execute" and key[-1] == "seconds" and value > 0
+    }  # fmt: skip
+
+
+@pytest.mark.cluster
+def test_kernels_show_in_the_fine_performance_metrics():
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+        dv.Graph().as_default(),
+    ):
+        x = dv.placeholder(dv.float32, [None, 4])
+        with dv.name_scope("layer"):
+            y = dv.nn.relu(dv.matmul(x, dv.ones([4, 3])))
+        with dv.Session() as session:
+            session.run(y, {x: np.ones((2, 4), np.float32)})
+            wanted = {("layer", "matmul"), ("layer", "relu")}
+            until = time.monotonic() + 30
+            while not wanted <= (found := client.run_on_scheduler(spent_on)):
+                assert time.monotonic() < until, found
+                time.sleep(0.1)
