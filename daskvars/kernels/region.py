@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import linecache
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -26,6 +26,7 @@ import numpy
 from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError
 from daskvars.kernels import device_chains, tiling
+from daskvars.kernels.slot_memory import SlotMemory
 
 Meter = Callable[[Sequence[str], Sequence[float]], None]
 """``meter(labels, times)``: the kernels that ran one after the other, and the clock (s) before the
@@ -197,7 +198,7 @@ class _Source:
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
         self.last_use = self._last_uses()
-        self.memory = _Memory(program)
+        self.memory = SlotMemory(program.calls)
 
     def _last_uses(self) -> dict[int, int]:
         last = dict.fromkeys(range(self.program.num_inputs), -1)
@@ -387,42 +388,3 @@ def is_fusible(call: Call, xp: Any) -> bool:
 
 def _known(shape: Any) -> bool:
     return shape is not None and None not in shape
-
-
-class _Memory:
-    """Which slots own memory that nothing else looks at, by a static analysis of aliases."""
-
-    def __init__(self, program: RegionProgram) -> None:
-        self.root: dict[int, int] = {}
-        self.owned: dict[int, tuple[Any, Any]] = {}  # slot -> shape, dtype; freshly made here
-        self.sharing: dict[int, list[int]] = {}
-        for call in program.calls:
-            view = call.views and call.args
-            for slot, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False):
-                root = self.root.get(call.args[0], call.args[0]) if view else slot
-                self.root[slot] = root
-                self.sharing.setdefault(root, [root]).append(slot)
-                fresh = (call.elementwise or call.fresh) and len(call.outs) == 1
-                if fresh and not view and shape != ():
-                    self.owned[slot] = (shape, dtype)
-
-    def reusable(
-        self, call: Call, slots: Iterable[int], start: int, end: int, last_use: dict[int, int]
-    ) -> int | None:
-        """Return one of `slots` that `call` may write over, if any.
-
-        Calls ``start ... end - 1`` read the slot last, and what shares its memory was read before.
-        Where shapes are not known, the run sees whether they are the same.
-        """
-        shape, dtype = call.shapes[0], call.dtypes[0]
-        if shape == ():
-            return None
-        for slot in slots:
-            others = (other for other in self.sharing.get(slot, ()) if other != slot)
-            if (
-                self.owned.get(slot) == (shape, dtype)
-                and last_use.get(slot, -1) < end
-                and all(last_use.get(other, -1) < start for other in others)
-            ):
-                return slot
-        return None
