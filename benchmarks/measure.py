@@ -74,6 +74,17 @@ def seconds(step: Callable[[], Any], steps: int) -> float:
     return (time.perf_counter() - start) / steps
 
 
+def pace_s() -> float:
+    """Return the seconds that 50,000 squares take in pure Python: how fast the machine is now.
+
+    Where neighbours share a core with it, that changes by 1.8 from one minute to the next, and all
+    times with it. Limits that are times, not ratios, are to be read beside this.
+    """
+    start = time.perf_counter()
+    sum(i * i for i in range(50_000))
+    return time.perf_counter() - start
+
+
 def spelled(value_s: float) -> str:
     """Return a time with three digits and its unit.
 

@@ -67,12 +67,12 @@ def create(count: int) -> list[tf.Variable]:
 
 
 def medians(counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
-    """Return count -> phase -> median seconds."""
+    """Return count -> phase -> median seconds; "pace" is that of `measure.pace_s`."""
     found: dict[int, list[dict[str, float]]] = {count: [] for count in counts}
     for turn in range(rounds + 1):
         for count, times in found.items():
             with tempfile.TemporaryDirectory() as directory:
-                measured = phases(count, Path(directory))
+                measured = phases(count, Path(directory)) | {"pace": measure.pace_s()}
             if turn:  # the first is the first use of everything
                 times.append(measured)
     return {
@@ -83,11 +83,13 @@ def medians(counts: Sequence[int], rounds: int) -> dict[int, dict[str, float]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=5)
+    options = measure.options(__doc__, arguments, rounds=9)
     counts = QUICK_COUNTS if options.quick else COUNTS
     report = measure.Report("var_scale")
     times = medians(counts, options.rounds)
     most = counts[-1]
+    pace = statistics.median(times[count].pop("pace") for count in counts)
+    report.note(f"50,000 squares in pure Python {measure.spelled(pace)}")
     for phase, value in times[most].items():
         if phase in LIMITS_S:
             report.against_limit(f"{most:,} variables: {phase}", value, LIMITS_S[phase])

@@ -26,6 +26,7 @@ from daskvars.execution.engine import Engine, random_key
 from daskvars.execution.fetches import as_scalar
 from daskvars.execution.outcomes import Deferred
 from daskvars.execution.programs import Program
+from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
 from daskvars.graph.opdef import OpDef, Spec
@@ -200,7 +201,8 @@ class EagerProgram(Graph):
         """Record an operation."""
         self._count += 1
         op = Operation(
-            None, opdef, name, inputs, attrs, specs, self._count, user_line(), EagerTensor
+            None, opdef, name, inputs, attrs, specs, self._count,
+            scopes.stacks.line or user_line(), EagerTensor,
         )
         if self._devices:
             self._place(op)

@@ -133,6 +133,8 @@ class _Trace:
     def values(self, tensors: list[Any]) -> list[Any]:
         """Return the values that the program is fed with."""
         PROGRAM.sync()
+        if not tensors and not self.captured:
+            return []
         given = [
             computed(t) if isinstance(t, EagerTensor) else feed_value(p, t)
             for p, t in zip(self.parameters, tensors, strict=True)
@@ -144,13 +146,12 @@ class _Trace:
         results = self.program(self.values(tensors), later=True)
         if not results:
             return self.structure
-        made = [
+        if self.is_single:
+            return PROGRAM.constant(results[0], self.graph.results[0].spec.dtype)
+        rest = iter([
             PROGRAM.constant(v, t.spec.dtype)
             for v, t in zip(results, self.graph.results, strict=True)
-        ]
-        if self.is_single:
-            return made[0]
-        rest = iter(made)
+        ])  # fmt: skip
         return nest.map_structure(
             lambda t: next(rest) if isinstance(t, Tensor) else t, self.structure
         )

@@ -247,20 +247,13 @@ class _Inline(_Bound):
             else:
                 arguments.append(what if kind == CONSTANT else key_of(what))
         results = self.guarded(self.function, *arguments) if self.function is not None else ()
-
-        def given(getter: tuple[str, Any, Any]) -> Any:
-            kind, what, _ = getter
-            # A copy: what the user does to a fetched variable must not reach the variable.
-            value = only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what
-            return owned(value)
-
         outputs = [
-            on_host(results[position] if getter is None else given(getter))
+            on_host(results[position] if getter is None else given(getter, state, feeds))
             for position, getter in self.outputs
         ]
         if self.plan.updates:
             new = {
-                key: {index: results[position] if getter is None else given(getter)}
+                key: {index: results[position] if getter is None else given(getter, state, feeds)}
                 for key, position, getter, index in self.updates
             }
             if not self.has_tail:
@@ -274,6 +267,12 @@ class _Inline(_Bound):
         getters = [self.getters[slot] for slot in self.steps[0].tail.variables]
         tails = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
         shielded(lambda: self.guarded(self.finish, new, tails, state))
+
+
+def given(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[Any]) -> Any:
+    """Return a result that is no region's: a copy, as the user may change what was fetched."""
+    kind, what, _ = getter
+    return owned(only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what)
 
 
 class _Threaded(_Bound):

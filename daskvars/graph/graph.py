@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -25,6 +26,11 @@ from daskvars.graph.tensor import Tensor
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+@lru_cache(maxsize=4096)  # a program gives the same few names in many scopes
+def _is_legal(name: str, inside_scope: bool) -> bool:
+    return bool((_SCOPE_NAME if inside_scope else OP_NAME).match(name))
 
 
 class _InThread(threading.local):
@@ -82,7 +88,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
             attrs = self._with_gradient_name(opdef.type, attrs)
         ops = self._ops
         op = Operation(
-            self, opdef, name, inputs, attrs, specs, next(self._ids), user_line(), Tensor,
+            self, opdef, name, inputs, attrs, specs, next(self._ids),
+            scopes.stacks.line or user_line(), Tensor,
             self._control_inputs_for(inputs) if self._controllers else (),
         )  # fmt: skip
         if self._devices or (inputs and inputs[0].op.device):
@@ -189,7 +196,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
             name = name.decode()
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._thread.name_scope else OP_NAME).match(name):
+        if not _is_legal(name, self._thread.name_scope != ""):
             raise ValueError(
                 f"'{name}' is not a valid operation name: letters, digits and any of _.-/\\> "
                 "are allowed, beginning with a letter, digit or '.'"
@@ -205,7 +212,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
             return ""
         if name[-1] == "/":
             return name[:-1]
-        if not (_SCOPE_NAME if self._thread.name_scope else OP_NAME).match(name):
+        if not _is_legal(name, self._thread.name_scope != ""):
             raise ValueError(f"'{name}' is not a valid scope name")
         return self.unique_name(name)
 

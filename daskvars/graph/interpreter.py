@@ -237,7 +237,10 @@ def _is_symbolic(value: Any) -> bool:
     if type(value) in _PLAIN:
         return False
     if isinstance(value, _SEQUENCES):
-        return not _PLAIN.issuperset(map(type, value)) and any(map(_is_symbolic, value))
+        for item in value:  # noqa: SIM110 - a generator costs more than what it goes through
+            if type(item) not in _PLAIN and _is_symbolic(item):
+                return True
+        return False
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 

@@ -31,27 +31,8 @@ class _InPackage(dict[str, bool]):
 _in_package = _InPackage()
 
 
-class made_at_one_line:
-    """Have all operations made in a ``with`` block be of the line that the block is called from.
-
-    To look for the line costs as much as all else that is remembered of a small operation.
-    """
-
-    __slots__ = ("_outer",)
-
-    def __enter__(self) -> None:
-        self._outer = scopes.stacks.line
-        scopes.stacks.line = self._outer or user_line()
-
-    def __exit__(self, *exc_info: object) -> None:
-        scopes.stacks.line = self._outer
-
-
 def user_line() -> tuple[str, int]:
     """Return file and line of the innermost caller outside this package."""
-    line = scopes.stacks.line
-    if line is not None:
-        return line
     frame = sys._getframe(3)  # nobody outside is nearer than that
     while _in_package[frame.f_code.co_filename]:
         outer = frame.f_back

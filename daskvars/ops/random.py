@@ -149,12 +149,14 @@ def _draw(
 
 
 _NUMBERS = (int, float, numpy.number)
-_PLAIN = frozenset({int, float})  # seen at once to be numbers
 
 
 def are_numbers(*values: Any) -> bool:
     """Return whether the kernel can take these itself: numbers known now, not tensors."""
-    return _PLAIN.issuperset(map(type, values)) or all(isinstance(v, _NUMBERS) for v in values)
+    for value in values:
+        if type(value) is not float and not isinstance(value, _NUMBERS):
+            return False
+    return True
 
 
 def random_uniform(

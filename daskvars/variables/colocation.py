@@ -9,6 +9,7 @@ from typing import Any
 from daskvars.graph import scopes
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.operation import user_line
 
 NOTHING_TO_ENTER = nullcontext()
 
@@ -28,12 +29,32 @@ def owner() -> Any:
         return builder_for(())
 
 
-def building_in(builder: Any) -> AbstractContextManager[None]:
-    """Build in `builder` (see `owner`), free of control dependencies, keeping the name scope."""
-    inner = scopes.current_builder()
-    if inner is builder and not builder.has_control_dependencies:
-        return NOTHING_TO_ENTER
-    return _built_in(builder, inner)
+class building_in:
+    """Build in `builder` (see `owner`), free of control dependencies, keeping the name scope.
+
+    All operations made in the block are of the line that the block is called from: to look for the
+    line costs as much as all else that is remembered of a small operation.
+    """
+
+    __slots__ = ("_blocks", "_builder", "_line")
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+
+    def __enter__(self) -> None:
+        builder, inner = self._builder, scopes.current_builder()
+        self._line = scopes.stacks.line
+        self._blocks = None
+        if inner is not builder or builder.has_control_dependencies:
+            self._blocks = _built_in(builder, inner)
+            self._blocks.__enter__()
+        if self._line is None:
+            scopes.stacks.line = user_line()
+
+    def __exit__(self, *exc_info: Any) -> None:
+        scopes.stacks.line = self._line
+        if self._blocks is not None:
+            self._blocks.__exit__(*exc_info)
 
 
 @contextmanager
@@ -80,7 +101,7 @@ def init_scope() -> AbstractContextManager[None]:
 
     Source: TensorFlow 1.15, ``tf.init_scope``.
     """
-    return building_in(owner())
+    return _built_in(owner(), scopes.current_builder())
 
 
 def place(op: Any, device: str) -> None:

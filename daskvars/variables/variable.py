@@ -8,7 +8,7 @@ from typing import Any
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation, made_at_one_line
+from daskvars.graph.operation import Operation
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import first_assignment, first_read, read_variable, variable_handle
@@ -102,13 +102,14 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
-        trainable, dtype = dtype_in_second_place(trainable, dtype)
+        if trainable is not None and type(trainable) is not bool:
+            trainable, dtype = dtype_in_second_place(trainable, dtype)
         self._trainable = resolved_trainable(trainable, synchronization)
         self.synchronization = synchronization or VariableSynchronization.AUTO
         self.aggregation = aggregation or VariableAggregation.NONE
         keys = collections_of(collections, self._trainable)
         builder = owner()
-        with building_in(builder), made_at_one_line():
+        with building_in(builder):
             self._build(
                 builder, variable_name(builder, name), initial_value, dtype,
                 shape, expected_shape, validate_shape, caching_device, chunks,

@@ -11,7 +11,6 @@ from daskvars.dtypes import as_dtype, float32
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
-from daskvars.graph.operation import made_at_one_line
 from daskvars.variables.colocation import NOTHING_TO_ENTER, owner
 from daskvars.variables.scope_stack import (
     VariableScope,
@@ -239,29 +238,36 @@ def get_variable(
     scope = scopes_of(builder).current
     if dtype is not None and initializer is not None and not callable(initializer):
         _check_dtype(dtype, initializer)
-    arguments = {
-        "shape": shape, "reuse": scope.reuse, "trainable": trainable, "collections": collections,
-        "dtype": scope.dtype if dtype is None else dtype,
-        "initializer": scope.initializer if initializer is None else initializer,
-        "regularizer": scope.regularizer if regularizer is None else regularizer,
-        "caching_device": scope.caching_device if caching_device is None else caching_device,
-        "partitioner": scope.partitioner if partitioner is None else partitioner,
-        "use_resource": scope.use_resource if use_resource is None else use_resource,
-        "constraint": scope.constraint if constraint is None else constraint,
-        "validate_shape": validate_shape, "synchronization": synchronization,
-        "aggregation": aggregation,
-    }  # fmt: skip
-    if chunks is not None:
-        arguments["chunks"] = chunks
+    dtype = scope.dtype if dtype is None else dtype
+    initializer = scope.initializer if initializer is None else initializer
+    regularizer = scope.regularizer if regularizer is None else regularizer
+    caching_device = scope.caching_device if caching_device is None else caching_device
+    partitioner = scope.partitioner if partitioner is None else partitioner
+    use_resource = scope.use_resource if use_resource is None else use_resource
+    constraint = scope.constraint if constraint is None else constraint
     prefix = scope.name
     full_name = f"{prefix}/{name}" if prefix else name
     true_getter = default_store(builder).get_variable
     getter = scope.custom_getter if custom_getter is None else custom_getter
     current = builder_for(())
     outside_names = current.name_scope(None) if current.get_name_scope() else NOTHING_TO_ENTER
-    with made_at_one_line(), outside_names:
+    with outside_names:
         if getter is None:
-            return true_getter(full_name, **arguments)
+            return true_getter(
+                full_name, shape, dtype, initializer, regularizer, scope.reuse, trainable,
+                collections, caching_device, partitioner, validate_shape, use_resource, constraint,
+                synchronization, aggregation, chunks,
+            )  # fmt: skip
+        arguments = {
+            "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer,
+            "reuse": scope.reuse, "trainable": trainable, "collections": collections,
+            "caching_device": caching_device, "partitioner": partitioner,
+            "validate_shape": validate_shape, "use_resource": use_resource,
+            "constraint": constraint, "synchronization": synchronization,
+            "aggregation": aggregation,
+        }  # fmt: skip
+        if chunks is not None:
+            arguments["chunks"] = chunks
         return _called(getter, true_getter, full_name, arguments)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from daskvars import shapes
@@ -200,8 +201,8 @@ def _made_by(
         initializer = initializer()
     if shapes.is_known(shape):
         if isinstance(initializer, Initializer) or _takes_partition_info(initializer):
-            return lambda: initializer(shape, dtype=dtype, partition_info=partition_info)
-        return lambda: initializer(list(shape), dtype=dtype)
+            return partial(initializer, shape, dtype=dtype, partition_info=partition_info)
+        return partial(initializer, list(shape), dtype=dtype)
     if shape is None and not isinstance(initializer, Initializer) and _takes_nothing(initializer):
         return initializer
     if shape is None and inspect.isfunction(initializer):
