@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.graph import scopes
+from daskvars.graph.operation import user_line
+
 
 class NameScope:
     """The block of `Graph.name_scope`."""
@@ -23,6 +26,30 @@ class NameScope:
 
     def __exit__(self, *exc_info: object) -> None:
         self._graph._thread.name_scope = self._outer
+
+
+class OutsideNames:
+    """A block outside of all name scopes, for what has its full name already.
+
+    All operations made in it are of the line that it is entered from: to look for the line costs
+    as much as all else that is remembered of a small operation.
+    """
+
+    __slots__ = ("_line", "_outer", "_thread")
+
+    def __init__(self, graph: Any) -> None:
+        self._thread = graph._thread
+
+    def __enter__(self) -> None:
+        self._line = scopes.stacks.line
+        if self._line is None:
+            scopes.stacks.line = user_line()
+        self._outer = self._thread.name_scope
+        self._thread.name_scope = ""
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._thread.name_scope = self._outer
+        scopes.stacks.line = self._line
 
 
 class Controller:

@@ -23,7 +23,7 @@ from daskvars.kernels import effect_kernels, segment
 from daskvars.shapes import Shape
 
 
-def _handle(inputs, *, dtype, shape, **attrs):
+def _handle(inputs, key, dtype, shape, chunks, container):
     return Spec(dtype._as_ref, shape)
 
 
@@ -52,7 +52,7 @@ def variable_handle(
     return record(builder, VARIABLE, (), attrs, key).outputs[0]
 
 
-def _of_handle(inputs, **attrs):
+def _of_handle(inputs, newest=False):
     handle = inputs[0]
     return Spec(handle.dtype.base_dtype, handle.shape)
 
@@ -114,7 +114,7 @@ IS_INITIALIZED = OpDef(
 )  # fmt: skip
 
 
-def _assigned(inputs, *, validate_shape=True, **attrs):
+def _assigned(inputs, validate_shape=True):
     handle, value = inputs[0], inputs[1]
     if validate_shape and not shapes.compatible(handle.shape, value.shape):
         raise ValueError(shapes.difference(handle.shape, value.shape))

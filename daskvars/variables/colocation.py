@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from daskvars.graph import scopes
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import user_line
-
-NOTHING_TO_ENTER = nullcontext()
 
 
 def owner() -> Any:

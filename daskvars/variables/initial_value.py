@@ -7,7 +7,7 @@ value a variable has, or else its own initial value, the very tensor that its in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
@@ -60,17 +60,16 @@ def value_or_initial(handle: Tensor, initial_value: Tensor) -> Tensor:
     return value
 
 
-def place_initial_value(builder: Any, first: int, name: str, device: str) -> None:
+def place_initial_value(made: Sequence[Operation], name: str, device: str) -> None:
     """Put ops made by an initial value's function where the variable is: its group, its device.
 
     Args:
-      builder: the graph.
-      first: how many operations the graph had before.
+      made: the operations of the graph since the function was called.
       name: name of the variable.
       device: its device.
     """
     prefix, group = f"{name}/Initializer", (f"loc:@{name}",)
-    for op in builder._ops[first:]:
+    for op in made:
         if op.name.startswith(prefix):  # else another thread has made it
             op.attrs.setdefault("_class", group)
             if device and not op.device:

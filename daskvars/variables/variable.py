@@ -128,12 +128,13 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         shape = checked_shape(name, value, shape, expected_shape, validate_shape)
         base = value.spec.dtype.base_dtype
         layout = layout_of(chunks, shape, base, name)
+        made = builder._ops[first:]
         handle = variable_handle(builder, name, base, shape, layout)
         self._handle = handle
         self._name = f"{name}:0"
         device = handle.op.device
         if from_function and not builder.is_eager:
-            initial_values.place_initial_value(builder, first, name, device)
+            initial_values.place_initial_value(made, name, device)
         self._initial_value = self._initializer_op = self._snapshot = None
         known = builder.notes.setdefault("variables_by_handle", {})
         if not builder.is_eager:

@@ -8,10 +8,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from daskvars.dtypes import as_dtype, float32
+from daskvars.graph.building_blocks import OutsideNames
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
-from daskvars.variables.colocation import NOTHING_TO_ENTER, owner
+from daskvars.variables.colocation import owner
 from daskvars.variables.scope_stack import (
     VariableScope,
     get_variable_scope,
@@ -234,7 +235,8 @@ def get_variable(
     ...     tf.get_variable("w", [2, 3])
     <tf.Variable 'layer/w:0' shape=(2, 3) dtype=float32_ref>
     """
-    builder = owner()
+    current = builder_for(())
+    builder = current if current.is_plain else owner()
     scope = scopes_of(builder).current
     if dtype is not None and initializer is not None and not callable(initializer):
         _check_dtype(dtype, initializer)
@@ -249,9 +251,7 @@ def get_variable(
     full_name = f"{prefix}/{name}" if prefix else name
     true_getter = default_store(builder).get_variable
     getter = scope.custom_getter if custom_getter is None else custom_getter
-    current = builder_for(())
-    outside_names = current.name_scope(None) if current.get_name_scope() else NOTHING_TO_ENTER
-    with outside_names:
+    with OutsideNames(current):
         if getter is None:
             return true_getter(
                 full_name, shape, dtype, initializer, regularizer, scope.reuse, trainable,
