@@ -251,23 +251,23 @@ def get_variable(
     full_name = f"{prefix}/{name}" if prefix else name
     true_getter = default_store(builder).get_variable
     getter = scope.custom_getter if custom_getter is None else custom_getter
-    with OutsideNames(current):
-        if getter is None:
+    if getter is None:
+        with OutsideNames(current):
             return true_getter(
                 full_name, shape, dtype, initializer, regularizer, scope.reuse, trainable,
                 collections, caching_device, partitioner, validate_shape, use_resource, constraint,
                 synchronization, aggregation, chunks,
             )  # fmt: skip
-        arguments = {
-            "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer,
-            "reuse": scope.reuse, "trainable": trainable, "collections": collections,
-            "caching_device": caching_device, "partitioner": partitioner,
-            "validate_shape": validate_shape, "use_resource": use_resource,
-            "constraint": constraint, "synchronization": synchronization,
-            "aggregation": aggregation,
-        }  # fmt: skip
-        if chunks is not None:
-            arguments["chunks"] = chunks
+    arguments = {
+        "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer,
+        "reuse": scope.reuse, "trainable": trainable, "collections": collections,
+        "caching_device": caching_device, "partitioner": partitioner,
+        "validate_shape": validate_shape, "use_resource": use_resource, "constraint": constraint,
+        "synchronization": synchronization, "aggregation": aggregation,
+    }  # fmt: skip
+    if chunks is not None:
+        arguments["chunks"] = chunks
+    with current.name_scope(None):
         return _called(getter, true_getter, full_name, arguments)
 
 

@@ -218,6 +218,28 @@ def test_where_an_operation_was_made_can_be_shown(graph):
     assert "test_graph.py" in text and "op = tf.no_op()  # made here" in text
 
 
+def test_operations_of_a_variable_are_where_it_is_made_and_those_of_the_user_where_they_are(graph):
+    def getter(getter, *args, **kwargs):
+        seen.append(tf.no_op())  # in the getter
+        return getter(*args, **kwargs)
+
+    def lines(*operations):
+        return [op.traceback[0][-1].strip() for op in operations]
+
+    seen = []
+    v = tf.get_variable("v", [2])  # plain
+    assert set(lines(v.op, v.initializer, v.initial_value.op, v.value().op)) == {
+        'v = tf.get_variable("v", [2])  # plain'
+    }
+    w = tf.get_variable("w", [2], custom_getter=getter)  # by a getter
+    assert lines(*seen, w.op) == [
+        "seen.append(tf.no_op())  # in the getter", "return getter(*args, **kwargs)",
+    ]  # fmt: skip
+    with tf.init_scope():
+        op = tf.no_op()  # in init_scope
+    assert lines(op) == ["op = tf.no_op()  # in init_scope"]
+
+
 def test_a_control_input_is_taken_once(graph):
     x, y, z = (tf.constant(i).op for i in range(3))
     z._add_control_inputs([x, y, x])
