@@ -17,13 +17,14 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property, lru_cache, wraps
+from typing import Any, TypeVar
 
 from daskvars.shapes import Chunks
 
+Result = TypeVar("Result")
 Index = tuple[int, ...]
 Region = tuple[slice, ...]
 Blocks = Mapping[Index, Any]
@@ -36,6 +37,25 @@ where in the region that part goes."""
 FINEST_CUT = 2
 """Cut a layout into at most this many times as many stored chunks, to spare its writers the
 exchange of edges."""
+
+
+MOST_REMEMBERED = 64
+"""A layout of more chunks is not remembered, nor what it comes to."""
+
+
+def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Remember what a pure function gives for a layout, its last argument, if it has few chunks.
+
+    A model has many variables of few layouts.
+    """
+    kept = lru_cache(maxsize=1024)(function)
+
+    @wraps(function)
+    def call(*arguments: Any) -> Result:
+        is_small = sum(map(len, arguments[-1])) <= MOST_REMEMBERED
+        return (kept if is_small else function)(*arguments)
+
+    return call
 
 
 @dataclass(frozen=True)
@@ -54,11 +74,10 @@ class Grid:
     shape: tuple[int, ...]
     chunk_shape: tuple[int, ...]
 
-    @classmethod
-    @lru_cache(maxsize=1024)  # a model has many variables of few layouts
-    def of(cls, chunks: Chunks) -> Grid:
+    @staticmethod
+    def of(chunks: Chunks) -> Grid:
         """Give the grid that stores a layout."""
-        return cls(layout_shape(chunks), tuple(map(stored_size, chunks)))
+        return grid_of(chunks)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -108,6 +127,12 @@ class Grid:
         ]
         for index in itertools.product(*touched):
             yield overlap(index, self.region(index), region)
+
+
+@remembered
+def grid_of(chunks: Chunks) -> Grid:
+    """Give the grid that stores a layout."""
+    return Grid(layout_shape(chunks), tuple(map(stored_size, chunks)))
 
 
 class Layout:

@@ -12,7 +12,7 @@ import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.shapes import Chunks
 from daskvars.state.encoding import is_storable, item_bytes
 from daskvars.state.failures import invalid, not_found, store_failure
-from daskvars.state.grids import Grid, layout_shape
+from daskvars.state.grids import Grid, layout_shape, remembered
 from daskvars.state.keypath import check_key, decode_path
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ class VariableRecord:
         return math.prod(self.shape) * item_bytes(self.dtype)
 
 
-@lru_cache(maxsize=1024)  # a model has many variables of few shapes
+@remembered
 def array_problem(dtype: str, shape: tuple[int, ...], chunks: Chunks) -> str:
     """Say what keeps an array from having this dtype, shape and layout; nothing if all is well."""
     if not is_storable(dtype):
