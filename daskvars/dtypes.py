@@ -195,7 +195,7 @@ def as_dtype(type_value: Any) -> DType:
     kind = type(type_value)
     if kind is DType:
         return type_value
-    if kind is str or isinstance(type_value, (str, type)):
+    if isinstance(type_value, (str, type)):
         found = _LOOKUP.get(type_value)
     elif isinstance(type_value, np.dtype):
         found = _NUMPY.get(type_value.type)

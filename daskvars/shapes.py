@@ -41,7 +41,8 @@ from daskvars.shape_arithmetic import (
 )
 
 __all__ = [
-    "Chunks", "Dimension", "Shape", "TensorShape", "as_dimension", "as_shape", "as_tuple",
+    "Chunks", "Dimension", "Shape", "TensorShape", "are_sizes", "as_dimension", "as_shape",
+    "as_tuple",
     "block_indices", "block_offset", "block_shape", "block_slices", "broadcast", "compatible",
     "difference", "in_brackets", "is_known", "matrix", "merge", "normalize_axes", "normalize_axis",
     "normalize_chunks", "numblocks", "scalar", "show", "size", "split_evenly", "unknown_shape",
@@ -336,6 +337,16 @@ def _as_size(value: Any) -> int | None:
     return number
 
 
+def are_sizes(value: Any) -> bool:
+    """Whether a value is the plain tuple of a shape that is known, and needs no conversion."""
+    if type(value) is not tuple:
+        return False
+    for d in value:  # noqa: SIM110 - a generator costs more than what it goes through
+        if type(d) is not int or d < 0:
+            return False
+    return True
+
+
 def as_tuple(shape: Any) -> Shape:
     """The plain tuple of a shape.
 
@@ -353,12 +364,8 @@ def as_tuple(shape: Any) -> Shape:
     >>> as_tuple([np.int64(2), Dimension(3), None]), as_tuple(5), as_tuple(None)
     ((2, 3, None), (5,), None)
     """
-    if type(shape) is tuple:
-        for d in shape:
-            if type(d) is not int or d < 0:
-                break
-        else:
-            return shape
+    if are_sizes(shape):
+        return shape
     if shape is None:
         return None
     if isinstance(shape, TensorShape):

@@ -71,12 +71,8 @@ def as_sizes(value: Any) -> Any:
     Raises:
       ValueError: it is a matrix or more, or has a negative size.
     """
-    if type(value) is tuple:
-        for size in value:
-            if type(size) is not int or size < 0:
-                break
-        else:
-            return value
+    if shapes.are_sizes(value):
+        return value
     value = as_operand(value)
     if is_symbolic(value):
         return value

@@ -75,9 +75,10 @@ class Grid:
     chunk_shape: tuple[int, ...]
 
     @staticmethod
+    @remembered
     def of(chunks: Chunks) -> Grid:
         """Give the grid that stores a layout."""
-        return grid_of(chunks)
+        return Grid(layout_shape(chunks), tuple(map(stored_size, chunks)))
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -127,12 +128,6 @@ class Grid:
         ]
         for index in itertools.product(*touched):
             yield overlap(index, self.region(index), region)
-
-
-@remembered
-def grid_of(chunks: Chunks) -> Grid:
-    """Give the grid that stores a layout."""
-    return Grid(layout_shape(chunks), tuple(map(stored_size, chunks)))
 
 
 class Layout:

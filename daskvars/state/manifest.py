@@ -249,14 +249,6 @@ class Fields:
         """Take one field that may be null."""
         return None if self.data.get(name, self) is None else self.take(name, kind)
 
-    def take_all(self, kinds: Mapping[str, type]) -> dict[str, Any]:
-        """Take several fields, each of its type, by name."""
-        data = self.data
-        for name, kind in kinds.items():
-            if type(data.get(name)) is not kind:
-                self.take(name, kind)  # raises
-        return {name: data[name] for name in kinds}
-
     def take_list(self, name: str, kind: type[T]) -> tuple[T, ...]:
         """Take a field that lists values of one type."""
         values = self.take(name, list)
@@ -269,7 +261,6 @@ class Fields:
 
 RECORD_FIELDS = {"dtype": str, "trainable": bool, "device": str, "path": str, "naming": str}
 RECORD_LISTS = {"shape": int, "chunks": list, "collections": str, "digests": int}
-INT = frozenset({int})
 
 
 def record_json(record: VariableRecord) -> dict[str, Any]:
@@ -295,11 +286,12 @@ def read_record(key: str, data: object, where: str) -> VariableRecord:
         name: fields.take_list(name, kind) for name, kind in RECORD_LISTS.items()
     }
     sizes = lists["chunks"]
-    if not INT.issuperset(map(type, chain.from_iterable(sizes))):
+    if not {int}.issuperset(map(type, chain.from_iterable(sizes))):
         raise store_failure(f"{where}: 'chunks' is {shorten(sizes)}; wanted lists of int")
     lists["chunks"] = tuple(map(tuple, sizes))
+    plain: dict[str, Any] = {name: fields.take(name, kind) for name, kind in RECORD_FIELDS.items()}
     try:
-        record = VariableRecord(key, **fields.take_all(RECORD_FIELDS), **lists)
+        record = VariableRecord(key, **plain, **lists)
     except InvalidArgumentError as error:
         raise store_failure(f"{where}: {error}") from None
     if not record.path:

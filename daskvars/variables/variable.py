@@ -102,8 +102,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
-        if trainable is not None and type(trainable) is not bool:
-            trainable, dtype = dtype_in_second_place(trainable, dtype)
+        trainable, dtype = dtype_in_second_place(trainable, dtype)
         self._trainable = resolved_trainable(trainable, synchronization)
         self.synchronization = synchronization or VariableSynchronization.AUTO
         self.aggregation = aggregation or VariableAggregation.NONE
@@ -114,8 +113,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
                 builder, variable_name(builder, name), initial_value, dtype,
                 shape, expected_shape, validate_shape, caching_device, chunks,
             )  # fmt: skip
-        for key in keys:
-            builder.add_to_collection(key, self)
+        builder.add_to_collections(keys, self)
 
     def _build(
         self, builder: Any, name: str, initial_value: Any, dtype: Any, shape: Any,

@@ -74,7 +74,7 @@ def collections_of(collections: Iterable[str] | None, trainable: bool) -> list[s
             "collections argument to Variable constructor must be a list, tuple, or set. Got "
             f"{collections!r} of type {type(collections).__name__}"
         )
-    keys = list(dict.fromkeys(collections))
+    keys = list(collections)
     if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
         keys.append(GraphKeys.TRAINABLE_VARIABLES)
     return keys
