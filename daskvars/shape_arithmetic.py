@@ -58,9 +58,12 @@ def compatible(a: Shape, b: Shape) -> bool:
     """Whether two shapes may be the same one."""
     if a == b or a is None or b is None:
         return True
-    return len(a) == len(b) and all(
-        x is None or y is None or x == y for x, y in zip(a, b, strict=True)
-    )
+    if len(a) != len(b):
+        return False
+    for x, y in zip(a, b, strict=True):  # noqa: SIM110 - asked for each feed
+        if x != y and x is not None and y is not None:
+            return False
+    return True
 
 
 def merge(a: Shape, b: Shape) -> Shape:

@@ -68,7 +68,7 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
             array = _cast(tensor, value, error)
     if type(array) is numpy.ndarray and not array.flags.c_contiguous:
         array = numpy.ascontiguousarray(array)  # sums over strided arrays round differently
-    if shape is not None and not _fits(shape, array.shape):
+    if not shapes.compatible(shape, array.shape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name!r}, which has shape "
             f"{shapes.TensorShape(shape)}"
@@ -95,15 +95,6 @@ def _cast(tensor: Tensor, value: Any, error: Exception) -> numpy.ndarray:
         f"Type of feed value {value!r} with type {type(value)} is not compatible with Tensor type "
         f"{wanted.name} of {tensor.name!r}: {error}"
     ) from None
-
-
-def _fits(wanted: tuple[int | None, ...], found: tuple[int, ...]) -> bool:
-    if len(wanted) != len(found):
-        return False
-    for size, there in zip(wanted, found, strict=True):
-        if size != there and size is not None:
-            return False
-    return True
 
 
 def layouts(
