@@ -14,6 +14,7 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import measure
 import numpy as np
@@ -32,71 +33,73 @@ class HandwrittenMlp:
     Args:
       weights: [in, out] float per layer.
       batch: rows of a batch.
+      xp: NumPy, or CuPy.
 
     Attributes:
       flat: [n], all weights and biases one after the other.
       flat_gradient: [n], their gradients.
     """
 
-    def __init__(self, weights: Sequence[np.ndarray], batch: int) -> None:
-        kind = weights[0].dtype
+    def __init__(self, weights: Sequence[np.ndarray], batch: int, xp: Any = np) -> None:
+        kind, self.xp = weights[0].dtype, xp
         shapes = [w.shape for w in weights] + [w.shape[1:] for w in weights]
-        self.flat, parameters = flat_views(shapes, kind)
-        self.flat_gradient, self.gradients = flat_views(shapes, kind)
+        self.flat, parameters = flat_views(shapes, kind, xp)
+        self.flat_gradient, self.gradients = flat_views(shapes, kind, xp)
         for parameter, start in zip(parameters, weights, strict=False):
-            parameter[...] = start
+            parameter[...] = xp.asarray(start)
         self.weights, self.biases = parameters[: len(weights)], parameters[len(weights) :]
-        self.values = [np.empty((batch, w.shape[1]), kind) for w in weights]
-        self.slopes = [np.empty_like(value) for value in self.values]
-        self.masks = [np.empty(value.shape, bool) for value in self.values]
-        self.first = np.arange(batch) * weights[-1].shape[1]
-        self.ones = np.ones(batch, kind)
-        self.row = np.empty((batch, 1), kind)
+        self.values = [xp.empty((batch, w.shape[1]), kind) for w in weights]
+        self.slopes = [xp.empty_like(value) for value in self.values]
+        self.masks = [xp.empty(value.shape, bool) for value in self.values]
+        self.first = xp.arange(batch) * weights[-1].shape[1]
+        self.ones = xp.ones(batch, kind)
+        self.row = xp.empty((batch, 1), kind)
         self.one_over_batch = kind.type(1 / batch)
 
-    def loss_and_gradients(self, x: np.ndarray, labels: np.ndarray) -> float:
+    def loss_and_gradients(self, x: Any, labels: Any) -> float:
         """Return the mean cross entropy and fill `gradients`."""
+        xp = self.xp
         last = len(self.weights) - 1
         inputs = [x]
         for i, (w, b, value) in enumerate(zip(self.weights, self.biases, self.values, strict=True)):
-            np.matmul(inputs[i], w, value)
+            xp.matmul(inputs[i], w, out=value)
             value += b
             if i < last:
-                np.maximum(value, 0, out=value)
+                xp.maximum(value, 0, out=value)
             inputs.append(value)
         loss = self._cross_entropy(labels)
         for i in range(last, -1, -1):
             slope = self.slopes[i]
-            np.matmul(inputs[i].T, slope, self.gradients[i])
-            np.matmul(self.ones, slope, self.gradients[last + 1 + i])
+            xp.matmul(inputs[i].T, slope, out=self.gradients[i])
+            xp.matmul(self.ones, slope, out=self.gradients[last + 1 + i])
             if i:
-                np.matmul(slope, self.weights[i].T, self.slopes[i - 1])
-                np.greater(inputs[i], 0, self.masks[i - 1])
+                xp.matmul(slope, self.weights[i].T, out=self.slopes[i - 1])
+                xp.greater(inputs[i], 0, out=self.masks[i - 1])
                 self.slopes[i - 1] *= self.masks[i - 1]
         return loss
 
-    def _cross_entropy(self, labels: np.ndarray) -> float:
+    def _cross_entropy(self, labels: Any) -> float:
         """Return the loss; the gradient with respect to the logits becomes the last slope."""
-        logits, slope, row = self.values[-1], self.slopes[-1], self.row
+        logits, slope, row, xp = self.values[-1], self.slopes[-1], self.row, self.xp
         places = self.first + labels
-        np.max(logits, axis=1, keepdims=True, out=row)
-        np.subtract(logits, row, slope)
+        xp.max(logits, axis=1, keepdims=True, out=row)
+        xp.subtract(logits, row, out=slope)
         flat = slope.reshape(-1)
         chosen = flat[places].sum()
-        np.exp(slope, slope)
-        np.sum(slope, axis=1, keepdims=True, out=row)
+        xp.exp(slope, out=slope)
+        xp.sum(slope, axis=1, keepdims=True, out=row)
         slope /= row
         flat[places] -= 1
         slope *= self.one_over_batch
-        np.log(row, row)
+        xp.log(row, out=row)
         return float((row.sum() - chosen) * self.one_over_batch)
 
 
-def flat_views(shapes: Sequence[tuple], kind: np.dtype) -> tuple[np.ndarray, list[np.ndarray]]:
+def flat_views(shapes: Sequence[tuple], kind: np.dtype, xp: Any = np) -> tuple[Any, list[Any]]:
     """Return zeros [n] and views of the shapes given, which share it out among them."""
-    flat = np.zeros(sum(map(math.prod, shapes)), kind)
+    flat = xp.zeros(sum(map(math.prod, shapes)), kind)
     ends = np.cumsum([math.prod(shape) for shape in shapes])
-    parts = np.split(flat, ends[:-1])
+    parts = xp.split(flat, ends[:-1].tolist())
     return flat, [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
@@ -152,9 +155,11 @@ def baseline(units: Sequence[int], batch: int) -> Callable[..., float]:
     return step
 
 
-def program(units: Sequence[int], optimizer: tf.train.Optimizer) -> Callable[..., float]:
+def program(
+    units: Sequence[int], optimizer: tf.train.Optimizer, device: str | None = None
+) -> Callable[..., float]:
     """Return the step as a graph in a session."""
-    with tf.Graph().as_default():
+    with tf.Graph().as_default(), tf.device(device):
         x = inputs = tf.placeholder(tf.float32, [None, units[0]])
         labels = tf.placeholder(tf.int32, [None])
         weights = initial_weights(units)

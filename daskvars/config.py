@@ -31,6 +31,7 @@ class Config:
     # pays only when the parts are worth their tasks.
     batch_parts: int | None = None
     # Work per step from which splitting pays: 1 GFLOP is tens of ms on a core, a task about one.
+    # What is pinned to a GPU does not count: it would be launched in parts, and take longer.
     batch_parts_min_flops: float = 1e9
     # Threads that run tasks in this process. None is every CPU this process may use, which in a
     # container is fewer than the machine has.

@@ -2,6 +2,10 @@
 
 import gc
 
+import pytest
+
+from tests import gpus
+
 
 def pytest_collection_finish():
     """Have the garbage collector leave alone what is there before the first test.
@@ -11,3 +15,10 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(params=gpus.GPUS)
+def gpu(request, monkeypatch):
+    """What computes on the GPU of this process."""
+    gpus.install(request.param, monkeypatch.setattr)
+    return request.param

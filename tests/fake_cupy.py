@@ -194,5 +194,5 @@ for _name in (  # noqa: SIM905 - names
 ).split():
     NAMES[_name] = getattr(np, _name)
 for _name, _parameters in SURFACE["functions"].items():
-    if _name not in NAMES:
+    if _name not in NAMES and hasattr(np, _name):  # NumPy drops names before CuPy does
         NAMES[_name] = _function(np, _name, _parameters)

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from daskvars import backend
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SCRIPTS = (
     "adam_big", "char_lm", "checkpoint", "convnet", "counter", "embedding", "graph_scale",
@@ -52,6 +54,17 @@ def test_the_program_and_the_hand_written_one_have_the_same_losses(load, name):
     losses = {side: [step() for _ in range(6)] for side, step in sides.items()}
     assert len(set(losses["NumPy"])) > 1
     np.testing.assert_allclose(losses["daskvars"], losses["NumPy"], rtol=2e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not backend.GPU_AVAILABLE, reason="needs a GPU and CuPy")
+def test_the_programs_on_a_gpu_have_the_same_losses(load, capsys):
+    gpu = load("gpu")
+    steps = gpu.sides(gpu.QUICK_UNITS, gpu.QUICK_BATCH)
+    losses = [[step() for _ in range(6)] for step in steps.values()]
+    np.testing.assert_allclose(*losses, rtol=1e-4)
+    gpu.main(["--quick"])
+    assert FIGURE.findall(capsys.readouterr().out)
 
 
 def test_the_counters_count(load):

@@ -116,7 +116,7 @@ def test_inspect_lists_the_store(trained):
     values = run("-m", "daskvars", "inspect", store, "--values", "classifier/output/biases")
     numbers = [float(n) for n in values.strip("[]\n ").split()]
     saved = zarr.open_group(store, mode="r")["classifier/output/biases"][:]
-    np.testing.assert_allclose(numbers, saved, rtol=1e-5)
+    np.testing.assert_allclose(numbers, saved, rtol=1e-4)  # five digits are printed
 
 
 def test_inspect_says_what_is_missing(trained, capsys):

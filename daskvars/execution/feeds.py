@@ -150,7 +150,7 @@ def feed_specs(
 
 
 def automatic_parts(workers: int, flops: float) -> int:
-    """Return into how many parts the batch of a step of so many flops is cut."""
+    """Return into how many parts the batch of a step with so many divisible flops is cut."""
     wanted = config.get().batch_parts
     if wanted is not None:
         return wanted

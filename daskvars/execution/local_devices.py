@@ -23,6 +23,8 @@ GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 class PlacesHere:
     """Gives lowering the two places of a process that has a GPU."""
 
+    why_anywhere = ""
+
     def of_device(self, device: str, name: str) -> tuple[str, str]:
         """Return the place of an operation on a device, and the reason in words."""
         kind = DeviceSpec.from_string(device).device_type

@@ -54,6 +54,8 @@ class Placing:
       homes: where variables live, by key.
     """
 
+    why_anywhere = "by cost: next to what it takes"
+
     def __init__(self, workers: Workers, is_alive: Callable[[str], bool]) -> None:
         self.workers, self._is_alive = workers, is_alive
         self.soft = False

@@ -94,7 +94,7 @@ class Program:
             operations = prune(self.fetches, self.targets, set(self.fed))
             check_devices(operations, self.engine.is_soft)
         plan = self._lower(values, 1)
-        parts = feeds.automatic_parts(executor.num_workers, plan.flops)
+        parts = feeds.automatic_parts(executor.num_workers, plan.divisible_flops)
         if parts > 1:
             plan = self._lower(values, parts)
         events.publish(events.PlanLowered(plan, time.perf_counter() - start))

@@ -62,10 +62,17 @@ def sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any
         (loss [n], gradient [n, classes] with respect to ``logits``), dtype of ``logits``.
 
     Raises:
-        InvalidArgumentError: a label is not in [0, classes).
+        InvalidArgumentError: a label is not in [0, classes). On a GPU nothing is raised, since to
+            look would be to wait for the GPU: there the loss and the gradient of such a row are
+            NaN, as TensorFlow's.
     """
-    check_labels(xp, labels, logits.shape[1])
     kind = logits.dtype
+    if xp is numpy:
+        check_labels(labels, logits.shape[1])
+    else:
+        is_class = (labels >= 0) & (labels < logits.shape[1])
+        logits = xp.where(is_class[:, None], logits, kind.type(numpy.nan))
+        labels = xp.where(is_class, labels, 0)
     gradient = shifted(xp, logits, -1)
     # Places in the flattened matrix: one index is faster than two.
     places = row_starts(xp, *logits.shape) + labels
@@ -79,29 +86,28 @@ def sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any
     return loss.astype(kind, copy=False), gradient.astype(kind, copy=False)
 
 
-def row_starts(xp: Any, rows: int, columns: int) -> Any:
-    """Return the place of each row's first element in the flattened matrix; not to be changed."""
-    return host_row_starts(rows, columns) if xp is numpy else xp.arange(rows) * columns
-
-
 @functools.lru_cache(maxsize=16)
-def host_row_starts(rows: int, columns: int) -> numpy.ndarray:
-    """Return kept places: making them costs more than using them."""
-    starts = numpy.arange(rows) * columns
-    starts.flags.writeable = False
+def row_starts(xp: Any, rows: int, columns: int) -> Any:
+    """Return the place of each row's first element in the flattened matrix; not to be changed.
+
+    They are kept: making them costs more than using them.
+    """
+    starts = xp.arange(rows) * columns
+    if xp is numpy:
+        starts.flags.writeable = False
     return starts
 
 
 _UNSIGNED = {kind: numpy.dtype(kind.upper()) for kind in "bhilq"}  # signed ones, by their letter
 
 
-def check_labels(xp: Any, labels: Any, classes: int) -> None:
+def check_labels(labels: Any, classes: int) -> None:
     """Raise unless every label names a class."""
     # As unsigned numbers negative labels are larger than any class: one pass sees both ends.
     unsigned = labels.view(_UNSIGNED.get(labels.dtype.char, labels.dtype))
     if not labels.size or unsigned.max() < classes:
         return
-    row = int(xp.flatnonzero(unsigned >= classes)[0])
+    row = int(numpy.flatnonzero(unsigned >= classes)[0])
     raise InvalidArgumentError(
         None, None,
         f"Received a label value of {int(labels[row])} which is outside the valid range of "

@@ -23,7 +23,8 @@ def largest(xp: Any, x: Any, axis: int) -> Any:
     """Return the maximum along ``axis``, which is kept with extent 1."""
     columns = x.shape[axis]
     last = axis in (-1, x.ndim - 1)
-    if not last or not 0 < columns <= SHORT_ROW or x.size < MANY_ROWS * columns:
+    is_one_call = xp is not np or not last  # a device has no cost per row
+    if is_one_call or not 0 < columns <= SHORT_ROW or x.size < MANY_ROWS * columns:
         return x.max(axis=axis, keepdims=True)
     out = x[..., :1].copy()
     for column in range(1, columns):
@@ -58,14 +59,10 @@ def column_sums(xp: Any, x: Any) -> Any:
     return sums
 
 
-def ones_matrix(xp: Any, shape: tuple, dtype: Any) -> Any:
-    """Return ones that nobody may write into."""
-    return host_ones(shape, dtype) if xp is np else xp.ones(shape, dtype)
-
-
 @functools.lru_cache(maxsize=64)
-def host_ones(shape: tuple, dtype: Any) -> np.ndarray:
-    """Return kept ones: making them costs as much as a small product."""
-    ones = np.ones(shape, dtype)
-    ones.flags.writeable = False
+def ones_matrix(xp: Any, shape: tuple, dtype: Any) -> Any:
+    """Return kept ones, not to be written to: making them costs as much as a small product."""
+    ones = xp.ones(shape, dtype)
+    if xp is np:
+        ones.flags.writeable = False
     return ones

@@ -20,6 +20,7 @@ from daskvars.lowering.part_kernels import (
     place_rows_call,
     row_attrs,
 )
+from daskvars.lowering.place import device_type_of
 from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
 from daskvars.lowering.program import CONSTANT, PARAMETER, SEEN, STATE, Leaf, Node, Program, Ref
 
@@ -59,6 +60,7 @@ class _Emission:
         return exported
 
     def plan(self) -> Plan:
+        nodes = self.program.nodes
         regions = tuple(self._region(i, group) for i, group in enumerate(self.groups))
         outputs = tuple(self.value(ref) for ref in self.program.outputs)
         for ref in self.program.asked:
@@ -66,8 +68,9 @@ class _Emission:
         updates = {key: self.value(ref) for key, ref in self.program.updates.items()}
         return Plan(
             regions, tuple(self.infos), outputs, updates, dict(self.program.required),
-            dict(self.program.presence), sum(map(_flops, self.program.nodes)),
-            any(_contracts(node) for node in self.program.nodes),
+            dict(self.program.presence), sum(node.flops for node in nodes),
+            sum(node.flops for node in nodes if device_type_of(node.place) != "GPU"),
+            any(node.contracts for node in nodes),
         )  # fmt: skip
 
     def value(self, ref: Ref) -> Value:
@@ -382,18 +385,3 @@ def _tile_shape(node: Node) -> Any:
     shape = _nominal(node.specs[0].shape, node.layouts[0])
     call = Call(node.kernel, (), (0,), {}, elementwise=elementwise, shapes=(shape,))
     return shape if is_tiled(call) else None
-
-
-def _contracts(node: Node) -> bool:
-    bodies = any(_contracts(inner) for body in node.bodies for inner in body.nodes)
-    return bodies or (node.opdef is not None and isinstance(node.opdef.pattern, Contraction))
-
-
-def _flops(node: Node) -> float:
-    known = [n for n in (ref.spec.shape for ref in node.inputs) if n is not None and None not in n]
-    out = [s.shape for s in node.specs if s.shape is not None and None not in s.shape]
-    if node.opdef is None or len(known) != len(node.inputs) or not out:
-        return 0.0
-    pattern = node.opdef.pattern
-    # Elementwise work is shared among threads tile by tile; cutting the batch is for the rest.
-    return pattern.flops(known, out) if known and isinstance(pattern, Contraction) else 0.0

@@ -19,11 +19,15 @@ from daskvars.graph.device import DeviceSpec
 from daskvars.graph.opdef import Spec
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 
-BY_COST = "by cost: next to what it takes"
-
 
 class Places(Protocol):
-    """What knows which places there are."""
+    """What knows which places there are.
+
+    Attributes:
+      why_anywhere: the reason, in words, of what may run anywhere.
+    """
+
+    why_anywhere: str
 
     def of_device(self, device: str, name: str) -> tuple[str, str]:
         """Return the place of the operation of a name on a device, and the reason in words."""
@@ -46,7 +50,7 @@ def place(program: Program, places: Places | None = None) -> Program:
             node.place, node.reason = places.of_device(node.device, node.name)
     _join_neighbours(program, _place_updates(program, places))
     for node in program.nodes:
-        node.reason = node.reason or BY_COST
+        node.reason = node.reason or places.why_anywhere
     return program
 
 

@@ -230,6 +230,7 @@ class Plan:
       required: variables that must have a value: key -> operation that reads it first.
       presence: variables whose having a value was looked at while lowering.
       flops: rough floating-point operations of the contractions of a run.
+      divisible_flops: those that more workers or threads do sooner: not the ones pinned to a GPU.
       uses_blas: whether it has contractions, whose bits depend on the number of BLAS threads.
     """
 
@@ -240,6 +241,7 @@ class Plan:
     required: dict[str, str]
     presence: dict[str, bool]
     flops: float
+    divisible_flops: float
     uses_blas: bool
 
     @property

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access
+from daskvars.graph.patterns import Access, Contraction
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
 SEEN = "seen"
@@ -115,6 +115,25 @@ class Node:
     def scope(self) -> str:
         """The scope part of the name."""
         return self.name.rpartition("/")[0]
+
+    @property
+    def contracts(self) -> bool:
+        """Whether it, or what it branches to, is a product that BLAS computes."""
+        bodies = any(inner.contracts for body in self.bodies for inner in body.nodes)
+        return bodies or (self.opdef is not None and isinstance(self.opdef.pattern, Contraction))
+
+    @property
+    def flops(self) -> float:
+        """Rough floating-point operations of a contraction whose shapes are known, else 0.
+
+        Elementwise work is shared among threads tile by tile; cutting the batch is for the rest.
+        """
+        if self.opdef is None or not isinstance(self.opdef.pattern, Contraction):
+            return 0.0
+        taken = [ref.spec.shape for ref in self.inputs]
+        given = [spec.shape for spec in self.specs]
+        is_known = all(shape is not None and None not in shape for shape in taken + given[:1])
+        return self.opdef.pattern.flops(taken, given) if is_known else 0.0
 
 
 @dataclass(eq=False, slots=True)

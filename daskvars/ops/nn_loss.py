@@ -228,7 +228,8 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
       ValueError: arguments are not given by name, or the shapes do not fit.
-      InvalidArgumentError: (when run) a label is no class.
+      InvalidArgumentError: (when run on a CPU) a label is no class. On a GPU the loss of that row
+        and its gradient are NaN, as TensorFlow's.
 
     >>> import daskvars as dv
     >>> loss = sparse_softmax_cross_entropy_with_logits(labels=[0], logits=[[0.0, 0.0]])

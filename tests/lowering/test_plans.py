@@ -70,6 +70,8 @@ def test_only_gradients_and_weights_travel_between_two_workers(batch):
 class AlternatePlaces:
     """Two workers; variables with their slots are on one or the other in turns."""
 
+    why_anywhere = "anywhere"
+
     def __init__(self):
         self.found, self.trainable = {}, []
 

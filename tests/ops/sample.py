@@ -21,6 +21,7 @@ class Sample:
         None: all of rank 1 or more.
       rtol: relative tolerance of chunked = whole and eager = graph.
       random: the values are random: only shapes, dtypes and repeatability are compared.
+      any_sign: the results are vectors whose signs each library chooses for itself.
       id: a suffix for the test's name where an op has several samples.
     """
 
@@ -31,6 +32,7 @@ class Sample:
     chunked: tuple[int, ...] | None = None
     rtol: float = 1e-6
     random: bool = False
+    any_sign: bool = False
     id: str = field(default="")
 
     @property

@@ -75,9 +75,10 @@ SAMPLES = [
            (POSITIVE, SIDES), id="cholesky"),
     Sample("Qr", dv.qr, (floats(2, 4, 3),)),
     Sample("Qr", lambda x: dv.qr(x, full_matrices=True), (floats(2, 4, 3),), id="full"),
-    Sample("Svd", dv.svd, (floats(2, 4, 3),)),
-    Sample("Svd", lambda x: dv.svd(x, full_matrices=True), (floats(2, 4, 3),), id="full"),
+    Sample("Svd", dv.svd, (floats(2, 4, 3),), any_sign=True),
+    Sample("Svd", lambda x: dv.svd(x, full_matrices=True), (floats(2, 4, 3),), any_sign=True,
+           id="full"),
     Sample("Svd", lambda x: dv.svd(x, compute_uv=False), (floats(2, 4, 3),), id="values"),
-    Sample("SelfAdjointEigV2", dv.self_adjoint_eig, (POSITIVE,)),
+    Sample("SelfAdjointEigV2", dv.self_adjoint_eig, (POSITIVE,), any_sign=True),
     Sample("SelfAdjointEigV2", dv.self_adjoint_eigvals, (POSITIVE,), id="values"),
 ]  # fmt: skip

@@ -1,0 +1,35 @@
+"""What computes on the GPU in a test: a stand-in for CuPy, and CuPy itself where there is a GPU."""
+
+import numpy as np
+import pytest
+
+from daskvars import backend
+from tests import fake_cupy
+
+STAND_IN = "stand-in"
+GPUS = [
+    STAND_IN,
+    pytest.param(
+        "cupy", marks=[
+            pytest.mark.gpu,
+            pytest.mark.skipif(not backend.GPU_AVAILABLE, reason="needs a GPU and CuPy"),
+        ],
+    ),
+]  # fmt: skip
+
+
+def install(gpu, put=setattr):
+    """Give this process the GPU of a test."""
+    if gpu == STAND_IN:
+        fake_cupy.install(backend, put)
+
+
+def assert_same(found, wanted, gpu):
+    """Arrays are equal but for rounding: NumPy's own depends on how an array lies in memory."""
+    rtol = 1e-6 if gpu == STAND_IN else 1e-4
+    for array, other in zip(found, wanted, strict=True):
+        assert type(array) is type(other)
+        if np.asarray(other).dtype.kind in "fc":
+            np.testing.assert_allclose(array, other, rtol=rtol, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(array, other)
