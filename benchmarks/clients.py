@@ -27,6 +27,7 @@ MOST_COST = 1.25  # of a run on a shared state, by one on variables of its own
 ROUNDS = 7
 BATCH = 64
 UNITS = 64
+RATE = 0.005
 
 
 def digits():
@@ -38,8 +39,13 @@ def digits():
     return (images[360:], labels[360:]), (images[:360], labels[:360])
 
 
-def build():
-    """Build the network and return its ends."""
+def build(num_steps: int):
+    """Build the network, to be trained in so many steps of all clients, and return its ends.
+
+    The rate falls to 0. The gradient of a client that waits for a core is of a version 10 or 20
+    steps old, and with a constant rate what such steps do to the network last is what counts
+    (480 steps with such gradients, simulated: 83 to 98 % of the digits; with a falling rate 95).
+    """
     images = tf.placeholder(tf.float32, [None, 64])
     labels = tf.placeholder(tf.int32, [None])
     tf.set_random_seed(0)
@@ -49,7 +55,8 @@ def build():
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=scores)
     )
     step = tf.train.get_or_create_global_step()
-    train = tf.train.AdamOptimizer(0.01).minimize(loss, global_step=step)
+    rate = tf.train.polynomial_decay(RATE, step, num_steps, 0.0)
+    train = tf.train.AdamOptimizer(rate).minimize(loss, global_step=step)
     return images, labels, train, step, tf.argmax(scores, 1)
 
 
@@ -62,7 +69,7 @@ def train(address: str, name: str, number: int, num_clients: int, num_steps: int
         tf.Graph().as_default(), Client(address),
         tf.Session(store=name, consistency="async") as session,
     ):  # fmt: skip
-        x, y, step, _, _ = build()
+        x, y, step, _, _ = build(num_clients * num_steps)
         for _ in range(num_steps):
             rows = chance.choice(len(labels), BATCH, replace=False)
             session.run(step, {x: images[rows], y: labels[rows]})
@@ -72,7 +79,7 @@ def trained(address: str, name: str, num_clients: int, num_steps: int) -> tuple[
     """Return the held-out accuracy after asynchronous training, and the number of steps made."""
     _, (images, labels) = digits()
     with tf.Graph().as_default(), Client(address), tf.Session(store=name) as session:
-        x, _, _, step, digit = build()
+        x, _, _, step, digit = build(num_clients * num_steps)
         session.run(tf.global_variables_initializer())
         session.run(step)
         context = multiprocessing.get_context("forkserver")
