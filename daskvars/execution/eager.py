@@ -171,9 +171,9 @@ class EagerProgram(Graph):
             name = f"{self._thread.name_scope}/{name}"
         return super().claim(name, mark_as_used)
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collections(self, names: Any, value: Any) -> None:
         """Append `value`; a variable stays in only as long as something else holds it."""
-        super().add_to_collection(name, weakref.ref(value) if hasattr(value, "handle") else value)
+        super().add_to_collections(names, weakref.ref(value) if hasattr(value, "handle") else value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
         """Return the items of a collection that still live."""

@@ -18,11 +18,17 @@ class NameScope:
         self._name = name
 
     def __enter__(self) -> str:
-        scope = self._graph._scope_called(self._name) if self._name else ""
+        name = self._name
+        if not name:
+            scope = ""
+        elif name[-1] == "/":
+            scope = name[:-1]
+        else:
+            scope = self._graph._scope_called(name)
         thread = self._graph._thread
         self._outer = thread.name_scope
         thread.name_scope = scope
-        return f"{scope}/" if self._name else ""
+        return f"{scope}/" if name else ""
 
     def __exit__(self, *exc_info: object) -> None:
         self._graph._thread.name_scope = self._outer

@@ -53,13 +53,13 @@ class Collections:
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Append `value` to the collection `name`."""
-        self._collections.setdefault(name, []).append(value)
+        self.add_to_collections((name,), value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
         """Append `value` to each collection named (a string counts as one name)."""
-        names = (names,) if isinstance(names, str) else dict.fromkeys(names)
-        for name in names:
-            self.add_to_collection(name, value)
+        collections = self._collections
+        for name in (names,) if isinstance(names, str) else dict.fromkeys(names):
+            collections.setdefault(name, []).append(value)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
         """Return a copy of the collection, of items whose name matches `scope` at its start."""

@@ -169,8 +169,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
         """Return the full `name` made unique. Names differ regardless of case, as TensorFlow's."""
-        names = self._names
-        key = name if name.islower() else name.lower()
+        names, key = self._names, name.lower()
         # No thread comes between what setdefault looks for and what it puts there. An object, not
         # a number: the garbage collector has nothing to look through.
         mine = object()
@@ -207,11 +206,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         """Prefix the names of ops made in the block; its value is the scope, ending in "/"."""
         return NameScope(self, name)
 
-    def _scope_called(self, name: str | None) -> str:
-        if not name:
-            return ""
-        if name[-1] == "/":
-            return name[:-1]
+    def _scope_called(self, name: str) -> str:
         if not _is_legal(name, self._thread.name_scope != ""):
             raise ValueError(f"'{name}' is not a valid scope name")
         return self.unique_name(name)

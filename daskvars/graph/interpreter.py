@@ -23,6 +23,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.shapes import Shape, in_brackets
 
 _eager: list[Any] = []
+_spec_of = operator.attrgetter("spec")
 
 
 def register_eager(recorder: Any) -> None:
@@ -93,34 +94,13 @@ def _applied(
             break
     if not opdef.takes_anything:
         check_types(opdef, tensors)
-    return record(builder, opdef, tensors, attrs, full_name)
-
-
-_spec_of = operator.attrgetter("spec")
-
-
-def record(
-    builder: Any, opdef: OpDef, tensors: tuple[Tensor, ...], attrs: dict[str, Any], name: str
-) -> Operation:
-    """Add an operation on tensors that it is known to take, of the builder's own.
-
-    Args:
-      builder: what it is recorded into.
-      opdef: the op.
-      tensors: its inputs.
-      attrs: its attributes, as plain data.
-      name: its full name, unique in a graph.
-
-    Raises:
-      ValueError: shapes do not fit.
-    """
     try:
         specs = opdef.infer(tuple(map(_spec_of, tensors)), **attrs)
     except ValueError as error:
         raise ValueError(
-            shape_problem(error, name, opdef, [t.spec.shape for t in tensors])
+            shape_problem(error, full_name, opdef, [t.spec.shape for t in tensors])
         ) from None
-    return builder.create(opdef, tensors, attrs, specs, name)
+    return builder.create(opdef, tensors, attrs, specs, full_name)
 
 
 def shape_problem(error: Exception, name: str, opdef: OpDef, given: Sequence[Shape]) -> str:

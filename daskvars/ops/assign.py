@@ -14,7 +14,7 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
-from daskvars.graph.interpreter import apply, record
+from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
@@ -49,7 +49,7 @@ def variable_handle(
         "key": key, "dtype": dtype, "shape": shape, "chunks": chunks,
         "container": builder.container_name,
     }  # fmt: skip
-    return record(builder, VARIABLE, (), attrs, key).outputs[0]
+    return builder.create(VARIABLE, (), attrs, Spec(dtype._as_ref, shape), key).outputs[0]
 
 
 def _of_handle(inputs, newest=False):
@@ -87,7 +87,7 @@ def read_variable(handle: Tensor, name: str | None = None) -> Tensor:
 
 def first_read(builder: Any, handle: Tensor, name: str) -> Operation:
     """Return the operation `name` that gives the value of a new variable of `builder`."""
-    return record(builder, READ, (handle,), _how_to_read(), name)
+    return builder.create(READ, (handle,), _how_to_read(), _of_handle((handle.spec,)), name)
 
 
 def _how_to_read() -> dict[str, Any]:
@@ -153,7 +153,8 @@ def first_assignment(builder: Any, handle: Tensor, value: Tensor, name: str) -> 
     """
     if value.op.graph is not builder.graph:
         value = builder.capture(value)
-    return record(builder, ASSIGN, (handle, value), {"validate_shape": True}, name)
+    spec = _assigned((handle.spec, value.spec))
+    return builder.create(ASSIGN, (handle, value), {"validate_shape": True}, spec, name)
 
 
 def handle_of(ref: Any) -> Any:

@@ -95,7 +95,10 @@ def _place_in(builder: Any) -> int:
 
 def drawn_with(op_seed: int | None) -> tuple[int | None, int | None]:
     """Return the seeds as a note; in eager code a pair that is used again draws other numbers."""
-    builder = builder_for(())
+    return _seeds_drawn(builder_for(()), op_seed)
+
+
+def _seeds_drawn(builder: Any, op_seed: int | None) -> tuple[int | None, int | None]:
     seeds = _seeds_in(builder, op_seed)
     if not builder.is_eager or seeds[1] is None:
         return seeds
@@ -132,13 +135,16 @@ RANDOM_NORMAL = _source("RandomStandardNormal", kernels.random_normal)
 TRUNCATED_NORMAL = _source("TruncatedNormal", kernels.truncated_normal)
 
 
+_DRAWN = (dtypes.float32, dtypes.float64, dtypes.float16)
+
+
 def _draw(
     definition: OpDef, shape: Any, dtype: dtypes.DType, seed: int | None, name: str | None = None,
     **bounds: float,
 ) -> Tensor:  # fmt: skip
     """Draw numbers, standard ones without `bounds`; bfloat16 is rounded from float32."""
     kind = dtypes.float32 if dtype is dtypes.bfloat16 else dtype
-    if kind not in (dtypes.float32, dtypes.float64, dtypes.float16):
+    if kind not in _DRAWN:
         raise TypeError(f"Random {definition.type} numbers are floating, not {dtype.name}")
     plain = kind is dtype
     drawn = apply(
@@ -217,9 +223,13 @@ def _scaled(
     dtype = as_dtype(dtype).base_dtype
     plain = are_numbers(mean, stddev)
     bounds = {"mean": float(mean), "stddev": float(stddev)} if plain else {}
-    if plain and type(shape) is tuple and dtype is not dtypes.bfloat16:
+    if plain and dtype in _DRAWN and shapes.are_sizes(shape):
         # One operation; its name is that of the scope that several would be in.
-        return _draw(definition, shape, dtype, seed, name or default, **bounds)
+        builder = builder_for(())
+        seeds = _seeds_drawn(builder, seed)
+        attrs = {"shape": shape, "dtype": dtype.name, "_seed": seeds, **bounds}
+        full_name = builder.op_name(name or default, definition.type)
+        return builder.create(definition, (), attrs, Spec(dtype, shape), full_name).outputs[0]
     with name_scope(name, default, [shape, mean, stddev]) as scope:
         if plain:
             return _draw(definition, shape, dtype, seed, scope, **bounds)

@@ -27,9 +27,13 @@ def made_by_function(builder: Any, name: str, function: Callable[[], Any], dtype
     """
     with builder.name_scope(builder.claim(f"{name}/Initializer") + "/"):
         if builder.is_eager or not builder.places_ops:
-            return convert_to_tensor(function(), dtype, "initial_value")
-        with builder.device(None):
-            return convert_to_tensor(function(), dtype, "initial_value")
+            value = function()
+        else:
+            with builder.device(None):
+                value = function()
+        if type(value) is Tensor and value.spec.dtype is dtype:
+            return value
+        return convert_to_tensor(value, dtype, "initial_value")
 
 
 def made_of_value(builder: Any, name: str, value: Any, dtype: Any) -> Tensor:
