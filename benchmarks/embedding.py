@@ -143,7 +143,7 @@ def sides(rows: int, columns: int, count: int) -> dict[str, Callable[[], float]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=15)
+    options = measure.options(__doc__, arguments, rounds=40)
     found = sides(*(QUICK_SIZES if options.quick else SIZES))
     report = measure.Report("embedding")
     times = measure.interleaved(

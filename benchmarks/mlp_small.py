@@ -182,7 +182,7 @@ def program(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=15)
+    options = measure.options(__doc__, arguments, rounds=40)
     found = sides(QUICK_UNITS if options.quick else UNITS)
     report = measure.Report("mlp_small")
     times = measure.interleaved(
