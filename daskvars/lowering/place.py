@@ -76,10 +76,10 @@ def _place_updates(program: Program, places: Places) -> dict[str, str]:
         if not isinstance(node, Leaf) and device_of(node.place) == pinned:
             if id(node) not in settled:
                 node.place = home
-                node.reason = (
-                    f"colocated with variable {key}" if pinned
-                    else f"by cost: balances the bytes of variable {key}"
-                )  # fmt: skip
+                if pinned:
+                    node.reason = f"colocated with variable {key}"
+                elif home:
+                    node.reason = f"by cost: balances the bytes of variable {key}"
             settled.add(id(node))
         elif pinned:
             program.updates[key] = _brought(program, ref, key, home)
