@@ -107,6 +107,8 @@ def as_input(xp: Any, value: Any) -> Any:
     """Return what a region that `xp` computes takes for a value: with arrays of `xp`."""
     if xp is numpy:
         return each(on_host, value) if DeviceArray.are_here else value
+    if type(value) is DeviceArray:
+        return value.array
     return each(lambda array: getattr(on_device(array), "array", array), value)
 
 
@@ -114,6 +116,8 @@ def as_result(xp: Any, value: Any) -> Any:
     """Return what a region that `xp` computes gives for a value."""
     if xp is numpy:
         return value
+    if isinstance(value, xp.ndarray):
+        return DeviceArray(value)
     return each(lambda array: DeviceArray(array) if isinstance(array, xp.ndarray) else array, value)
 
 
@@ -152,11 +156,17 @@ def host_kernel(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+_ONLY_NUMPYS = (numpy.ndarray, bytes)
+
+
 def choosing(xp: Any, on_xp: Callable[..., Any], on_numpy: Callable[..., Any]) -> Any:
     """Return what calls `on_numpy` where an argument is no array of a device, as texts are not."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not any(isinstance(value, numpy.ndarray | bytes) for value in args):
+        for value in args:
+            if isinstance(value, _ONLY_NUMPYS):
+                break
+        else:
             return on_xp(*args, **kwargs)
         kwargs.pop("out", None)
         here = [each(on_host, value) for value in as_result(xp, args)]

@@ -30,6 +30,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.state import forget_values
 from daskvars.state.grids import layout_shape
+from daskvars.state.keypath import check_key
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.parts import Part, join_parts
 from daskvars.state.shared_versions import StaleViewError
@@ -271,11 +272,15 @@ class Engine:
           devices: key -> the device that the variable asks for.
         """
         new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
-        records = {
-            key: VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
-            for key, (dtype, _, chunks) in wanted.items()
-        }
-
+        records: dict[str, VariableRecord] = {}
+        alike: dict[Any, VariableRecord] = {}
+        for key, (dtype, _, chunks) in wanted.items():
+            like = alike.get((dtype, chunks))
+            if like is None:
+                like = VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
+                alike[dtype, chunks] = like
+            check_key(key)
+            records[key] = like.stored(key=key)
         self.transact(lambda: self.executor.put(new, records))
 
     def seal(self) -> None:

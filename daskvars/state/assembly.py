@@ -126,9 +126,12 @@ def assemble_values(
             )
     aligned: dict[str, dict[Index, Any]] = {}
     assemblies = {}
+    chunks: list[tuple[str, Index]] = []
     for name, (record, layout) in wanted.items():
+        indices = list(record.grid)
+        chunks += [(name, index) for index in indices]
         if record.grid.chunks == layout:
-            aligned[name] = dict.fromkeys(record.grid)
+            aligned[name] = dict.fromkeys(indices)
         else:
             assemblies[name] = Assembly(layout, record.dtype)
 
@@ -140,7 +143,7 @@ def assemble_values(
         else:
             assemblies[name].add(load(record, index), record.grid.region(index))
 
-    run(add, [(name, index) for name, (record, _) in wanted.items() for index in record.grid])
+    run(add, chunks)
     return {
         name: aligned[name] if name in aligned else assemblies[name].blocks() for name in wanted
     }

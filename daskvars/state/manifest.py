@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -77,24 +77,22 @@ class VariableRecord:
 
     def __post_init__(self) -> None:
         check_key(self.key)
-        problem = next(self.problems(), None)
+        problem = array_problem(self.dtype, self.shape, self.chunks) or self.problem()
         if problem:
             raise invalid(f"variable {self.key!r}: {problem}")
 
-    def problems(self) -> Iterator[str]:
-        """Say what contradicts itself in this record."""
-        problem = array_problem(self.dtype, self.shape, self.chunks)
-        if problem:
-            yield problem
-            return
+    def problem(self) -> str:
+        """Say what contradicts itself in this record of an array; nothing if all is well."""
+        digests = self.digests
         if self.path and decode_path(self.path) != self.key:
-            yield f"path {self.path!r} belongs to another key"
+            return f"path {self.path!r} belongs to another key"
         if self.naming not in NAMINGS:
-            yield f"chunk naming {self.naming!r} is none of {NAMINGS}"
-        if self.digests and len(self.digests) != self.grid.num_chunks:
-            yield f"{len(self.digests)} checksums for {self.grid.num_chunks} chunks"
-        if self.digests and not 0 <= min(self.digests) <= max(self.digests) <= MAX_DIGEST:
-            yield f"checksums {shorten(self.digests)} that are no crc32c"
+            return f"chunk naming {self.naming!r} is none of {NAMINGS}"
+        if digests and len(digests) != self.grid.num_chunks:
+            return f"{len(digests)} checksums for {self.grid.num_chunks} chunks"
+        if digests and not 0 <= min(digests) <= max(digests) <= MAX_DIGEST:
+            return f"checksums {shorten(digests)} that are no crc32c"
+        return ""
 
     @cached_property
     def grid(self) -> Grid:
@@ -107,7 +105,11 @@ class VariableRecord:
         return self.grid.chunks == self.chunks
 
     def stored(self, **fields: Any) -> VariableRecord:
-        """Give the record with other `path`, `naming` or `digests`, which fit it: unchecked."""
+        """Give the record with another `key`, `path`, `naming` or `digests`: unchecked.
+
+        >>> VariableRecord("w", "int8", (4,), ((2, 2),)).stored(path="w").path
+        'w'
+        """
         record = object.__new__(VariableRecord)
         record.__dict__.update(self.__dict__, **fields)
         return record
