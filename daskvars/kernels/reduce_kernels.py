@@ -14,9 +14,9 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.elementwise_kernels import overwriting
 from daskvars.kernels.precision import extremes, float_work
 from daskvars.kernels.row_sums import (
-    COLUMN_BLOCK,
     LONG_ROW,
     column_sums,
+    most_rows,
     ones_matrix,
     row_sums,
 )
@@ -56,8 +56,8 @@ def sum_to_shape(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     lead = x.ndim - len(shape)
     if lead > 0 and x.shape[lead:] == shape and x.dtype.char in "fd" and x.flags.c_contiguous:
         count = math.prod(x.shape[:lead])
-        if x.size and count <= COLUMN_BLOCK:  # the gradient of a bias
-            ones = ones_matrix(xp, (COLUMN_BLOCK,), x.dtype)
+        if x.size and count <= most_rows(xp):  # the gradient of a bias
+            ones = ones_matrix(xp, (most_rows(xp),), x.dtype)
             sums = xp.dot(ones[:count], x.reshape(count, -1))  # half a matmul's time, if small
             return sums if lead == 1 and len(shape) == 1 else sums.reshape(shape)
     axes = (
