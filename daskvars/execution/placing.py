@@ -52,6 +52,7 @@ class Placing:
       workers: as given.
       soft: whether a device that no worker offers is replaced by one that is like it.
       homes: where variables live, by key.
+      why_anywhere: the reason, in words, of what may run anywhere.
     """
 
     why_anywhere = "by cost: next to what it takes"
