@@ -43,7 +43,9 @@ class EagerTensor(Tensor):
     __slots__ = ("_value",)
 
     def __init__(self, op: Operation, index: int, spec: Spec) -> None:
-        super().__init__(op, index, spec)
+        self.op = op  # not by the constructor above: half the time, for each result
+        self.index = index
+        self.spec = spec
         self._value: Any = None
 
     @property
@@ -230,7 +232,8 @@ class EagerProgram(Graph):
 
     def sync(self) -> None:
         """Run everything recorded."""
-        self.compute(())
+        if self._pending or self._dropped:
+            self.compute(())
 
     def compute(self, wanted: Sequence[EagerTensor]) -> None:
         """Run what is recorded, so that `wanted` and all tensors still in use have values."""
