@@ -107,8 +107,6 @@ def as_input(xp: Any, value: Any) -> Any:
     """Return what a region that `xp` computes takes for a value: with arrays of `xp`."""
     if xp is numpy:
         return each(on_host, value) if DeviceArray.are_here else value
-    if type(value) is DeviceArray:
-        return value.array
     return each(lambda array: getattr(on_device(array), "array", array), value)
 
 
@@ -116,8 +114,6 @@ def as_result(xp: Any, value: Any) -> Any:
     """Return what a region that `xp` computes gives for a value."""
     if xp is numpy:
         return value
-    if isinstance(value, xp.ndarray):
-        return DeviceArray(value)
     return each(lambda array: DeviceArray(array) if isinstance(array, xp.ndarray) else array, value)
 
 

@@ -61,6 +61,7 @@ class _Emission:
 
     def plan(self) -> Plan:
         nodes = self.program.nodes
+        flops = [(node.flops, node.place) for node in nodes]
         regions = tuple(self._region(i, group) for i, group in enumerate(self.groups))
         outputs = tuple(self.value(ref) for ref in self.program.outputs)
         for ref in self.program.asked:
@@ -68,8 +69,8 @@ class _Emission:
         updates = {key: self.value(ref) for key, ref in self.program.updates.items()}
         return Plan(
             regions, tuple(self.infos), outputs, updates, dict(self.program.required),
-            dict(self.program.presence), sum(node.flops for node in nodes),
-            sum(node.flops for node in nodes if device_type_of(node.place) != "GPU"),
+            dict(self.program.presence), sum(n for n, _ in flops),
+            sum(n for n, place in flops if n and device_type_of(place) != "GPU"),
             any(node.contracts for node in nodes),
         )  # fmt: skip
 

@@ -39,7 +39,7 @@ def test_a_gpu_computes_what_numpy_does(sample, gpu, moves, monkeypatch):
     for tensor, value in zip(tensors, found, strict=True):
         assert not isinstance(value, DeviceArray)
         checks.assert_inferred(tensor, value)
-    if sample.any_sign:
+    if sample.any_sign and gpu != STAND_IN:
         found, wanted = map(numpy.abs, found), map(numpy.abs, wanted)
     checks.assert_same(list(found), list(wanted), sample.rtol)
     if gpu == STAND_IN:  # nothing was copied besides what the engine copies
