@@ -89,8 +89,3 @@ def test_only_backend_imports_cupy():
         asks = '"cupy"' in path.read_text() or names & {"cupy", "cupyx"}
         assert not asks or path.name == "backend.py", path
         assert "xp.cudnn" not in path.read_text(), "newer CuPy has it no more"
-
-
-def test_a_basename_occurs_once():
-    names = [p.name for p in MODULES if p.name != "__init__.py"]
-    assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
