@@ -8,6 +8,7 @@ to compute their checksum, does not fetch them from memory again.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -15,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from daskvars.state.failures import store_failure
-from daskvars.state.local_files import checked_size, open_plain, refuse_link
+from daskvars.state.local_files import OWN_BYTES, checked_size, open_plain, refuse_link
 
 STEP_BYTES = 1 << 18
 """Bytes moved, and looked at, at a time (m: 1 GiB with its checksum, from a warm cache, in 0.7 of
 the time that whole chunks of 64 MiB take)."""
 
-WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | OWN_BYTES
 
 Look = Callable[[np.ndarray], object]
 """Sees bytes in order, piece by piece."""
@@ -93,7 +94,7 @@ def get_file(path: str, memory: Memory) -> bool:
         ValueError: it is of a size that it cannot have.
     """
     try:
-        file = open_plain(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = open_plain(path, os.O_RDONLY)
         try:
             size = checked_size(path, os.fstat(file))
             parts = memory(size)
@@ -112,9 +113,24 @@ def get_file(path: str, memory: Memory) -> bool:
     return True
 
 
+def read_each(file: int, parts: Sequence[memoryview]) -> int:
+    """Read a file into some memory as ``os.readv`` does, where the system has no such call."""
+    count = 0
+    with io.FileIO(file, closefd=False) as opened:
+        for part in parts:
+            read = opened.readinto(part)
+            count += read
+            if read < len(part):
+                break
+    return count
+
+
+read_into = getattr(os, "readv", read_each)
+
+
 def fill_small(file: int, parts: Sequence[tuple[np.ndarray, Look | None]], size: int) -> None:
     """Fill vectors from a file in one call."""
-    if os.readv(file, [part.data for part, _ in parts]) != size:
+    if read_into(file, [part.data for part, _ in parts]) != size:
         raise ValueError("became shorter while it was read")
     for part, look in parts:
         if look:
@@ -128,7 +144,7 @@ def fill(file: int, part: np.ndarray, look: Look | None) -> None:
         piece = part[start : start + step]
         filled = 0
         while filled < len(piece):
-            count = os.readv(file, [piece[filled:].data])
+            count = read_into(file, [piece[filled:].data])
             if not count:
                 raise ValueError("became shorter while it was read")
             filled += count
@@ -140,20 +156,22 @@ def link_file(source: str, target: str) -> bool:
     """Link a file under a second name; False where the file or the possibility is missing."""
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.link(source, target, follow_symlinks=False)
+        os.link(source, target, follow_symlinks=os.link not in os.supports_follow_symlinks)
     except OSError:
         return False
     return True
 
 
 def flush_file(path: str) -> None:
-    """Force a file or directory to the disk.
+    """Force a file or directory to the disk; Windows keeps directories by itself.
 
     Raises:
         StoreError: the disk refuses, with its reason.
     """
+    if os.name == "nt" and os.path.isdir(path):
+        return
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

@@ -19,6 +19,11 @@ from daskvars.state.failures import store_failure
 MOST_BYTES = 1 << 33
 """Size above which no file is read whose size is not known beforehand."""
 
+OWN_BYTES = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""How a file is opened that is for this process alone, byte by byte as it is stored."""
+
+_PLAIN = OWN_BYTES | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
 
 def path_in(store: LocalStore, name: str) -> str:
     """Give the path of an object in a local store.
@@ -70,8 +75,15 @@ def checked_size(path: str, found: os.stat_result, most_bytes: int = sys.maxsize
 
 
 def open_plain(path: str, flags: int) -> int:
-    """Open a file, following no link and waiting for nobody at the other end of a pipe."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    """Open a file, following no link and waiting for nobody at the other end of a pipe.
+
+    Raises:
+        StoreError: it is a symbolic link, on a system that can only be asked beforehand.
+        OSError: the system refuses it, for instance because it is a symbolic link.
+    """
+    if not hasattr(os, "O_NOFOLLOW"):  # Windows
+        refuse_link(path)
+    return os.open(path, flags | _PLAIN)
 
 
 def open_text(path: str) -> TextIO:

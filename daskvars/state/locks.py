@@ -1,22 +1,26 @@
 """Keeping other writers of one place out for a moment, in this process and, on a disk, in others.
 
-The lock of a local store is ``flock`` on the document of an empty group ``lock`` in it: the
-system gives it back when its holder dies, however that happens, so no lock is ever left behind.
-It works on local file systems and on NFS. Other Zarr stores have no such thing: there only the
-threads of this process keep out of each other's way.
+The lock of a local store is the system's own (``flock``, ``LockFileEx``) on the document of an
+empty group ``lock`` in it: the system gives it back when its holder dies, however that happens, so
+no lock is ever left behind. It works on local file systems and on NFS. Where the system has no
+such locks there is a file beside it that names its holder, and is worth nothing once that is dead.
+Other Zarr stores have no such thing: there only the threads of this process keep out of each
+other's way.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import json
 import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
+import filelock
 from zarr.abc.store import Store
 from zarr.storage import LocalStore
 
@@ -26,6 +30,8 @@ from daskvars.state.local_files import open_plain, path_in
 from daskvars.state.objects import join
 
 NODE = "lock"
+ASKED_EVERY_S = 0.005
+"""Seconds after which whoever waits for another process asks again."""
 
 
 class PlaceLock:
@@ -39,13 +45,13 @@ class PlaceLock:
         self.path = path
         self.threads = threading.RLock()
         self.depth = 0
-        self.file = -1
+        self.release: Callable[[], object] | None = None
 
     def __enter__(self) -> None:
         self.threads.acquire()
         try:
             if self.path is not None and not self.depth:
-                self.file = locked_file(self.path)
+                self.release = locked_file(self.path)
         except BaseException:
             self.threads.release()
             raise
@@ -53,13 +59,16 @@ class PlaceLock:
 
     def __exit__(self, *raised: object) -> None:
         self.depth -= 1
-        if self.path is not None and not self.depth:
-            os.close(self.file)
-        self.threads.release()
+        try:
+            if self.release is not None and not self.depth:
+                release, self.release = self.release, None
+                release()
+        finally:
+            self.threads.release()
 
 
-def locked_file(path: str) -> int:
-    """Open a file, made if it is not there, once no other process has it locked."""
+def locked_file(path: str) -> Callable[[], object]:
+    """Lock a file, made if it is not there, once no other process has; return what unlocks it."""
     try:
         try:
             file = open_plain(path, os.O_RDWR)
@@ -67,7 +76,12 @@ def locked_file(path: str) -> int:
             make_file(path)
             file = open_plain(path, os.O_RDWR)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            filelock.lock_descriptor(file, poll_interval=ASKED_EVERY_S)
+        except OSError as error:
+            os.close(file)
+            if error.errno != errno.ENOSYS:
+                raise
+            return marked(path)
         except BaseException:
             os.close(file)
             raise
@@ -76,7 +90,14 @@ def locked_file(path: str) -> int:
             f"cannot lock {path!r}: {error.strerror or error}; a store that is written needs a file"
             " system with locks"
         ) from error
-    return file
+    return partial(os.close, file)
+
+
+def marked(path: str) -> Callable[[], object]:
+    """Mark a file as held, once no living process has, where the system knows no locks."""
+    mark = filelock.SoftFileLock(f"{path}.held", poll_interval=ASKED_EVERY_S)
+    mark.acquire()
+    return mark.release
 
 
 def make_file(path: str) -> None:
