@@ -190,7 +190,7 @@ def gather_or_zero(
     if not negative.any():
         return segment.gather_rows(xp, params, ids, offset=offset, size=size)
     named = xp.where(negative, ids.dtype.type(0), ids)
-    taken = segment.gather_rows(xp, params, named, offset=offset, size=size)
+    taken = xp.asarray(segment.gather_rows(xp, params, named, offset=offset, size=size))
     taken[negative] = 0
     return taken
 

@@ -225,7 +225,8 @@ def gather_rows(
     if not extent:
         shape = (*params.shape[:axis], *ids.shape, *params.shape[axis % params.ndim + 1 :])
         return xp.zeros(shape, params.dtype)
-    out = params.take(xp.where(elsewhere, 0, local), axis=axis, **options)
+    # One element of a vector comes as a number, which nothing can be assigned to.
+    out = xp.asarray(params.take(xp.where(elsewhere, 0, local), axis=axis, **options))
     out[(slice(None),) * (axis % params.ndim) + (elsewhere,)] = 0
     return out
 

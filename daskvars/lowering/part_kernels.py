@@ -14,7 +14,7 @@ from daskvars.lowering.program import Node
 
 def block_kernel(node: Node) -> Any:
     """Return what computes a block: another kernel where that gives the rows it owns alone."""
-    is_partial = any(len(axes) and set(range(len(node.grid))) - set(axes) for axes in node.out_maps)
+    is_partial = any(set(range(len(node.grid))) - set(axes) for axes in node.out_maps)
     if is_partial and node.access is not None and node.access.combine == PLACE:
         return getattr(node.opdef.pattern, "partial", None)
     return node.kernel

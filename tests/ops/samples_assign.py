@@ -43,6 +43,16 @@ SAMPLES = [
     ),
     *(
         Sample(
+            f"Scatter{kind.capitalize()}", then(getattr(assign, f"scatter_{kind}")),
+            (table, numpy.array(ids), numpy.ones((*numpy.shape(ids), *table.shape[1:]))),
+            id=f"{table.ndim}d by {numpy.ndim(ids)}d",
+        )
+        for kind in ("update", "add", "max")
+        for table in (X, X[:, 0])
+        for ids in (2, [2], [[2], [0]], [[[2, 0]]])
+    ),
+    *(
+        Sample(
             f"ScatterNd{kind.capitalize()}", then(getattr(dv, f"scatter_nd_{kind}")),
             (X, COORDINATES, numpy.array([10.0, 20.0])),
         )

@@ -43,7 +43,38 @@ def folded(name, ids, num):
     ]  # fmt: skip
 
 
+# Index ranks 0 to 3, of a vector (whose elements come as numbers) and of rows.
+INDICES = [ints(*np.arange(2**rank) * 3 % 5).reshape((2,) * rank) for rank in range(4)]
+VECTOR = floats(5)
+
+
+def of_every_rank(type, function, *tables, **rules):
+    return [
+        Sample(type, function, (table, ids), (0,), id=f"{table.ndim}d by {ids.ndim}d", **rules)
+        for table in tables for ids in INDICES
+    ]  # fmt: skip
+
+
+def folds_of_every_rank(fold):
+    function = getattr(segments, f"unsorted_segment_{fold}")
+    return [
+        Sample("UnsortedSegment" + fold.capitalize(), lambda x, i: function(x, i, 5),
+               (floats(*ids.shape, *tail), ids), (0,) if fold == "sum" else (),
+               id=f"{ids.ndim}d ids of {len(tail)}d")
+        for tail in ((), (3,)) for ids in INDICES
+    ]  # fmt: skip
+
+
 PICKED = [
+    *of_every_rank("GatherV2", gather.gather, VECTOR, TABLE),
+    *of_every_rank("GatherAxis", lambda x, i: gather.gather(x, i, axis=-1), floats(2, 5)),
+    *of_every_rank("GatherOrZero", lambda x, i: segments.gather_or_zero(x, i - 2), VECTOR, TABLE),
+    *of_every_rank("OneHot", lambda x, i: one_hot.one_hot(i, 5, dtype=dv.float64) * x, VECTOR),
+    *[
+        Sample("GatherNd", scattering.gather_nd, (VECTOR, ids[..., None]), (0,),
+               id=f"{ids.ndim}d")
+        for ids in INDICES
+    ],
     Sample("GatherV2", gather.gather, (TABLE, IDS), (0,)),
     Sample("GatherV2", gather.gather, (TABLE, PAIRS), (0,), id="matrix"),
     Sample("GatherV2", gather.gather, (TABLE, np.array(3)), (0,), id="scalar"),
@@ -99,6 +130,7 @@ FOLDED = [
     Sample("UnsortedSegmentSum",
            lambda x: segments.unsorted_segment_sum(x, ints([1, 0], [1, 1]), 3),
            (floats(2, 2, 3),), (0,), id="matrix"),
+    *folds_of_every_rank("sum"), *folds_of_every_rank("max"),
     Sample("GatherOrZero", segments.gather_or_zero, (TABLE, ints(4, -1, 0, 4)), (0,)),
     Sample("SegmentSum", segments.segment_sum, (ROWS, ORDERED), (0,)),
     Sample("SegmentSum", lambda x: segments.segment_sum(x, ORDERED), (ROWS,), (0,), id="known"),

@@ -279,3 +279,22 @@ def test_a_gather_from_a_table_in_row_chunks_moves_only_rows():
     assert access.combine == "place" and access.inputs[0][0] is not None
     feed = {table: dask.array.from_array(TABLE, chunks=(2, 3))}
     assert values(op.outputs[0], feed) == TABLE[[4, 0]].tolist()
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.int64], ids=lambda d: d.name)
+@pytest.mark.parametrize("chunks", [((2, 2),), ((1, 3),), ((4,),)], ids=str)
+@pytest.mark.parametrize("what", ["variable", "result"])
+def test_one_element_of_a_vector_in_chunks(dtype, chunks, what):
+    with tf.Graph().as_default(), tf.Session() as session:
+        if what == "variable":
+            v = x = tf.get_variable("v", initializer=tf.constant([1, 2, 3, 4], dtype),
+                                    chunks=chunks)  # fmt: skip
+        else:
+            rows = tf.constant([[1, 0], [2, 1], [0, 3], [4, 4]], dtype)
+            v = tf.get_variable("v", initializer=rows, chunks=(*chunks, (2,)))
+            x = tf.reduce_max(v, 1)
+        session.run(v.initializer)
+        fed = tf.placeholder(tf.int32, [])
+        picked = [tf.gather(x, 3), tf.nn.embedding_lookup(x, 3), tf.gather(x, fed), x[3]]
+        for value in session.run(picked, {fed: 3}):
+            assert value == 4 and value.dtype == dtype.np and value.shape == ()
