@@ -73,6 +73,8 @@ class BatchNormalization(Layer):
     [1.0]
     """
 
+    floating_inputs = True
+
     def __init__(
         self,
         axis: Any = -1,

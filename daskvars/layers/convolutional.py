@@ -59,6 +59,8 @@ class Convolution(Layer):
 
     rank = 2
 
+    floating_inputs = True
+
     def __init__(
         self,
         filters: int,

@@ -43,6 +43,8 @@ class Dense(Layer):
     ([[3.0, 3.0]], 'fc/kernel:0')
     """
 
+    floating_inputs = True
+
     def __init__(
         self,
         units: int,

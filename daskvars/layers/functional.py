@@ -26,9 +26,7 @@ def applied(
     with entered_graph(builder_for((inputs,))):
         if not hasattr(inputs, "dtype") or not hasattr(inputs, "get_shape"):
             inputs = convert_to_tensor(inputs)
-        layer = layer_class(
-            name=name, dtype=inputs.dtype.base_dtype, _scope=name, _reuse=reuse, **arguments
-        )
+        layer = layer_class(name=name, _scope=name, _reuse=reuse, **arguments)
         return layer(inputs, **call)
 
 

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 
@@ -57,6 +57,9 @@ class Layer(LayerLosses):
     ([1.0, 2.0], ['scale/factor:0'])
     """
 
+    floating_inputs: ClassVar[bool] = False
+    """Whether the inputs must be floating or complex: those that weights are multiplied with."""
+
     def __init__(
         self,
         trainable: bool = True,
@@ -76,6 +79,7 @@ class Layer(LayerLosses):
         self._trainable_weights: list[Any] = []
         self._non_trainable_weights: list[Any] = []
         self._dtype = None if dtype is None else as_dtype(dtype).base_dtype
+        self._dtype_is_inputs = False
         self._reuse = kwargs.get("_reuse")
         self._program = owner()
         self._call_takes_scope = "scope" in inspect.signature(self.call).parameters
@@ -186,9 +190,15 @@ class Layer(LayerLosses):
             partitioner, chunks: see `get_variable`.
 
         Raises:
+          TypeError: it would have the dtype of the layer's input, which is not floating.
           ValueError: the layer is built and has no such variable; or it is to be trained, though
             synchronized `ON_READ`.
         """
+        if dtype is None and self._dtype_is_inputs:
+            _check_floating(
+                self._dtype, f"Weight {name!r} of layer {self._name!r}, which has the dtype of "
+                "the layer's input,", "give the weight a dtype, or cast the input",
+            )  # fmt: skip
         if trainable and synchronization is VariableSynchronization.ON_READ:
             raise ValueError(
                 "Synchronization value can be set to VariableSynchronization.ON_READ only for "
@@ -263,11 +273,13 @@ class Layer(LayerLosses):
         """Return the output for `inputs`; further arguments are those of `call`.
 
         Raises:
+          TypeError: an input is not floating, and has weights to be multiplied with.
           ValueError: an input does not fit `input_spec`, or belongs to another graph than the
             variables, or `call` returns None.
         """
         with entered_graph(builder_for(tuple(nest.flatten(inputs)))):
             inputs = _tensors(inputs)
+            self._check_dtypes(inputs)
             self._check_program()
             if self._program.is_eager:
                 self._losses = []  # of the last call
@@ -293,6 +305,20 @@ class Layer(LayerLosses):
         """Return the output for `inputs`, as calling the layer does."""
         return self(inputs, *args, **kwargs)
 
+    def _check_dtypes(self, inputs: Any) -> None:
+        if not self.floating_inputs:
+            return
+        named = f"layer {self._name!r} ({type(self).__name__})"
+        if self._dtype is not None:
+            _check_floating(
+                self._dtype, f"The dtype of {named}", "give it a floating one, and cast its input"
+            )
+        for number, tensor in enumerate(nest.flatten(inputs)):
+            _check_floating(
+                getattr(tensor, "dtype", float32), f"Input {number} of {named}, which multiplies "
+                "it with weights,", "cast it first",
+            )  # fmt: skip
+
     def _check_program(self) -> None:
         program = owner()
         if program is not self._program and self.weights:
@@ -308,6 +334,7 @@ class Layer(LayerLosses):
         tensors = nest.flatten(inputs)
         if self._dtype is None and tensors and hasattr(tensors[0], "dtype"):
             self._dtype = tensors[0].dtype.base_dtype
+            self._dtype_is_inputs = True
         self.build(nest.map_structure(lambda t: t.get_shape(), inputs))
 
     def _regularize_outputs(self, outputs: Any, inputs: Any) -> None:
@@ -332,6 +359,14 @@ class Layer(LayerLosses):
                 value = copy.deepcopy(value, memo)
             vars(new)[key] = value
         return new
+
+
+def _check_floating(dtype: Any, what: str, advice: str) -> None:
+    if not (dtype.is_floating or dtype.is_complex):
+        raise TypeError(
+            f"{what} must be floating, but is {dtype.base_dtype.name}; {advice}, as in "
+            "cast(x, float32)"
+        )
 
 
 def _parts(variable: Any) -> list[Any]:

@@ -40,6 +40,8 @@ class LayerNormalization(Layer):
     [[-1.0, 1.0]]
     """
 
+    floating_inputs = True
+
     def __init__(
         self,
         epsilon: float = 1e-3,

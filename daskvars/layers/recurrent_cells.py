@@ -27,6 +27,8 @@ _ZEROS, _ONES = Zeros(), Ones()
 class GatedCell(LayerRNNCell):
     """What the cells here share: a size, an activation, and inputs joined with the state."""
 
+    floating_inputs = True
+
     def __init__(
         self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any
     ) -> None:

@@ -219,3 +219,68 @@ def test_a_graph_with_layers_is_saved_and_imported(tmp_path):
         tf.train.import_meta_graph(f"{path}.meta").restore(sess, path)
         assert [v.name for v in tf.global_variables()] == names
         assert tf.global_variables()[0].synchronization is tf.VariableSynchronization.AUTO
+
+
+def _layers_with_weights():
+    """Every layer that makes weights to multiply its inputs with, and the rank of the inputs."""
+    cells = dict.fromkeys(("BasicRNNCell", "GRUCell", "LSTMCell", "BasicLSTMCell"), 2)
+    plain = {"Dense": 2, "BatchNormalization": 2, "LayerNormalization": 2}
+    convolutions = {
+        name: int(name[name.index("D") - 1]) + 2
+        for name in dir(tf.layers) if name.lower() != name and "Conv" in name and "D" in name
+    }  # fmt: skip
+    assert len(convolutions) >= 7
+    return [*cells.items(), *plain.items(), *convolutions.items()]
+
+
+@pytest.mark.parametrize("name, rank", _layers_with_weights())
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
+@pytest.mark.parametrize("given", [None, "int64", "float32"])
+def test_weights_are_not_multiplied_with_integers(name, rank, dtype, given):
+    in_cells = hasattr(tf.nn.rnn_cell, name)
+    made = getattr(tf.nn.rnn_cell if in_cells else dv.layers, name)
+    sizes = {"filters": 2, "kernel_size": 2} if "Conv" in name else {}
+    sizes = {"num_units": 2} if in_cells else {"units": 2} if name == "Dense" else sizes
+    layer = made(**sizes, name="cast_me", dtype=given)
+    x = tf.zeros([3] * rank, dtype)
+    with pytest.raises(TypeError, match=f"cast_me.*{given if given == 'int64' else dtype}.*cast"):
+        layer(x, tf.zeros([3, 2])) if in_cells else layer(x)
+    assert not layer.weights and not tf.global_variables()
+
+
+@pytest.mark.parametrize("function", ["dense", "batch_normalization", "conv1d", "conv2d"])
+def test_functional_layers_refuse_integers_too(function):
+    rank = {"conv1d": 3, "conv2d": 4}.get(function, 2)
+    sizes = {"dense": (2,), "conv1d": (2, 2), "conv2d": (2, 2)}.get(function, ())
+    with pytest.raises(TypeError, match=r"int32.*cast"):
+        getattr(tf.layers, function)(tf.zeros([3] * rank, tf.int32), *sizes)
+    assert not tf.global_variables()
+
+
+def test_a_recurrent_network_of_integers_is_refused():
+    cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(2)])
+    with pytest.raises(TypeError, match=r"int32.*cast"):
+        tf.nn.dynamic_rnn(cell, tf.zeros([2, 3, 4], tf.int32), dtype=tf.float32)
+
+
+def test_a_users_weight_does_not_become_an_integer_because_the_input_is_one():
+    class Counted(tf.layers.Layer):
+        def build(self, input_shape):
+            self.add_weight("seen", [], "int64", tf.zeros_initializer(), trainable=False)
+            self.scale = self.add_weight("scale", [])
+
+        def call(self, inputs):
+            return inputs * self.scale
+
+    layer = Counted(name="counted")
+    with pytest.raises(TypeError, match=r"'scale' of layer 'counted'.*int32.*give.*cast"):
+        layer(tf.constant([1]))
+    assert [v.dtype.base_dtype for v in layer.weights] == [tf.int64]
+    assert Counted(dtype="int32")(tf.constant([1])).dtype is tf.int32
+
+
+def test_complex_inputs_have_complex_weights():
+    ones = tf.ones_initializer()
+    layer = dv.layers.Dense(2, kernel_initializer=ones, use_bias=False)
+    assert layer(tf.zeros([1, 3], tf.complex64)).dtype is tf.complex64
+    assert layer.kernel.dtype.base_dtype is tf.complex64
