@@ -11,6 +11,7 @@ FOUNDATION = [
     "device_array", "versioned", "logging",
 ]  # fmt: skip
 LEVELS = {
+    "remote": 0.5,  # the adapter to Dask, which kernels and state call; it needs nothing of ours
     "graph": 1, "kernels": 1, "state": 1, "scripting": 1,
     "ops": 2,
     "gradients": 3, "variables": 3, "lowering": 3,
@@ -76,6 +77,59 @@ def test_no_import_inside_functions(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             local = [f"{path.name}:{n.lineno}" for n, _ in imported(node)]
             assert not local, f"imports of our own inside {node.name}: {local}"
+
+
+ADAPTER = "remote/dask_internals.py"
+# Modules of Dask's that have nothing for others to use, and what objects of theirs are used for
+# there: the names are of no attribute of ours.
+INTERNAL_MODULES = {"distributed.worker_state_machine", "distributed.protocol"}
+INTERNAL_NAMES = {"thread_state", "context_meter", "NoValidWorkerError", "KilledWorker"}
+INTERNAL_ATTRIBUTES = {
+    "client_desires_keys", "client_releases_keys", "client_send", "loose_restrictions", "run_spec",
+    "task_counter", "transitions", "unrunnable", "waiters", "who_wants", "worker_restrictions",
+}  # fmt: skip
+INTERNAL_DEFINITIONS = {"_layer", "__dask_annotations__", "__dask_tokenize__"}
+
+
+def internals(path):
+    """Yield (line, name) of what a file uses of Dask that is not documented."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            module = getattr(node, "module", None) or ""
+            for alias in node.names:
+                name = f"{module}.{alias.name}".lstrip(".")
+                parts = name.split(".")
+                if parts[0] in ("dask", "distributed") and (
+                    any(part.startswith("_") for part in parts)
+                    or parts[-1] in INTERNAL_NAMES
+                    or any(name.startswith(m) for m in INTERNAL_MODULES)
+                ):
+                    yield node.lineno, name
+        elif isinstance(node, ast.Attribute):
+            root = ast.unparse(node).split(".")[0]
+            if node.attr in INTERNAL_ATTRIBUTES or (
+                root in ("dask", "distributed") and node.attr.startswith("_")
+            ):
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.FunctionDef) and node.name in INTERNAL_DEFINITIONS:
+            yield node.lineno, node.name
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_only_the_adapter_knows_dasks_internals(path):
+    if path != ROOT / ADAPTER:
+        assert not list(internals(path)), f"use or extend daskvars/{ADAPTER}"
+
+
+def test_internals_are_found(tmp_path):
+    bad = tmp_path / "bad.py"
+    bad.write_text(
+        "from dask._task_spec import Task\nimport dask._expr\nimport distributed.protocol.pickle\n"
+        "from distributed.client import _get_global_client\nfrom distributed.worker import Worker\n"
+        "task.run_spec = 1\ndistributed.client._global_clients\nfrom dask import _expr\n"
+    )
+    assert [line for line, _ in internals(bad)] == [1, 2, 3, 4, 8, 6, 7]
+    assert list(internals(ROOT / ADAPTER))
 
 
 def test_only_backend_imports_cupy():

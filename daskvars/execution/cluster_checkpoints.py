@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dask._task_spec import Task
 from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
@@ -14,7 +13,7 @@ from daskvars.execution.cluster_errors import error_of
 from daskvars.execution.placing import Placing
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.execution.sealing import grouped, write_task
-from daskvars.kernels.worker_tasks import RunGraph
+from daskvars.remote.dask_internals import RunGraph, Task
 from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
 from daskvars.state.grids import Blocks

@@ -11,9 +11,9 @@ import copy
 from collections.abc import Collection
 
 from distributed import CancelledError, Future
-from distributed.scheduler import KilledWorker, NoValidWorkerError
 
 from daskvars.errors import OpError, UnavailableError
+from daskvars.remote.dask_internals import KilledWorker, NoValidWorkerError
 from daskvars.state.shared_versions import LostKeysError
 
 GONE = (KilledWorker, CancelledError, NoValidWorkerError, LostKeysError)

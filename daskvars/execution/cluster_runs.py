@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import dask.array
-from dask._task_spec import Task, TaskRef
 from distributed import Future
 
 from daskvars.execution.blocks import owned, whole
@@ -19,9 +18,10 @@ from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote
 from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces
 from daskvars.execution.run_graphs import Template
 from daskvars.execution.steps import full_layout, record_of
-from daskvars.kernels.worker_tasks import RunGraph, pick, shape_of
+from daskvars.kernels.worker_tasks import pick, shape_of
 from daskvars.lowering.plan import Piece, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
 

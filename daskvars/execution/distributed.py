@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from dask._task_spec import DataNode
 from distributed import Client, Future
 
 from daskvars import config
@@ -30,8 +29,9 @@ from daskvars.execution.remote_blocks import Reference, RemoteBlock, remote_bloc
 from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.sealing import Sealer
 from daskvars.graph.opdef import Spec
-from daskvars.kernels.worker_tasks import PackedRegion, RunGraph
+from daskvars.kernels.worker_tasks import PackedRegion
 from daskvars.lowering.plan import Plan
+from daskvars.remote.dask_internals import DataNode, RunGraph
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.values import Values, registry

@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from distributed import Client
-from distributed.client import _get_global_client
 
 from daskvars.errors import UnimplementedError
+from daskvars.remote.dask_internals import current_client
 
 Executor = TypeVar("Executor", bound=Any)
 
@@ -20,7 +20,7 @@ def active_client() -> Client | None:
     Raises:
       UnimplementedError: it is an asynchronous one.
     """
-    client = _get_global_client()
+    client = current_client()
     if client is not None and client.asynchronous:
         raise UnimplementedError(
             None, None, "runs need a synchronous Dask client: make it with asynchronous=False"

@@ -13,8 +13,8 @@ from typing import Any
 from distributed import Client, Scheduler, SchedulerPlugin
 
 from daskvars.execution import events
+from daskvars.remote.dask_internals import is_computed_again
 
-TO_RUN = ("waiting", "processing", "queued", "no-worker")
 RUN = re.compile(r"-(0[0-9a-f]{15})-(\d+)-")  # executor and run, in the keys of a run's tasks
 
 
@@ -28,7 +28,7 @@ class LossReporter(SchedulerPlugin):
         """Look for what has to be computed again, and tell the executors concerned."""
         repeated: dict[str, set[str]] = defaultdict(set)
         for task in scheduler.tasks.values():
-            if task.state in TO_RUN and task.nbytes >= 0:
+            if is_computed_again(task):
                 found = RUN.search(task.key) if isinstance(task.key, str) else None
                 if found is not None:
                     repeated[found[1]].add(found[2])

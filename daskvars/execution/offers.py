@@ -9,7 +9,6 @@ GPU=1``).
 from __future__ import annotations
 
 import asyncio
-import pickle
 import re
 import threading
 import time
@@ -18,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from distributed import Client, Scheduler, SchedulerPlugin
-from distributed.scheduler import NoValidWorkerError
 
 from daskvars.graph.device import DeviceSpec
+from daskvars.remote.dask_internals import fail_task, stranded_tasks
 
 TOPIC = "daskvars-workers"
 OURS = re.compile(r"-0[0-9a-f]{15}[-.]")  # an executor's token in the keys of its tasks
@@ -200,20 +199,9 @@ class WorkerWatch(SchedulerPlugin):
             asyncio.get_running_loop().call_soon(self._fail_stranded)
 
     def _fail_stranded(self) -> None:
-        scheduler = self.scheduler
-        stimulus = f"daskvars-stranded-{time.time()}"
-        for task in list(scheduler.unrunnable):
-            wanted = task.worker_restrictions
-            if task.state != "no-worker" or not wanted or task.loose_restrictions:
-                continue
-            if not OURS.search(str(task.key)) or any(w in scheduler.workers for w in wanted):
-                continue
-            error = NoValidWorkerError(task.key, set(), set(wanted), {}, 0)
-            recommendations = scheduler.transition(
-                task.key, "erred", exception=pickle.dumps(error), cause=task.key,
-                stimulus_id=stimulus,
-            )  # fmt: skip
-            scheduler.transitions(recommendations, stimulus)
+        for key, wanted in list(stranded_tasks(self.scheduler)):
+            if OURS.search(str(key)):
+                fail_task(self.scheduler, key, wanted)
 
 
 def workers_of(client: Client) -> Workers:

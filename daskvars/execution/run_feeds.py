@@ -14,13 +14,13 @@ from typing import Any
 import dask
 import dask.array
 import numpy
-from dask._task_spec import DataNode, TaskRef
 from distributed import Client, Future
 
 from daskvars import chunk_grid, config
 from daskvars.execution.run_graphs import Template, joined
 from daskvars.lowering.plan import Piece, Plan
 from daskvars.lowering.program import FEED
+from daskvars.remote.dask_internals import DataNode, TaskRef
 
 SHARED_BYTES = 1_024  # a smaller piece is repeated in each task that takes it
 MOST_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB

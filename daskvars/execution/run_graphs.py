@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from dask._task_spec import Task, TaskRef
-
 from daskvars.execution.blocks import recipe
 from daskvars.execution.bundles import Bundling, bundlings
 from daskvars.execution.steps import updated_inputs
 from daskvars.kernels.tasks import Cut, Take
 from daskvars.kernels.worker_tasks import PackedRegion, pack_region, pick, run_region
 from daskvars.lowering.plan import Index, Origin, Piece, Plan, Region
+from daskvars.remote.dask_internals import Task, TaskRef
 
 Leaf = Callable[[Piece], tuple[Any, int | None]]
 Wish = Callable[[str, int, int], dict[str, Any]]

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dask._task_spec import Task, TaskRef
 from distributed import Client
 
 from daskvars import config
@@ -30,7 +29,7 @@ from daskvars.execution import events
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.placing import by_annotation
 from daskvars.execution.remote_blocks import Reference, RemoteBlock
-from daskvars.kernels.worker_tasks import RunGraph
+from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.state import SnapshotWriter, delete_snapshot, open_zarr_store
 from daskvars.state.chunks import chunk_ref
 from daskvars.state.grids import Blocks, Index, Layout

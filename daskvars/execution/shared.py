@@ -33,7 +33,6 @@ from typing import Any
 
 import distributed
 from distributed import Client
-from distributed.protocol import pickle
 from zarr.storage import StorePath
 
 from daskvars.dtypes import as_dtype
@@ -48,6 +47,7 @@ from daskvars.execution.shared_runs import SharedPlan
 from daskvars.execution.shared_seals import SharedSealer, pinned_block
 from daskvars.graph.opdef import Spec
 from daskvars.lowering.plan import Plan
+from daskvars.remote.dask_internals import ask_scheduler, pickle
 from daskvars.state import ConflictError, Values, ZarrStore
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
@@ -293,7 +293,7 @@ class SharedExecutor(DistributedExecutor):
 def ask(client: Client, what: str, /, **arguments: Any) -> Any:
     """Ask a scheduler for something; see the requests of `VersionKeeper`."""
     request = pickle.dumps((what, arguments))
-    return pickle.loads(client.sync(getattr(client.scheduler, OPERATION), request=request))
+    return pickle.loads(ask_scheduler(client, OPERATION, request))
 
 
 def drop_state(client: Client, name: str) -> None:

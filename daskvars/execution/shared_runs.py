@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dask._task_spec import Task
 from distributed import Future
 
 from daskvars import chunk_grid
@@ -16,9 +15,10 @@ from daskvars.execution.remote_blocks import RemoteBlock
 from daskvars.kernels.worker_tasks import given
 from daskvars.lowering.plan import LeafInfo, Piece, Plan
 from daskvars.lowering.program import STATE
+from daskvars.remote.dask_internals import RunGraph, Task
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.shared_graphs import SharedRunGraph, references
+from daskvars.state.shared_graphs import references, shared_run_graph
 from daskvars.state.shared_versions import BlockRef, Claim, Held, StaleViewError
 
 
@@ -116,12 +116,12 @@ class SharedDispatch(Dispatch):
             bound.layouts, is_early,
         )  # fmt: skip
 
-    def _graph(self, tasks: Any, stamp: str, claim: Claim) -> SharedRunGraph:
+    def _graph(self, tasks: Any, stamp: str, claim: Claim) -> RunGraph:
         annotations = {
             name: {key: value for key, value in found.items() if key in tasks}
             for name, found in self.annotations.items()
         }
-        return SharedRunGraph(tasks, annotations, stamp, self.executor.scheduler, claim)
+        return shared_run_graph(tasks, annotations, stamp, self.executor.scheduler, claim)
 
     def _stay_at_home(self, early: Mapping[Any, Any]) -> None:
         """Spread what clients compute from versions seen: else all ran where variables are."""

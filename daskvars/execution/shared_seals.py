@@ -12,7 +12,6 @@ import time
 import warnings
 from typing import Any
 
-from dask._task_spec import Task
 from distributed import Future
 
 from daskvars import config
@@ -20,9 +19,9 @@ from daskvars.chunk_grid import block_slices
 from daskvars.execution import events
 from daskvars.execution.remote_blocks import Reference, RemoteBlock
 from daskvars.execution.sealing import SHARE, grouped, write_task
-from daskvars.kernels.worker_tasks import RunGraph
+from daskvars.remote.dask_internals import RunGraph, Task, cut_loose
 from daskvars.state import ZarrStore
-from daskvars.state.seals import cut_loose, load_bundle
+from daskvars.state.seals import load_bundle
 from daskvars.state.shared_versions import Variables
 
 WAIT_S = 0.02  # between questions whether another client has finished its seal

@@ -1,4 +1,4 @@
-"""What workers run for the regions of a plan, and the form in which a run reaches the scheduler.
+"""What workers run for the regions of a plan.
 
 A region's program travels as bytes under a key of its own, on which the region's tasks depend; a
 worker unpacks and compiles it once, whatever becomes of the key's copies. The tasks themselves
@@ -15,19 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
-from dask._expr import Expr
-from distributed.metrics import context_meter
-from distributed.protocol import pickle
-from distributed.worker import thread_state
 
 from daskvars import backend, config
 from daskvars.device_array import as_input, as_result
 from daskvars.kernels.region import RegionProgram, compiled
 from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.kernels.tasks import arguments_of
+from daskvars.remote.dask_internals import current_key, pickle, show_seconds
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
 
 # Free memory that a worker keeps: a step of a layer of 4096 units on 1024 rows frees about as much.
@@ -126,7 +123,7 @@ class WorkerRegion:
                 self.second(*arrays, *passed)
 
         blocks = [arguments[slot] for slot in tail.variables]
-        new = changed(blocks, getattr(thread_state, "key", None), write)
+        new = changed(blocks, current_key(), write)
         outputs = dict(zip(tail.kept, found, strict=False))
         outputs.update(zip(tail.updates, new, strict=True))
         return [outputs[position] for position in range(len(outputs))]
@@ -142,7 +139,7 @@ def to_dashboard(labels: Sequence[str], times: Sequence[float]) -> None:
         spent[label] = spent.get(label, 0.0) + stop - start
     for label, seconds in spent.items():
         if seconds >= LEAST_SHOWN_S:
-            context_meter.digest_metric(label, seconds, "seconds")
+            show_seconds(label, seconds)
 
 
 def versioned(value: Any) -> Any:
@@ -202,27 +199,3 @@ def given(value: Any) -> Any:
 def shape_of(bundle: tuple, position: int | None) -> tuple[int, ...]:
     """Return the shape of a result that nobody could know before."""
     return numpy.shape(bundle if position is None else bundle[position])
-
-
-class RunGraph(Expr):
-    """The tasks of one run as the scheduler takes them.
-
-    Unlike the expression that `Client.get` makes of a dict, it is not hashed to be named (2 ms a
-    run), and it carries annotations by key.
-    """
-
-    _parameters: ClassVar[list[str]] = ["tasks", "annotations", "token"]  # type: ignore[misc]
-
-    def __dask_tokenize__(self) -> str:
-        return self.operand("token")
-
-    def __dask_keys__(self) -> list[Any]:
-        """Return the keys of all tasks."""
-        return list(self.operand("tasks"))
-
-    def __dask_annotations__(self) -> dict[str, dict[Any, Any]]:
-        """Return annotation -> key -> value."""
-        return self.operand("annotations")
-
-    def _layer(self) -> dict[Any, Any]:
-        return self.operand("tasks")

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import get_worker, secede
-from distributed.worker_state_machine import TaskState
 from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.backend import namespace
@@ -208,38 +207,6 @@ def load_bundle(
     for position, block in zip(positions, found, strict=True):
         bundle[position or 0] = block
     return tuple(bundle)
-
-
-def cut_loose(keys: Sequence[Any], dask_worker: Any) -> None:
-    """Have a worker forget what keys were computed from, as the scheduler does after a seal.
-
-    Else it would keep those tasks for ever, and wait for them if it has to compute a key again.
-    """
-    state = dask_worker.state
-    unneeded = []
-    for key in keys:
-        task = state.tasks.get(key)
-        if task is not None and task.state in ("memory", "released"):
-            unneeded += without_dependents(task)
-            task.dependencies.clear()
-    # A worker forgets a task when it releases the last one that depends on it. These were released
-    # before, so no event of the worker's would do it.
-    forgotten = {}
-    while unneeded:
-        task = unneeded.pop()
-        if state.tasks.pop(task.key, None) is not None:
-            unneeded += without_dependents(task)
-            forgotten[task] = task.state
-            task.state = "forgotten"
-    state.task_counter.transitions(forgotten)
-
-
-def without_dependents(task: TaskState) -> list[TaskState]:
-    """Take a worker's task from its dependencies; give those released that none depends on now."""
-    for before in task.dependencies:
-        before.dependents.discard(task)
-        before.waiters.discard(task)
-    return [t for t in task.dependencies if t.state == "released" and not t.dependents]
 
 
 def as_result(array: np.ndarray, device_type: str) -> Any:

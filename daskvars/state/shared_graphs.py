@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from operator import getitem
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
-from dask._expr import Expr
-from dask._task_spec import Task, TaskRef
-from distributed import Scheduler
-
-from daskvars.state.shared_versions import BlockRef, Held
+from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
+from daskvars.state.shared_versions import BlockRef, Claim, Held
 
 OPERATION = "daskvars_versions"
 
@@ -24,25 +20,21 @@ def topic(session: str) -> str:
     return f"daskvars-versions-{session}"
 
 
-class SharedRunGraph(Expr):
-    """The tasks of a run on a shared state; the scheduler binds them as it takes them."""
+class Binding(NamedTuple):
+    """Binds the tasks of a run on a shared state, on the scheduler of that id."""
 
-    _parameters: ClassVar[list[str]] = ["tasks", "annotations", "token", "scheduler", "claim"]  # type: ignore[misc]
+    scheduler: str
+    claim: Claim
 
-    def __dask_tokenize__(self) -> str:
-        return self.operand("token")
+    def __call__(self, tasks: Mapping[Any, Task]) -> dict[Any, Task]:
+        return keepers[self.scheduler].bound(self.claim, tasks)
 
-    def __dask_keys__(self) -> list[Any]:
-        """Return the keys of all tasks."""
-        return list(self.operand("tasks"))
 
-    def __dask_annotations__(self) -> dict[str, dict[Any, Any]]:
-        """Return annotation -> key -> value."""
-        return self.operand("annotations")
-
-    def _layer(self) -> dict[Any, Any]:
-        keeper = keepers[self.operand("scheduler")]
-        return keeper.bound(self.operand("claim"), self.operand("tasks"))
+def shared_run_graph(
+    tasks: Any, annotations: Any, token: str, scheduler: str, claim: Claim
+) -> RunGraph:
+    """Return the tasks of a run on a shared state; the scheduler binds them as it takes them."""
+    return RunGraph(tasks, annotations, token, Binding(scheduler, claim))
 
 
 def references(task: Any) -> list[BlockRef]:
@@ -65,31 +57,3 @@ def bound_argument(held: Held) -> Any:
     if held.position is None:
         return TaskRef(held.key)
     return Task(None, getitem, TaskRef(held.key), held.position)
-
-
-def ancestors(tasks: Any) -> Any:
-    """Return the tasks that some tasks depend on, as far as those that have been computed."""
-    found, stack = set(), list(tasks)
-    while stack:
-        for before in stack.pop().dependencies:
-            if before not in found:
-                found.add(before)
-                if before.state != "memory":
-                    stack.append(before)
-    return found
-
-
-def replace_recipes(scheduler: Scheduler, recipes: Mapping[Any, Task]) -> None:
-    """Replace what computes keys, so that Dask forgets what they were computed from."""
-    unneeded: dict[Any, Any] = {}
-    for key, recipe in recipes.items():
-        task = scheduler.tasks.get(key)
-        if task is None or task.state not in ("memory", "released"):
-            continue  # gone, or being computed again: the next seal's
-        task.run_spec = recipe
-        for before in list(task.dependencies):
-            before.dependents.discard(task)
-            if not before.dependents and not before.who_wants:
-                unneeded[before.key] = "forgotten"
-        task.dependencies.clear()
-    scheduler.transitions(unneeded, f"daskvars-seal-{time.time()}")

@@ -26,19 +26,19 @@ from functools import partial
 from itertools import filterfalse
 from typing import Any
 
-from dask._task_spec import Task
 from distributed import Scheduler, SchedulerPlugin
-from distributed.protocol import pickle
 
-from daskvars.state.shared_graphs import (
-    OPERATION,
-    ancestors,
-    bound_task,
-    keepers,
-    references,
+from daskvars.remote.dask_internals import (
+    Task,
+    add_handler,
+    hold_keys,
+    pickle,
+    release_keys,
     replace_recipes,
-    topic,
+    send_event,
+    unrepeatable_inputs,
 )
+from daskvars.state.shared_graphs import OPERATION, bound_task, keepers, references, topic
 from daskvars.state.shared_versions import (
     Claim,
     LostKeysError,
@@ -101,7 +101,7 @@ class VersionKeeper(SchedulerPlugin):
         self.coming: dict[Any, tuple[State, Pending]] = {}  # one key of a run not known yet
         self.expected: set[Any] = set()  # all keys of such runs
         self.waiting: dict[Any, list[tuple[State, Pending]]] = {}
-        scheduler.handlers[OPERATION] = self.answer
+        add_handler(scheduler, OPERATION, self.answer)
         keepers[scheduler.id] = self
 
     async def close(self) -> None:
@@ -161,13 +161,10 @@ class VersionKeeper(SchedulerPlugin):
             return
         writes = pending.claim.writes
         needed = {*pending.claim.keys, *keys_of(pending.after, writes)}
-        retained = {
-            d.key for d in ancestors(tasks[key] for key in needed)
-            if d.run_spec is None and d.key not in state.retained
-        }  # fmt: skip
+        retained = unrepeatable_inputs(self.scheduler, needed) - state.retained.keys()
         versions.holds.update(retained)
         state.retained.update(dict.fromkeys(retained, pending.version))
-        self.scheduler.client_desires_keys([*needed, *retained], client=state.holder)
+        hold_keys(self.scheduler, [*needed, *retained], state.holder)
         missing = {key for key in needed if tasks[key].state != "memory"}
         for key in missing:
             self.waiting.setdefault(key, []).append((state, pending))
@@ -229,8 +226,7 @@ class VersionKeeper(SchedulerPlugin):
         if "done" in told and (state := self.states[name]).is_due():
             state.sealer = session, time.monotonic(), 0
             told = {**told, "seal": True}
-        message = {"op": "event", "topic": topic(session), "event": (time.time(), told)}
-        self.scheduler.client_send(client, message)
+        send_event(self.scheduler, client, topic(session), told)
 
     def _flush(self, state: State) -> None:
         """Release what is in use no more: later, since Dask may be amid transitions."""
@@ -242,8 +238,7 @@ class VersionKeeper(SchedulerPlugin):
             versions = state.versions
             keys = {key for key in versions.dropped if key not in versions.holds}
             versions.dropped.clear()
-        if keys and state.holder in self.scheduler.clients:
-            self.scheduler.client_releases_keys(keys, client=state.holder)
+        release_keys(self.scheduler, keys, state.holder)
 
     # -- what clients ask for -------------------------------------------------------------------
 
@@ -297,7 +292,7 @@ class VersionKeeper(SchedulerPlugin):
     def pin(self, name: str, client: str) -> Variables:
         """Return the variables at the finished version, and have their keys kept for a client."""
         found = self.states[name].versions.finished
-        self.scheduler.client_desires_keys(list(keys_of(found)), client=client)
+        hold_keys(self.scheduler, keys_of(found), client)
         return found
 
     def withdraw(self, name: str, session: str, number: int) -> bool:
@@ -316,7 +311,7 @@ class VersionKeeper(SchedulerPlugin):
         state.versions.epochs[session] += 1
         state.versions.reset(variables, durable)
         state.sealed = state.versions.finished
-        self.scheduler.client_desires_keys(list(keys_of(variables)), client=state.holder)
+        hold_keys(self.scheduler, keys_of(variables), state.holder)
         self._flush(state)
         return state.versions.epochs[session]
 

@@ -1,0 +1,11 @@
+"""What runs inside workers and the scheduler, and how Dask is asked to run it.
+
+A cluster's processes see only this room, `kernels`, `state` and the foundation: a task refers to
+their functions and to plain data, never to a Graph, a Tensor or a Session. A *task graph* is what
+a client sends (`RunGraph`); *recipes* are tasks that replace what computes a key; a *holder* is a
+client that exists on the scheduler by name alone and wants keys on behalf of a state.
+
+The one rule: whatever Dask does not document is used in `dask_internals` and nowhere else, and
+`tests/remote/test_dask_internals.py` says, name by name, what is relied on. So a new Dask breaks
+one file, and its tests tell where.
+"""

@@ -1,0 +1,210 @@
+"""The one adapter to what Dask and distributed have and do not document.
+
+Seen from here there are five things: tasks and the graph in which they are sent; the client that
+is active; a worker's task and its figures; the scheduler's tasks, of which keys are held, failed,
+or given another recipe; and the worker's tasks, which must forget the same. Each function says
+what it is for; what it takes for granted of Dask is checked in its tests, on the oldest and the
+newest Dask that are supported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from dask._expr import Expr
+from dask._task_spec import DataNode, Task, TaskRef
+from distributed import Client, Scheduler
+from distributed.client import _get_global_client
+from distributed.metrics import context_meter
+from distributed.protocol import pickle
+from distributed.scheduler import KilledWorker, NoValidWorkerError
+from distributed.worker import thread_state
+from distributed.worker_state_machine import TaskState as WorkerTask
+
+__all__ = [
+    "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef", "add_handler",
+    "ask_scheduler", "current_client", "current_key", "cut_loose", "fail_task", "hold_keys",
+    "is_computed_again", "pickle", "release_keys", "replace_recipes", "send_event", "show_seconds",
+    "stranded_tasks", "unrepeatable_inputs",
+]  # fmt: skip
+
+
+# -- graphs and clients -------------------------------------------------------------------------
+
+
+class RunGraph(Expr):
+    """The tasks of one run as the scheduler takes them: ``client.get(RunGraph(...), keys)``.
+
+    Unlike the expression that `Client.get` makes of a dict, it is not hashed to be named (2 ms a
+    run), and it carries annotations by key. What `bind` makes of the tasks is made on the
+    scheduler, when it takes them.
+
+    Args:
+      tasks: key -> `Task` or `DataNode`.
+      annotations: annotation -> key -> value.
+      token: a text that no other graph has.
+      bind: None, or ``bind(tasks) -> tasks``, which is pickled.
+    """
+
+    _parameters: ClassVar[list[str]] = ["tasks", "annotations", "token", "bind"]  # type: ignore[misc]
+    _defaults: ClassVar[dict[str, Any]] = {"bind": None}  # type: ignore[misc]
+
+    def __dask_tokenize__(self) -> str:
+        return self.operand("token")
+
+    def __dask_keys__(self) -> list[Any]:
+        """Return the keys of all tasks."""
+        return list(self.operand("tasks"))
+
+    def __dask_annotations__(self) -> dict[str, dict[Any, Any]]:
+        """Return annotation -> key -> value."""
+        return self.operand("annotations")
+
+    def _layer(self) -> dict[Any, Any]:
+        tasks, bind = self.operand("tasks"), self.operand("bind")
+        return tasks if bind is None else bind(tasks)
+
+
+def current_client() -> Client | None:
+    """Return the client that collections would compute on, asynchronous ones too, if any."""
+    return _get_global_client()
+
+
+def ask_scheduler(client: Client, operation: str, request: bytes) -> bytes:
+    """Return what the handler of that name on the scheduler (`add_handler`) makes of a request."""
+    return client.sync(getattr(client.scheduler, operation), request=request)
+
+
+# -- in a worker --------------------------------------------------------------------------------
+
+
+def current_key() -> Any:
+    """Return the key of the task that this thread of a worker runs, None elsewhere."""
+    return getattr(thread_state, "key", None)
+
+
+def show_seconds(label: str, seconds: float) -> None:
+    """Add to what the current task is said to spend its time with."""
+    context_meter.digest_metric(label, seconds, "seconds")
+
+
+def cut_loose(keys: Sequence[Any], dask_worker: Any) -> None:
+    """Have a worker forget what keys were computed from, as `replace_recipes` the scheduler.
+
+    Else it would keep those tasks for ever, and wait for them if it has to compute a key again.
+    """
+    state = dask_worker.state
+    unneeded = []
+    for key in keys:
+        task = state.tasks.get(key)
+        if task is not None and task.state in ("memory", "released"):
+            unneeded += _without_dependents(task)
+            task.dependencies.clear()
+    # A worker forgets a task when it releases the last one that depends on it. These were released
+    # before, so no event of the worker's would do it.
+    forgotten = {}
+    while unneeded:
+        task = unneeded.pop()
+        if state.tasks.pop(task.key, None) is not None:
+            unneeded += _without_dependents(task)
+            forgotten[task] = task.state
+            task.state = "forgotten"
+    state.task_counter.transitions(forgotten)
+
+
+def _without_dependents(task: WorkerTask) -> list[WorkerTask]:
+    """Take a worker's task from its dependencies; give those released that none depends on now."""
+    for before in task.dependencies:
+        before.dependents.discard(task)
+        before.waiters.discard(task)
+    return [t for t in task.dependencies if t.state == "released" and not t.dependents]
+
+
+# -- in the scheduler ---------------------------------------------------------------------------
+
+
+def add_handler(scheduler: Scheduler, operation: str, answer: Callable[..., Any]) -> None:
+    """Have ``await answer(request=bytes) -> bytes`` answer what clients ask (`ask_scheduler`)."""
+    scheduler.handlers[operation] = answer
+
+
+def send_event(scheduler: Scheduler, client: str, topic: str, told: Any) -> None:
+    """Tell one client something, as an event of a topic that it subscribes to.
+
+    `Scheduler.log_event` tells all clients, and keeps what it told.
+    """
+    message = {"op": "event", "topic": topic, "event": (time.time(), told)}
+    scheduler.client_send(client, message)
+
+
+def hold_keys(scheduler: Scheduler, keys: Iterable[Any], holder: str) -> None:
+    """Keep keys until that client, which may be a name alone, has released them."""
+    scheduler.client_desires_keys(list(keys), client=holder)
+
+
+def release_keys(scheduler: Scheduler, keys: Collection[Any], holder: str) -> None:
+    """Let go of keys on behalf of a holder, if the scheduler knows it."""
+    if keys and holder in scheduler.clients:
+        scheduler.client_releases_keys(list(keys), client=holder)
+
+
+def unrepeatable_inputs(scheduler: Scheduler, keys: Iterable[Any]) -> set[Any]:
+    """Return the scattered data that would be needed to compute keys again.
+
+    What lies behind a key that is in memory counts only through that key itself.
+    """
+    found, stack = set(), [scheduler.tasks[key] for key in keys]
+    while stack:
+        for before in stack.pop().dependencies:
+            if before not in found:
+                found.add(before)
+                if before.state != "memory":
+                    stack.append(before)
+    return {task.key for task in found if task.run_spec is None}
+
+
+def replace_recipes(scheduler: Scheduler, recipes: Mapping[Any, Task]) -> None:
+    """Replace what computes keys, so that Dask forgets what they were computed from.
+
+    Keys that are gone, or being computed again, stay as they are.
+    """
+    unneeded: dict[Any, Any] = {}
+    for key, recipe in recipes.items():
+        task = scheduler.tasks.get(key)
+        if task is None or task.state not in ("memory", "released"):
+            continue
+        task.run_spec = recipe
+        for before in list(task.dependencies):
+            before.dependents.discard(task)
+            if not before.dependents and not before.who_wants:
+                unneeded[before.key] = "forgotten"
+        task.dependencies.clear()
+    scheduler.transitions(unneeded, f"daskvars-seal-{time.time()}")
+
+
+def stranded_tasks(scheduler: Scheduler) -> Iterator[tuple[Any, set[str]]]:
+    """Yield the key of each task that waits for workers by address, none of which is there, and
+    these addresses."""
+    for task in list(scheduler.unrunnable):
+        wanted = task.worker_restrictions
+        if task.state != "no-worker" or not wanted or task.loose_restrictions:
+            continue
+        if not any(address in scheduler.workers for address in wanted):
+            yield task.key, set(wanted)
+
+
+def fail_task(scheduler: Scheduler, key: Any, wanted: set[str]) -> None:
+    """Let a task that waits for workers fail with Dask's own error for it."""
+    stimulus = f"daskvars-stranded-{time.time()}"
+    error = NoValidWorkerError(key, set(), wanted, {}, 0)
+    recommendations = scheduler.transition(
+        key, "erred", exception=pickle.dumps(error), cause=key, stimulus_id=stimulus
+    )
+    scheduler.transitions(recommendations, stimulus)
+
+
+def is_computed_again(task: Any) -> bool:
+    """Whether a scheduler's task is to run, and has had a result before."""
+    return task.state in ("waiting", "processing", "queued", "no-worker") and task.nbytes >= 0

@@ -1,0 +1,279 @@
+"""What `daskvars.remote.dask_internals` takes for granted of the Dask that is installed.
+
+Each test says one thing that is relied on; where a new Dask breaks one, only the adapter changes.
+"""
+
+import asyncio
+import inspect
+import pickle as standard_pickle
+from operator import add, getitem
+
+import pytest
+from distributed import Client, Future, LocalCluster, Scheduler, SchedulerPlugin, get_client
+from distributed.scheduler import TaskState
+from distributed.worker_state_machine import TaskState as WorkerTask
+
+from daskvars.remote import dask_internals as internals
+from daskvars.remote.dask_internals import DataNode, RunGraph, Task, TaskRef
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def client():
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0",
+        protocol="tcp://", host="127.0.0.1",
+    )  # fmt: skip
+    with cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def on_scheduler(client, function, *arguments):
+    """Call ``function(scheduler, *arguments)`` in the scheduler's own thread."""
+    scheduler = client.cluster.scheduler
+
+    async def call():
+        return function(scheduler, *arguments)
+
+    return client.sync(call)
+
+
+def until(client, condition):
+    """Wait until ``condition(scheduler)`` holds, in the scheduler's thread; return its value."""
+    scheduler = client.cluster.scheduler
+
+    async def poll():
+        while not (found := condition(scheduler)):
+            await asyncio.sleep(0.01)
+        return found
+
+    return client.sync(poll, callback_timeout=20)
+
+
+# -- tasks and graphs ---------------------------------------------------------------------------
+
+
+def test_a_task_tells_key_function_arguments_and_dependencies():
+    task = Task("t", add, TaskRef("a"), 2)
+    assert (task.key, task.func, task.args[1]) == ("t", add, 2)
+    assert task.dependencies == {"a"}
+    inner = Task("u", add, Task(None, getitem, TaskRef("b"), 0), 1)
+    assert inner.dependencies == {"b"}, "a task as an argument is computed in its place"
+    assert DataNode("d", 5).key == "d" and not DataNode("d", 5).dependencies
+    assert TaskRef("a").key == "a"
+
+
+def test_a_graph_is_named_by_its_token_and_not_hashed():
+    class Unhashable:
+        def __reduce__(self):
+            raise AssertionError("the tasks were looked at")
+
+    graph = RunGraph({"k": DataNode("k", Unhashable())}, {}, "a-token")
+    assert graph._name.endswith("a-token")
+    assert graph.__dask_keys__() == ["k"] and list(graph.__dask_graph__()) == ["k"]
+
+
+def test_a_client_takes_an_expression_and_annotations_by_key(client):
+    home = sorted(client.scheduler_info()["workers"])[1]
+    tasks = {"x-1": DataNode("x-1", 1), "y-1": Task("y-1", add, TaskRef("x-1"), 2)}
+    graph = RunGraph(tasks, {"workers": {"y-1": [home]}}, "take")
+    (future,) = client.get(graph, ["y-1"], sync=False)
+    assert isinstance(future, Future) and future.key == "y-1"
+    assert future.result(timeout=20) == 3
+    assert client.who_has([future])["y-1"] == (home,)
+
+
+class AddTen:
+    """Binds a graph: where it runs is where the scheduler is."""
+
+    def __call__(self, tasks):
+        return {key: Task(key, add, task.args[0], 10) for key, task in tasks.items()}
+
+
+def test_a_graph_is_bound_by_the_scheduler_when_it_takes_it(client):
+    graph = RunGraph({"b-1": Task("b-1", add, 1, 1)}, {}, "bind", AddTen())
+    assert client.get(graph, ["b-1"]) == [11]
+
+
+class Recorder(SchedulerPlugin):
+    """Notes the keys that are passed to `update_graph`, and how transitions are told."""
+
+    name = "recorder"
+
+    def __init__(self):
+        self.graphs, self.transitions = [], []
+
+    def update_graph(self, scheduler, *, client, keys, **_):
+        self.graphs.append((client, set(keys), all(key in scheduler.tasks for key in keys)))
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        self.transitions.append((key, finish))
+
+
+def test_plugins_hear_of_graphs_once_their_tasks_are_known_and_of_transitions(client):
+    recorder = Recorder()
+    on_scheduler(client, lambda scheduler: scheduler.add_plugin(recorder))
+    client.get(RunGraph({"p-1": Task("p-1", add, 1, 1)}, {}, "plugin"), ["p-1"])
+    on_scheduler(client, lambda scheduler: scheduler.remove_plugin("recorder"))
+    assert recorder.graphs == [(client.id, {"p-1"}, True)]
+    assert ("p-1", "memory") in recorder.transitions
+
+
+# -- clients ------------------------------------------------------------------------------------
+
+
+def test_the_current_client_is_the_default_or_the_one_entered(client):
+    assert internals.current_client() is None
+    with client.as_current():
+        assert internals.current_client() is client is get_client()
+    assert internals.current_client() is None
+
+
+def test_a_handler_answers_what_a_client_asks(client):
+    async def answer(request):
+        return request[::-1]
+
+    on_scheduler(client, internals.add_handler, "daskvars_test", answer)
+    assert internals.ask_scheduler(client, "daskvars_test", b"abc") == b"cba"
+
+
+def test_an_event_reaches_the_client_it_is_sent_to(client):
+    heard = []
+    client.subscribe_topic("daskvars-test", heard.append)
+    on_scheduler(client, internals.send_event, client.id, "daskvars-test", {"n": 1})
+    until(client, lambda scheduler: heard)
+    ((stamp, told),) = heard
+    assert told == {"n": 1} and stamp > 1e9
+    client.unsubscribe_topic("daskvars-test")
+
+
+def test_pickle_takes_functions_by_value():
+    assert internals.pickle.loads(internals.pickle.dumps(lambda: 7))() == 7
+
+
+# -- in a worker --------------------------------------------------------------------------------
+
+
+def noted():
+    internals.show_seconds("our label", 0.5)
+    return internals.current_key()
+
+
+def test_a_task_knows_its_key_and_adds_to_its_figures(client):
+    assert internals.current_key() is None
+    assert client.get(RunGraph({"n-1": Task("n-1", noted)}, {}, "note"), ["n-1"]) == ["n-1"]
+
+    def seconds(scheduler):
+        metrics = scheduler.cumulative_worker_metrics
+        return {v for k, v in metrics.items() if "our label" in k and k[-1] == "seconds"}
+
+    assert until(client, seconds) == {0.5}
+
+
+# -- the scheduler's tasks ----------------------------------------------------------------------
+
+
+def chain(client, stamp):
+    """Scatter data, and compute a chain of two keys from it; return the last key's future."""
+    (source,) = client.scatter([5], hash=False)
+    first, last = f"first-{stamp}", f"last-{stamp}"
+    tasks = {
+        first: Task(first, add, TaskRef(source.key), 1), last: Task(last, add, TaskRef(first), 1)
+    }
+    (future,) = client.get(RunGraph(tasks, {}, stamp), [last], sync=False)
+    future.result(timeout=20)
+    return source, future
+
+
+def test_scheduler_tasks_have_what_is_read_and_set():
+    names = set(dir(TaskState)) | set(getattr(TaskState, "__slots__", ()))
+    needed = {
+        "dependencies", "dependents", "key", "loose_restrictions", "nbytes", "run_spec", "state",
+        "who_wants", "worker_restrictions",
+    }  # fmt: skip
+    assert needed <= names
+    assert {"dependencies", "dependents", "key", "state", "waiters"} <= {
+        *dir(WorkerTask), *getattr(WorkerTask, "__slots__", ()), *WorkerTask.__annotations__,
+    }  # fmt: skip
+    wanted = inspect.signature(Scheduler.client_desires_keys).parameters
+    assert list(wanted)[1:] == ["keys", "client"]
+    assert {"key", "finish", "stimulus_id"} <= {
+        *inspect.signature(Scheduler.transition).parameters
+    } or inspect.signature(Scheduler.transition).parameters["kwargs"]
+
+
+def test_keys_live_as_long_as_a_holder_that_is_a_name_alone(client):
+    _, future = chain(client, "held-0")
+    key = future.key
+    on_scheduler(client, internals.hold_keys, {key}, "daskvars-holder")
+    del future, _
+    on_scheduler(client, lambda scheduler: None)
+    until(client, lambda scheduler: scheduler.tasks[key].who_wants != set())
+    until(client, lambda s: {c.client_key for c in s.tasks[key].who_wants} == {"daskvars-holder"})
+    on_scheduler(client, internals.release_keys, {key}, "nobody knows this holder")
+    assert on_scheduler(client, lambda scheduler: key in scheduler.tasks)
+    on_scheduler(client, internals.release_keys, {key}, "daskvars-holder")
+    until(client, lambda scheduler: key not in scheduler.tasks)
+
+
+def test_only_scattered_data_cannot_be_made_again(client):
+    source, future = chain(client, "inputs-0")
+    found = on_scheduler(client, internals.unrepeatable_inputs, [future.key])
+    assert found == {source.key}
+
+
+def test_a_key_with_another_recipe_forgets_what_it_was_computed_from(client):
+    source, future = chain(client, "recipe-0")
+    key, source_key = future.key, source.key
+    recipes = {key: Task(key, int, "70")}
+    until(client, lambda scheduler: scheduler.tasks["first-recipe-0"].state == "released")
+    on_scheduler(client, internals.replace_recipes, recipes)
+    assert on_scheduler(client, lambda scheduler: "first-recipe-0" not in scheduler.tasks)
+    workers = client.cluster.workers.values()
+    client.run(internals.cut_loose, [key])
+    for worker in workers:
+        assert "first-recipe-0" not in worker.state.tasks
+        assert all(not t.dependencies for k, t in worker.state.tasks.items() if k == key)
+        worker.state.validate_state()
+    del source
+    until(client, lambda scheduler: source_key not in scheduler.tasks)
+    assert future.result() == 7, "what is in memory is not disturbed"
+
+
+def test_a_lost_key_is_made_by_its_new_recipe(client):
+    _, future = chain(client, "lost-0")
+    key = future.key
+    until(client, lambda scheduler: scheduler.tasks["first-lost-0"].state == "released")
+    on_scheduler(client, internals.replace_recipes, {key: Task(key, int, "70")})
+    client.run(internals.cut_loose, [key])
+    on_scheduler(client, lambda scheduler: scheduler.transitions({key: "released"}, "test-lost"))
+    assert future.result(timeout=20) == 70
+
+
+def test_a_task_that_waits_for_a_worker_that_is_gone_can_be_failed(client):
+    graph = RunGraph(
+        {"s-1": Task("s-1", add, 1, 1)}, {"workers": {"s-1": ["tcp://127.0.0.1:9"]}}, "stranded"
+    )
+    (future,) = client.get(graph, ["s-1"], sync=False)
+    until(client, lambda s: "s-1" in s.tasks and s.tasks["s-1"].state == "no-worker")
+    found = on_scheduler(client, lambda s: list(internals.stranded_tasks(s)))
+    assert found == [("s-1", {"tcp://127.0.0.1:9"})]
+    on_scheduler(client, internals.fail_task, *found[0])
+    with pytest.raises(internals.NoValidWorkerError):
+        future.result(timeout=20)
+    error = future.exception()
+    assert type(standard_pickle.loads(standard_pickle.dumps(error))) is type(error)
+
+
+def test_a_task_that_had_a_result_and_is_to_run_is_computed_again(client):
+    _, future = chain(client, "again-0")
+    task = on_scheduler(client, lambda s: s.tasks[future.key])
+    assert not internals.is_computed_again(task)
+
+    def forget_result(scheduler):
+        scheduler.transitions({future.key: "released"}, "test-again")
+        return internals.is_computed_again(scheduler.tasks[future.key])
+
+    assert on_scheduler(client, forget_result)
+    assert future.result(timeout=20) == 7
