@@ -23,6 +23,7 @@ import numpy
 from daskvars import config
 from daskvars.dtypes import DType
 from daskvars.execution.engine import Engine, random_key
+from daskvars.execution.exact_keys import exactly
 from daskvars.execution.fetches import as_scalar
 from daskvars.execution.outcomes import Deferred
 from daskvars.execution.programs import Program
@@ -310,7 +311,7 @@ class _Record:
         parts: list[Hashable] = []
         for op in pending:
             inputs = tuple([self._input(t, numbers) for t in op.inputs])
-            attrs = tuple([(k, _frozen(v)) for k, v in op.attrs.items() if k != "_seed"])
+            attrs = tuple([(k, exactly(v)) for k, v in op.attrs.items() if k != "_seed"])
             parts.append((op.opdef, op.name, op.device, inputs, attrs))
         found = tuple([(numbers[t.op], t.index) for t in fetches])
         leaves = tuple([t.spec.dtype for t in self.leaves])
@@ -334,14 +335,6 @@ class _Record:
     def key_of(self, number: int) -> tuple[int, int]:
         """Return the random key of an operation; each is run once."""
         return random_key(self.pending[number], 0, _ENTROPY)
-
-
-def _frozen(value: Any) -> Hashable:
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return value
 
 
 def sync() -> None:

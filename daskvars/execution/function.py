@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import dask.array
@@ -13,6 +13,7 @@ import numpy
 from daskvars import config
 from daskvars.dtypes import as_dtype
 from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, has_effect
+from daskvars.execution.exact_keys import exactly
 from daskvars.execution.feeds import feed_value
 from daskvars.execution.programs import Program
 from daskvars.graph import nest, scopes
@@ -53,8 +54,8 @@ class Function:
         if not args and not kwargs:
             key: Hashable = ()
         else:
-            key = tuple([_part(item, tensors) for item in _flat(args, kwargs)])
-            key = (key, len(args), tuple(sorted(kwargs)))
+            named = dict(sorted(kwargs.items()))
+            key = (_signature(args, tensors), _signature(named, tensors))
         trace = self._traces.get(key)
         if trace is None:
             trace = self._traces[key] = self._new_trace(args, kwargs)
@@ -171,23 +172,32 @@ def is_data(item: Any) -> bool:
     return isinstance(item, Tensor | numpy.ndarray | numpy.generic | dask.array.Array)
 
 
-def _flat(args: Any, kwargs: Any) -> list[Any]:
-    return nest.flatten(list(args)) + nest.flatten(kwargs)
+def _signature(item: Any, tensors: list[Any]) -> Hashable:
+    """Return what a trace for this argument is right for, and append the data in it to `tensors`.
+
+    That is nesting, the dtypes and shapes of data, and the exact values of all else. The data comes
+    in the order of `nest.flatten`.
+    """
+    if is_data(item):
+        tensors.append(item)
+        return _data_signature(item)
+    if isinstance(item, Mapping):  # the order of the keys is seen by who goes through it
+        parts = [_signature(item[key], tensors) for key in sorted(item)]
+        return type(item), tuple(map(exactly, item)), *parts
+    if isinstance(item, list | tuple):
+        return type(item), *[_signature(part, tensors) for part in item]
+    return exactly(item)
 
 
-def _part(item: Any, tensors: list[Any]) -> Hashable:
-    if not is_data(item):
-        try:
-            hash(item)
-        except TypeError:
-            return id(item)
-        return type(item), item
-    tensors.append(item)
+def _data_signature(item: Any) -> Hashable:
     if isinstance(item, dask.array.Array):
-        return item.dtype, item.chunks
-    if isinstance(item, Tensor) and (item.spec.shape is None or None in item.spec.shape):
-        return item.spec.dtype, numpy.shape(item)
-    return (item.spec if isinstance(item, Tensor) else (item.dtype, item.shape))
+        return "dask", item.dtype, item.chunks
+    if isinstance(item, Tensor):
+        spec = item.spec
+        if spec.shape is None or None in spec.shape:
+            return "tensor", spec.dtype, numpy.shape(item)
+        return "tensor", spec.dtype, spec.shape
+    return "array", item.dtype, item.shape
 
 
 def function(

@@ -1,5 +1,11 @@
 """`function`: one trace and one plan per signature."""
 
+import dataclasses
+import enum
+import math
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -179,3 +185,98 @@ def test_the_gradient_of_a_branch_reaches_the_variables_that_it_reads():
         return dv.gradients(dv.cond(x > 0.0, lambda: v * x * v, lambda: x), [v, x])
 
     assert [float(slope) for slope in slopes(np.float32(2.0))] == [12.0, 9.0]
+
+
+class _Level(enum.IntEnum):
+    ONE = 1
+
+
+class _Weight(float, enum.Enum):
+    ZERO = 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class _Options:
+    rate: float
+    name: str = "adam"
+
+
+# Values that Python, or a careless key, takes for equal: each is another argument.
+_DIFFERENT = [
+    0, False, 0.0, -0.0, 0j, complex(0.0, -0.0), complex(-0.0, 0.0), Fraction(0), Decimal("0"),
+    Decimal("-0"), Decimal("0.0"), _Weight.ZERO, 1, True, 1.0, 1 + 0j, _Level.ONE, math.nan, "nan",
+    None, "1", b"1", (), [], {}, set(), frozenset(), (1,), [1], {1: 1}, {True: 1}, {1: True},
+    {"a": 1, "b": 2}, {"b": 2, "a": 1}, ([1, 2], [3]), ([1], [2, 3]), ([], [1, 2, 3]), {1.0, 2},
+    {1, 2}, frozenset({0.0}), frozenset({-0.0}), _Options(0.0), _Options(-0.0), _Options(math.nan),
+    _Options(0), slice(0, 1), slice(False, 1), slice(0.0, 1), np.int32(1), np.int64(1),
+    np.float32(1), np.bool_(True), np.zeros(()), np.zeros(1), int, bool, float,
+]  # fmt: skip
+
+
+def _again(value):
+    """Return an equal value that is another object, where such can be made."""
+    if isinstance(value, float) and not isinstance(value, enum.Enum):
+        return float(str(value))
+    if isinstance(value, _Options):
+        return _Options(float(str(value.rate)) if isinstance(value.rate, float) else value.rate)
+    if isinstance(value, list | dict | set):
+        return type(value)(value)
+    return value
+
+
+def test_each_python_value_has_a_trace_of_its_own():
+    seen = []
+
+    @dv.function
+    def given(value):
+        seen.append(value)
+        return dv.constant(float(len(seen) - 1))
+
+    with dv.config.set(retrace_warning=1000):
+        for i, value in enumerate(_DIFFERENT):
+            assert float(given(value)) == i, f"{value!r} was taken for {seen[int(given(value))]!r}"
+        for i, value in enumerate(_DIFFERENT):
+            assert float(given(_again(value))) == i, f"{value!r} was traced again"
+    assert given.num_traces == len(_DIFFERENT)
+
+
+def test_the_sign_of_a_zero_reaches_the_result():
+    atan2 = dv.function(lambda y: dv.atan2(dv.constant(0.0) * 1.0, dv.constant(y)))
+    assert float(atan2(0.0)) == 0.0
+    assert float(atan2(-0.0)) == pytest.approx(math.pi)
+
+
+def test_nesting_is_part_of_the_signature():
+    @dv.function
+    def total(first, rest):
+        return dv.add_n(list(first)) - dv.add_n(list(rest))
+
+    one, two, four = (np.float32(2**i) for i in range(3))
+    assert float(total([one, two], [four])) == -1.0
+    assert float(total([one], [two, four])) == -5.0
+
+    @dv.function
+    def named(**options):
+        return next(iter(options.values())) * (2.0 if "twice" in options else 1.0)
+
+    assert float(named(once=one)) == 1.0 and float(named(twice=one)) == 2.0
+    by_name = dv.function(lambda a, b: a - b)
+    assert float(by_name(a=two, b=one)) == float(by_name(b=one, a=two)) == 1.0
+    assert by_name.num_traces == 1
+
+
+def test_an_object_without_a_hash_is_kept_by_its_trace():
+    class Setting:
+        __hash__ = None
+
+        def __init__(self, value):
+            self.value = value
+
+        def __eq__(self, other):
+            raise AssertionError("nothing is known of when two are equal")
+
+    read = dv.function(lambda setting: dv.constant(setting.value))
+    with dv.config.set(retrace_warning=1000):
+        for i in range(100):  # each could take the address of the one before
+            assert float(read(Setting(float(i)))) == i
+
