@@ -51,13 +51,14 @@ TYPE_CLASSES: Mapping[str, frozenset[DType] | None] = {
     "T": None,
     "N": NUMERIC,
     "F": FLOATING | COMPLEX,
+    "D": FLOATING,
     "R": REAL,
     "Z": INTEGER,
     "I": INDEX,
     "B": frozenset({dtypes.bool}),
     "S": frozenset({string}),
 }
-_ARGUMENT = re.compile(r"(?P<many>\*?)(?P<name>\w+):(?P<type>[ATNFRZIBS])(?P<number>\d*)$")
+_ARGUMENT = re.compile(r"(?P<many>\*?)(?P<name>\w+):(?P<type>[ATNFDRZIBS])(?P<number>\d*)$")
 
 
 class Argument(NamedTuple):
@@ -73,8 +74,8 @@ def parse_signature(text: str) -> tuple[Argument, ...]:
     """Parse ``"x:N, y:N"``: equal variables (letter and digit) must have equal dtypes.
 
     Letters: A any and unlike (each such input may have its own dtype), T any, N numeric, F floating
-    or complex, R real numeric, Z integer, I int32 or int64, B bool, S string. ``*values:T`` takes
-    any number of inputs and stands last.
+    or complex, D floating, R real numeric, Z integer, I int32 or int64, B bool, S string.
+    ``*values:T`` takes any number of inputs and stands last.
     """
     arguments = []
     for part in filter(None, (p.strip() for p in text.split(","))):

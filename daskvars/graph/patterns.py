@@ -34,6 +34,7 @@ class Dim(NamedTuple):
 
 
 Dims = tuple[Dim | None, ...]
+Merge = str | Callable[..., Any]  # a function of the array namespace, or of `daskvars.kernels`
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Access:
 
     inputs: tuple[Dims, ...]
     outputs: tuple[Dims, ...]
-    combine: str | None = None  # merges partial results over labels that no output carries
+    combine: Merge | None = None  # merges partial results over labels that no output carries
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,11 @@ def _broadcast_dims(shape: Shape, out: Shape) -> Dims:
 class Reduction(Pattern):
     """A fold over the axes in ``attrs["axis"]`` (None: all), kept as size 1 with ``keepdims``.
 
-    `combine` names the ``xp`` function that merges two partial results; None means that a
-    reduced axis must be whole.
+    `combine` is what merges two partial results, an ``xp`` function by name or a kernel; None
+    means that a reduced axis must be whole.
     """
 
-    combine: str | None = None
+    combine: Merge | None = None
 
     def access(self, inputs, outputs, attrs):
         shape = inputs[0]

@@ -26,7 +26,7 @@ def sigmoid(xp: Any, x: Any) -> Any:
     """Return 1 / (1 + exp(-x)), without overflow.
 
     Args:
-        x: [...] float.
+        x: [...] float or complex.
 
     Returns:
         Like ``x``.
@@ -42,7 +42,8 @@ def sigmoid(xp: Any, x: Any) -> Any:
 def fill_sigmoid(xp: Any, out: Any, x: Any) -> None:
     """Fill ``out`` with the sigmoid."""
     xp.negative(x, out=out)
-    xp.minimum(out, out.dtype.type(EXP_LIMIT[out.itemsize]), out=out)
+    size = out.real  # itself, unless it is complex
+    xp.minimum(size, size.dtype.type(EXP_LIMIT[size.itemsize]), out=size)
     xp.exp(out, out=out)
     out += out.dtype.type(1)
     xp.reciprocal(out, out=out)

@@ -122,13 +122,20 @@ def logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> 
     """log of the sum of exp along `axis`, without overflow."""
     if not reduced_count(x.shape, axis):
         return _empty_fold(xp, x, axis, keepdims, lowest=True)
-    top = x.max(axis=axis, keepdims=True)
+    top = x.real.max(axis=axis, keepdims=True)
     top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
     y = xp.subtract(x, top)
     total = xp.exp(y, out=overwriting(y)).sum(
         axis=axis, dtype=float_work(x.dtype), keepdims=keepdims
     )
     return (xp.log(total) + top.reshape(total.shape)).astype(x.dtype, copy=False)
+
+
+def logaddexp(xp: Any, x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)), without overflow: merges two results of `logsumexp`."""
+    if x.dtype.kind != "c":
+        return xp.logaddexp(x, y)
+    return logsumexp(xp, xp.stack([x, y]), axis=0)
 
 
 def argmax(xp: Any, x: Any, *, axis: int, dtype: Any) -> Any:

@@ -98,10 +98,10 @@ squared_difference = binary(
 
 # -- rounding ----------------------------------------------------------------------------------
 
-ceil = unary("ceil", "Ceil", "F", "ceil", lambda op, dy: None, "Return x rounded up.")
-floor = unary("floor", "Floor", "F", "floor", lambda op, dy: None, "Return x rounded down.")
+ceil = unary("ceil", "Ceil", "D", "ceil", lambda op, dy: None, "Return x rounded up.")
+floor = unary("floor", "Floor", "D", "floor", lambda op, dy: None, "Return x rounded down.")
 rint = unary(
-    "rint", "Rint", "F", "rint", lambda op, dy: None,
+    "rint", "Rint", "D", "rint", lambda op, dy: None,
     "Return x rounded to the nearest integer, halves to the even one.",
 )  # fmt: skip
 _round = unary("round", "Round", "F", "rint", lambda op, dy: None, "Return x rounded.")

@@ -85,7 +85,7 @@ def _define_bincount(type: str, signature: str) -> OpDef:
 
 
 BINCOUNT = _define_bincount("Bincount", "arr:I")
-WEIGHTED_BINCOUNT = _define_bincount("WeightedBincount", "arr:I, weights:N")
+WEIGHTED_BINCOUNT = _define_bincount("WeightedBincount", "arr:I, weights:R")
 
 
 def bincount(
@@ -222,7 +222,7 @@ def _define_confusion(type: str, signature: str) -> OpDef:
 
 CONFUSION_MATRIX = _define_confusion("ConfusionMatrix", "labels:I, predictions:I")
 WEIGHTED_CONFUSION_MATRIX = _define_confusion(
-    "WeightedConfusionMatrix", "labels:I, predictions:I, weights:N"
+    "WeightedConfusionMatrix", "labels:I, predictions:I, weights:R"
 )
 
 

@@ -57,8 +57,8 @@ truncatemod = binary(
 
 
 def _div_no_nan_gradient(op, dy):
-    dx = div_no_nan(dy, op.inputs[1])
-    return broadcast_gradients(op, dx, negative(multiply(dx, op.outputs[0])))
+    dx = div_no_nan(dy, conj(op.inputs[1]))
+    return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
 
 
 div_no_nan = binary(

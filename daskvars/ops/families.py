@@ -25,6 +25,7 @@ Gradient = Callable[..., Any] | NoGradient
 TYPES = {
     "N": "any number",
     "F": "floating or complex",
+    "D": "floating",
     "R": "real",
     "Z": "integer",
     "B": "bool",

@@ -15,6 +15,7 @@ from daskvars.kernels import incomplete_kernels as incomplete
 from daskvars.ops import comparison
 from daskvars.ops.arithmetic import add, multiply, negative, number, subtract
 from daskvars.ops.broadcasting import broadcast_gradients
+from daskvars.ops.casting import conj
 from daskvars.ops.division import div_no_nan, realdiv
 from daskvars.ops.families import Function, binary
 from daskvars.ops.reduce import reduce_sum
@@ -167,22 +168,22 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 
 
 def _xlogy_gradient(op, dy):
-    x, y = op.inputs
+    x, y = map(conj, op.inputs)
     is_zero = comparison.equal(x, number(0, x))
     by_x = comparison.where_v2(is_zero, number(0, y), log(y))
     return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, xdivy(x, y)))
 
 
 def _xdivy_gradient(op, dy):
-    x, y = op.inputs
+    x, y = map(conj, op.inputs)
     is_zero = comparison.equal(x, number(0, x))
     by_x = comparison.where_v2(is_zero, number(0, y), realdiv(number(1, y), y))
-    by_y = negative(xdivy(op.outputs[0], y))
+    by_y = negative(xdivy(conj(op.outputs[0]), y))
     return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, by_y))
 
 
 def _multiply_no_nan_gradient(op, dy):
-    x, y = op.inputs
+    x, y = map(conj, op.inputs)
     return broadcast_gradients(op, multiply_no_nan(dy, y), multiply_no_nan(x, dy))
 
 

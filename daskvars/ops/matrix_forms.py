@@ -14,8 +14,8 @@ from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import linalg_kernels as kernels
 from daskvars.ops import ranges
-from daskvars.ops.arithmetic import add, multiply, number
-from daskvars.ops.casting import cast, conj, real
+from daskvars.ops.arithmetic import add, multiply, negative, number
+from daskvars.ops.casting import cast, complex, conj, imag, real
 from daskvars.ops.comparison import greater, where_v2
 from daskvars.ops.decompositions import cholesky, cholesky_solve, matrix_inverse, square_matrix, svd
 from daskvars.ops.division import div_no_nan, realdiv
@@ -51,8 +51,12 @@ def _two_parts(inputs):
 
 
 def _slogdet_gradient(op, by_sign, by_log):
-    """The sign does not change nearby."""
-    scale = expand_dims(expand_dims(by_log, -1), -1)
+    """The sign of a real determinant does not change nearby; that of a complex one turns."""
+    scale = by_log
+    if by_log.dtype.is_complex:
+        turn = imag(multiply(conj(by_sign), op.outputs[0]))
+        scale = complex(real(by_log), negative(turn))
+    scale = expand_dims(expand_dims(scale, -1), -1)
     return multiply(scale, matrix_inverse(op.inputs[0], adjoint=True))
 
 

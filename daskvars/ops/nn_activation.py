@@ -93,9 +93,9 @@ def _leaky_slope(op, dy):
     return apply(LEAKY_RELU_GRAD, dy, op.inputs[-1], alpha=op.attrs["alpha"])
 
 
-LEAKY_RELU = _definition("LeakyRelu", "features:F", kernels.leaky_relu, _leaky_slope)
+LEAKY_RELU = _definition("LeakyRelu", "features:D", kernels.leaky_relu, _leaky_slope)
 LEAKY_RELU_GRAD = _definition(
-    "LeakyReluGrad", "gradients:F, features:F", kernels.leaky_relu_grad,
+    "LeakyReluGrad", "gradients:D, features:D", kernels.leaky_relu_grad,
     lambda op, g: (_leaky_slope(op, g), None),
 )  # fmt: skip
 
@@ -160,17 +160,17 @@ def _unit_slope(type: str, kernel: Callable[..., Any]) -> OpDef:
         below = where_v2(less(y, number(0, y)), product, number(0, product))
         return below, apply(definition, y, g)
 
-    definition = _definition(type, "outputs:F, gradients:F", kernel, gradient)
+    definition = _definition(type, "outputs:D, gradients:D", kernel, gradient)
     return definition
 
 
 ELU_GRAD = _unit_slope("EluGrad", nonlinearities.elu_grad)
 SELU_GRAD = _unit_slope("SeluGrad", nonlinearities.selu_grad)
 ELU = _definition(
-    "Elu", "features:F", nonlinearities.elu, lambda op, dy: apply(ELU_GRAD, op.outputs[0], dy)
+    "Elu", "features:D", nonlinearities.elu, lambda op, dy: apply(ELU_GRAD, op.outputs[0], dy)
 )
 SELU = _definition(
-    "Selu", "features:F", nonlinearities.selu, lambda op, dy: apply(SELU_GRAD, op.outputs[0], dy)
+    "Selu", "features:D", nonlinearities.selu, lambda op, dy: apply(SELU_GRAD, op.outputs[0], dy)
 )
 
 
@@ -246,9 +246,9 @@ def _tanh_bend(x: Tensor) -> Tensor:
     return multiply(subtract(one, square(t)), inner)
 
 
-GELU = _definition("Gelu", "features:F", nonlinearities.gelu, _gelu_slope)
+GELU = _definition("Gelu", "features:D", nonlinearities.gelu, _gelu_slope)
 GELU_GRAD = _definition(
-    "GeluGrad", "features:F, gradients:F", nonlinearities.gelu_grad, _gelu_grad_gradient
+    "GeluGrad", "features:D, gradients:D", nonlinearities.gelu_grad, _gelu_grad_gradient
 )
 
 
@@ -281,10 +281,10 @@ def _swish_grad_gradient(op, g):
 
 
 SWISH = _definition(
-    "Swish", "features:F", kernels.swish, lambda op, dy: apply(SWISH_GRAD, dy, op.inputs[0])
+    "Swish", "features:D", kernels.swish, lambda op, dy: apply(SWISH_GRAD, dy, op.inputs[0])
 )
 SWISH_GRAD: OpDef = _definition(
-    "SwishGrad", "gradients:F, features:F", kernels.swish_grad, _swish_grad_gradient
+    "SwishGrad", "gradients:D, features:D", kernels.swish_grad, _swish_grad_gradient
 )
 
 

@@ -92,7 +92,7 @@ def _moments_gradient(op, dmean, dsquare):
 
 
 CHANNEL_MOMENTS = OpDef(
-    "ChannelMoments", "x:F", pattern=_channelwise("i->v", "add"), kernel=kernels.channel_moments,
+    "ChannelMoments", "x:D", pattern=_channelwise("i->v", "add"), kernel=kernels.channel_moments,
     infer=lambda inputs, **attrs: _vectors(inputs, dtype=float64, **attrs), block=_whole_count,
     gradient=_moments_gradient,
 )  # fmt: skip
@@ -105,7 +105,7 @@ def _sums_gradient(op, g_alone, g_along):
 
 
 CHANNEL_SUMS = OpDef(
-    "ChannelSums", "dy:F1, x:F1, centre:F2", infer=_vectors,
+    "ChannelSums", "dy:D1, x:D1, centre:D2", infer=_vectors,
     pattern=_channelwise("i,i,v->v", "add"), kernel=kernels.channel_sums, gradient=_sums_gradient,
 )  # fmt: skip
 
@@ -126,11 +126,11 @@ def _mix_gradient(op, g):
 
 
 CHANNEL_AFFINE = OpDef(
-    "ChannelAffine", "x:F1, centre:F2, slope:F2, shift:F2", infer=like_first,
+    "ChannelAffine", "x:D1, centre:D2, slope:D2, shift:D2", infer=like_first,
     pattern=_channelwise("i,v,v,v->i"), kernel=kernels.channel_affine, gradient=_affine_gradient,
 )  # fmt: skip
 CHANNEL_MIX = OpDef(
-    "ChannelMix", "x:F1, centre:F2, slope:F2, shift:F2, z:F1, gain:F2", infer=like_first,
+    "ChannelMix", "x:D1, centre:D2, slope:D2, shift:D2, z:D1, gain:D2", infer=like_first,
     pattern=_channelwise("i,v,v,v,i,v->i"), kernel=kernels.channel_affine, gradient=_mix_gradient,
 )  # fmt: skip
 
@@ -168,7 +168,7 @@ def _fused_gradient(op, dy):
 
 
 FUSED_BATCH_NORM = OpDef(
-    "FusedBatchNorm", "x:F1, scale:F2, offset:F2, mean:F2, variance:F2", infer=_normalized,
+    "FusedBatchNorm", "x:D1, scale:D2, offset:D2, mean:D2, variance:D2", infer=_normalized,
     pattern=_channelwise("i,v,v,v,v->i"), kernel=batch_kernels.batch_norm_inference,
     gradient=_fused_gradient,
 )  # fmt: skip

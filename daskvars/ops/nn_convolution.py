@@ -57,17 +57,17 @@ class Family:
         self.letters = letters
         self.rank = len(letters[0])
         self.forward = OpDef(
-            type, "input:F, filter:F", infer=self._forward_spec, pattern=self._access(0, 1, 2),
+            type, "input:D, filter:D", infer=self._forward_spec, pattern=self._access(0, 1, 2),
             kernel=kernels[0], gradient=self._forward_gradient,
         )  # fmt: skip
         self.backward_images = OpDef(
-            f"{type}BackpropInput{version}", "filter:F, out_backprop:F", infer=self._images_spec,
+            f"{type}BackpropInput{version}", "filter:D, out_backprop:D", infer=self._images_spec,
             pattern=self._access(1, 2, 0), kernel=kernels[1], gradient=self._images_gradient,
             operands=("input_shape",),
             block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
         )  # fmt: skip
         self.backward_filter = OpDef(
-            f"{type}BackpropFilter{version}", "input:F, out_backprop:F", infer=self._filter_spec,
+            f"{type}BackpropFilter{version}", "input:D, out_backprop:D", infer=self._filter_spec,
             pattern=self._access(0, 2, 1), kernel=kernels[2], gradient=self._filter_gradient,
             operands=("filter_shape",),
             block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},

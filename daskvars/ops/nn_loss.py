@@ -30,7 +30,7 @@ from daskvars.ops.transcendental import exp, log, softplus
 from daskvars.ops.transposing import transpose
 
 L2_LOSS = OpDef(
-    "L2Loss", "t:F", infer=lambda inputs: Spec(inputs[0].dtype, ()), pattern=Reduction("add"),
+    "L2Loss", "t:D", infer=lambda inputs: Spec(inputs[0].dtype, ()), pattern=Reduction("add"),
     kernel=kernels.l2_loss, gradient=lambda op, dy: multiply(op.inputs[0], dy),
 )  # fmt: skip
 
@@ -85,7 +85,7 @@ def _dense_gradient(op, dy, _):
 
 
 CROSS_ENTROPY = OpDef(
-    "SoftmaxCrossEntropyWithLogits", "features:F, labels:F", infer=_dense_specs,
+    "SoftmaxCrossEntropyWithLogits", "features:D, labels:D", infer=_dense_specs,
     pattern=Contraction("..._,..._->...,..._", None), kernel=kernels.dense_cross_entropy,
     gradient=_dense_gradient,
 )  # fmt: skip
@@ -96,7 +96,7 @@ def _slope_of_softmax(logits: Tensor, g: Tensor) -> Tensor:
 
 
 CROSS_ENTROPY_BACKPROP = OpDef(
-    "SoftmaxCrossEntropyBackprop", "backprop:F, features:F, labels:F", infer=like_first,
+    "SoftmaxCrossEntropyBackprop", "backprop:D, features:D, labels:D", infer=like_first,
     pattern=Elementwise(), kernel=None,
     gradient=lambda op, g: (None, _slope_of_softmax(op.inputs[1], g), negative(g)),
 )  # fmt: skip
@@ -202,12 +202,12 @@ def _sparse_gradient(op, dy, _):
 
 
 SPARSE_CROSS_ENTROPY = OpDef(
-    "SparseSoftmaxCrossEntropyWithLogits", "features:F, labels:I", infer=_sparse_specs,
+    "SparseSoftmaxCrossEntropyWithLogits", "features:D, labels:I", infer=_sparse_specs,
     pattern=Contraction("..._,...->...,..._", None), kernel=kernels.sparse_cross_entropy,
     gradient=_sparse_gradient,
 )  # fmt: skip
 SPARSE_CROSS_ENTROPY_BACKPROP = OpDef(
-    "SparseSoftmaxCrossEntropyBackprop", "backprop:F, features:F", infer=like_first,
+    "SparseSoftmaxCrossEntropyBackprop", "backprop:D, features:D", infer=like_first,
     pattern=Elementwise(), kernel=None,
     gradient=lambda op, g: (None, _slope_of_softmax(op.inputs[1], g)),
 )  # fmt: skip

@@ -159,7 +159,7 @@ def _local_response_gradient(op, dy):
 
 
 LRN = OpDef(
-    "LRN", "input:F", infer=lambda inputs, **attrs: Spec(inputs[0].dtype, image_shape(inputs[0])),
+    "LRN", "input:D", infer=lambda inputs, **attrs: Spec(inputs[0].dtype, image_shape(inputs[0])),
     pattern=Contraction("..._->..._", None), kernel=kernels.local_response,
     gradient=_local_response_gradient,
 )  # fmt: skip

@@ -40,11 +40,11 @@ def _softmax_grad_gradient(op, g):
 
 
 SOFTMAX = OpDef(
-    "Softmax", "logits:F", infer=like_first, pattern=Contraction(whole_classes, None),
+    "Softmax", "logits:D", infer=like_first, pattern=Contraction(whole_classes, None),
     kernel=normalize.softmax, gradient=_softmax_slope,
 )  # fmt: skip
 SOFTMAX_GRAD = OpDef(
-    "SoftmaxGrad", "softmax:F, gradients:F", infer=like_first,
+    "SoftmaxGrad", "softmax:D, gradients:D", infer=like_first,
     pattern=Contraction(whole_classes, None), kernel=normalize.softmax_grad,
     gradient=_softmax_grad_gradient,
 )  # fmt: skip
@@ -86,11 +86,11 @@ def _log_softmax_grad_gradient(op, g):
 
 
 LOG_SOFTMAX = OpDef(
-    "LogSoftmax", "logits:F", infer=like_first, pattern=Contraction(whole_classes, None),
+    "LogSoftmax", "logits:D", infer=like_first, pattern=Contraction(whole_classes, None),
     kernel=normalize.log_softmax, gradient=_log_softmax_slope,
 )  # fmt: skip
 LOG_SOFTMAX_GRAD = OpDef(
-    "LogSoftmaxGrad", "logsoftmax:F, gradients:F", infer=like_first,
+    "LogSoftmaxGrad", "logsoftmax:D, gradients:D", infer=like_first,
     pattern=Contraction(whole_classes, None), kernel=normalize.log_softmax_grad,
     gradient=_log_softmax_grad_gradient,
 )  # fmt: skip

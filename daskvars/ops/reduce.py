@@ -18,13 +18,13 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Reduction
+from daskvars.graph.patterns import Merge, Reduction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import reduce_kernels as kernels
 from daskvars.ops import constant, repeating, reshaping
 from daskvars.ops.arithmetic import maximum, multiply, subtract
 from daskvars.ops.axes import either, is_symbolic, operand_of
-from daskvars.ops.casting import cast
+from daskvars.ops.casting import cast, conj
 from daskvars.ops.comparison import equal
 from daskvars.ops.division import floordiv, realdiv, truncatediv
 from daskvars.ops.scans import cumprod, static_axis
@@ -108,7 +108,7 @@ def _extreme_gradient(op, dy):
 
 
 def _prod_gradient(op, dy):
-    x, axes = op.inputs[0], _known_axes(op)
+    x, axes = conj(op.inputs[0]), _known_axes(op)
     if axes is None:
         if "operands" in op.attrs or op.attrs["axis"] is not None:
             raise ValueError(
@@ -135,7 +135,7 @@ def _slope_of_product(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 def _logsumexp_gradient(op, dy):
     difference = subtract(op.inputs[0], _broadcastable(op, op.outputs[0]))
-    return multiply(_broadcastable(op, dy), exp(difference))
+    return multiply(_broadcastable(op, dy), exp(conj(difference)))
 
 
 # -- definitions and functions -----------------------------------------------------------------
@@ -148,7 +148,7 @@ def _whole_count(attrs, block):
 
 
 def _reduction(
-    type: str, letter: str, combine: str, kernel: Callable[..., Any] | str, gradient: Any, **rules
+    type: str, letter: str, combine: Merge, kernel: Callable[..., Any] | str, gradient: Any, **rules
 ) -> OpDef:
     return OpDef(
         type, f"input_tensor:{letter}", infer=_reduced, pattern=Reduction(combine), kernel=kernel,
@@ -164,7 +164,7 @@ MIN = _reduction("Min", "R", "minimum", kernels.reduce_min, _extreme_gradient)
 ALL = _reduction("All", "B", "logical_and", "all", NO_GRADIENT)
 ANY = _reduction("Any", "B", "logical_or", "any", NO_GRADIENT)
 LOGSUMEXP = _reduction(
-    "ReduceLogSumExp", "F", "logaddexp", kernels.logsumexp, _logsumexp_gradient
+    "ReduceLogSumExp", "F", kernels.logaddexp, kernels.logsumexp, _logsumexp_gradient
 )
 
 
@@ -232,7 +232,7 @@ reduce_min = _function(
 reduce_all = _function("reduce_all", ALL, "bool", "Return whether all elements hold, along axes.")
 reduce_any = _function("reduce_any", ANY, "bool", "Return whether any element holds, along axes.")
 reduce_logsumexp = _function(
-    "reduce_logsumexp", LOGSUMEXP, "floating",
+    "reduce_logsumexp", LOGSUMEXP, "floating or complex",
     "Return log(sum(exp(elements))) along axes, without overflow.",
 )  # fmt: skip
 _mean_of_floats = _function("reduce_mean", MEAN, "any number", "Return the mean along axes.")

@@ -14,6 +14,7 @@ from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import arrays
 from daskvars.ops.arithmetic import multiply
+from daskvars.ops.casting import conj
 from daskvars.ops.division import realdiv
 from daskvars.ops.rules import like_first
 
@@ -82,7 +83,7 @@ def cumsum(
 
 
 def _cumprod_gradient(op, dy):
-    return realdiv(_other_way(op, multiply(dy, op.outputs[0])), op.inputs[0])
+    return realdiv(_other_way(op, multiply(dy, conj(op.outputs[0]))), conj(op.inputs[0]))
 
 
 CUMPROD = OpDef(

@@ -17,7 +17,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels import gather_kernels, segment
 from daskvars.ops import axes, constant
 from daskvars.ops.arithmetic import add, maximum, multiply
-from daskvars.ops.casting import cast
+from daskvars.ops.casting import cast, conj
 from daskvars.ops.comparison import equal
 from daskvars.ops.division import div_no_nan, divide
 from daskvars.ops.gather import gather
@@ -98,7 +98,7 @@ def _extreme_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
 
 def _product_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     """Give for each row the product of the others: rows of zeros are counted apart."""
-    data, ids = op.inputs[:2]
+    data, ids = conj(op.inputs[0]), op.inputs[1]
     num = axes.operand_of(op, "num_segments")
     zero = cast(equal(data, constant.zeros_like(data)), dy.dtype)
     zeros = gather_or_zero(unsorted_segment_sum(zero, ids, num), ids)

@@ -91,11 +91,11 @@ sigmoid = unary(
     "Return 1 / (1 + exp(-x)).",
 )  # fmt: skip
 softplus = unary(
-    "softplus", "Softplus", "F", nonlinearities.softplus,
+    "softplus", "Softplus", "D", nonlinearities.softplus,
     lambda op, dy: multiply(dy, sigmoid(op.inputs[0])), "Return log(1 + exp(x)).",
 )  # fmt: skip
 softsign = unary(
-    "softsign", "Softsign", "F", kernels.softsign, _softsign_gradient, "Return x / (1 + |x|)."
+    "softsign", "Softsign", "D", kernels.softsign, _softsign_gradient, "Return x / (1 + |x|)."
 )
 
 
@@ -253,20 +253,20 @@ def _polygamma_gradient(op, dy):
 
 
 erf = unary(
-    "erf", "Erf", "F", special.erf, _erf_gradient, "Return the error function of x."
+    "erf", "Erf", "D", special.erf, _erf_gradient, "Return the error function of x."
 )
 erfc = unary(
-    "erfc", "Erfc", "F", special.erfc,
+    "erfc", "Erfc", "D", special.erfc,
     lambda op, dy: negative(_erf_gradient(op, dy)),
     "Return 1 - erf(x), exact where that is small.",
 )  # fmt: skip
 lgamma = unary(
-    "lgamma", "Lgamma", "F", special.lgamma,
+    "lgamma", "Lgamma", "D", special.lgamma,
     lambda op, dy: multiply(dy, digamma(op.inputs[0])),
     "Return the logarithm of the absolute value of the gamma function.",
 )  # fmt: skip
 digamma: Function = unary(
-    "digamma", "Digamma", "F", special.digamma,
+    "digamma", "Digamma", "D", special.digamma,
     lambda op, dy: multiply(dy, polygamma(number(1, dy), op.inputs[0])),
     "Return the derivative of lgamma.",
 )  # fmt: skip

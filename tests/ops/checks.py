@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dask.array
 import numpy
 from numpy.testing import assert_allclose
@@ -70,19 +72,56 @@ def chunked_feeds(sample):
 
 
 def numerical_gradient(function, inputs, position, seed, step=1e-6):
-    """Return the central-difference gradient of ``sum(seed * function(inputs))``."""
-    base = [numpy.array(a, dtype=numpy.float64) if i == position else a
-            for i, a in enumerate(inputs)]  # fmt: skip
+    """Return the central-difference gradient of ``real(sum(conj(seed) * function(inputs)))``.
+
+    By a complex input it is, as TensorFlow's, that by its real part plus i times that by its
+    imaginary part: of a holomorphic function the conjugate of the derivative, times the seed.
+    """
+    base = [numpy.array(a) if i == position else a for i, a in enumerate(inputs)]
     result = numpy.zeros_like(base[position])
+    units = (1, 1j) if result.dtype.kind == "c" else (1,)
     for index in numpy.ndindex(*result.shape):
-        sides = []
-        for sign in (1, -1):
-            moved = base[position].copy()
-            moved[index] += sign * step
-            values = function([*base[:position], moved, *base[position + 1 :]])
-            sides.append(sum(float(numpy.sum(s * v)) for s, v in zip(seed, values, strict=True)))
-        result[index] = (sides[0] - sides[1]) / (2 * step)
+        for unit in units:
+            sides = []
+            for sign in (1, -1):
+                moved = base[position].copy()
+                moved[index] += sign * step * unit
+                values = function([*base[:position], moved, *base[position + 1 :]])
+                sides.append(sum(
+                    float(numpy.sum(numpy.conj(s) * v).real)
+                    for s, v in zip(seed, values, strict=True)
+                ))  # fmt: skip
+            result[index] += unit * (sides[0] - sides[1]) / (2 * step)
     return result
+
+
+def complexed(sample):
+    """Return a sample with imaginary parts for its floating inputs; None if it has none."""
+    rng = numpy.random.default_rng(11)
+    inputs = list(map(numpy.asarray, sample.inputs))
+    if not sample.complex or not any(a.dtype == numpy.float64 for a in inputs):
+        return None
+    return replace(sample, inputs=tuple(
+        a + 1j * rng.uniform(-0.5, 0.5, a.shape) if a.dtype == numpy.float64 else a
+        for a in inputs
+    ))  # fmt: skip
+
+
+def is_refused(sample):
+    """Return whether the op refuses the dtypes of its inputs when the graph is built."""
+    with dv.Graph().as_default():
+        try:
+            sample.call(*placeholders(sample))
+        except (TypeError, ValueError):
+            return True
+        return False
+
+
+def seed_like(rng, value):
+    """Return random numbers of the shape of a value, complex if it is."""
+    shape = numpy.shape(value)
+    seed = rng.normal(size=shape)
+    return seed + 1j * rng.normal(size=shape) if numpy.iscomplexobj(value) else seed
 
 
 def assert_gradients(sample, rtol=2e-4):
@@ -91,11 +130,12 @@ def assert_gradients(sample, rtol=2e-4):
         with dv.Graph().as_default() as graph:
             dv.set_random_seed(7)
             inputs = placeholders(sample)
-            ys = [t for t in nest.flatten(sample.call(*inputs)) if t.dtype.is_floating]
+            ys = [t for t in nest.flatten(sample.call(*inputs))
+                  if t.dtype.is_floating or t.dtype.is_complex]  # fmt: skip
             rng = numpy.random.default_rng(3)
             with dv.Session(graph=graph) as session:
                 feed = dict(zip(inputs, sample.inputs, strict=True))
-                seed = [rng.normal(size=numpy.shape(v)) for v in session.run(ys, feed)]
+                seed = [seed_like(rng, v) for v in session.run(ys, feed)]
                 (dx,) = dv.gradients(ys, [inputs[position]], [dv.constant(s) for s in seed])
                 assert dx is not None, f"input {position} of {sample.name} has no gradient"
                 found = session.run(dv.convert_to_tensor(dx), feed)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import daskvars as dv
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -22,6 +24,7 @@ class Sample:
       rtol: relative tolerance of chunked = whole and eager = graph.
       random: the values are random: only shapes, dtypes and repeatability are compared.
       any_sign: the results are vectors whose signs each library chooses for itself.
+      complex: whether the call may be tried on complex numbers too.
       id: a suffix for the test's name where an op has several samples.
     """
 
@@ -33,9 +36,16 @@ class Sample:
     rtol: float = 1e-6
     random: bool = False
     any_sign: bool = False
+    complex: bool = True
     id: str = field(default="")
 
     @property
     def name(self) -> str:
         """The name of the sample in a test report."""
         return f"{self.type}-{self.id}" if self.id else self.type
+
+
+def gradient(y, x):
+    """Return the gradient of the sum of `y` by `x`, also of complex numbers."""
+    (dx,) = dv.gradients(y, x, dv.ones_like(y))
+    return dx

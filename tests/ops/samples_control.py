@@ -49,7 +49,7 @@ def power(x):
 
 @dv.custom_gradient
 def cubed(x):
-    return (x * x * x, x + 1.0), lambda dy, dz: 3.0 * x * x * dy + dz
+    return (x * x * x, x + 1.0), lambda dy, dz: 3.0 * dv.conj(x * x) * dy + dz
 
 
 SAMPLES = [
@@ -60,8 +60,9 @@ SAMPLES = [
     Sample("AssertBroadcastable", weighed, (X,)),
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
-    Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,)),
-    Sample("PyFuncStateless", lambda x: control.py_func(double, [x], dv.float64, False), (X,)),
+    Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,), complex=False),
+    Sample("PyFuncStateless", lambda x: control.py_func(double, [x], dv.float64, False), (X,),
+           complex=False),
     Sample("If", branch, (X,), (0,)),
     Sample("ReadPassedIn", lambda x: assign.value_passed_in(x) * x, (X,), (0,)),
     Sample("KeptRead", lambda x: apply(bodies.KEPT_READ, dv.stop_gradient(x), x), (X,), (0,)),

@@ -41,7 +41,7 @@ def unary(type, function, low=-2.0, high=2.0, **options):
 
 
 UNARY = [
-    unary("Neg", dv.negative), unary("Abs", dv.abs), unary("Sign", dv.sign),
+    unary("Neg", dv.negative), unary("Abs", dv.abs), unary("Sign", dv.sign, complex=False),
     unary("Square", dv.square), unary("Sqrt", dv.sqrt, 0.2), unary("Rsqrt", dv.rsqrt, 0.2),
     unary("Reciprocal", dv.reciprocal, 0.3), unary("Exp", dv.exp), unary("Expm1", dv.expm1),
     unary("Log", dv.log, 0.2), unary("Log1p", dv.log1p, -0.7), unary("Sin", dv.sin),
@@ -120,13 +120,15 @@ OTHERS = [
     Sample("Cast", lambda x: dv.cast(x, dv.float64), (complexes(4),), id="of complex"),
     Sample("Cast", lambda x: dv.saturate_cast(x, dv.uint8), (floats(9, low=-400, high=400),),
            id="saturate"),
-    Sample("Conj", dv.conj, (complexes(4),)),
-    Sample("Real", dv.real, (complexes(4),)),
-    Sample("Imag", dv.imag, (complexes(4),)),
+    Sample("Conj", dv.conj, (complexes(4),), (0,)),
+    Sample("Real", dv.real, (complexes(4),), (0,), id="part"),
+    Sample("Imag", dv.imag, (complexes(4),), (0,), id="part"),
     Sample("Real", lambda x, y: dv.real(dv.exp(dv.complex(x, y))), (floats(4), floats(4)), (0, 1),
            id="chain"),
     Sample("Imag", lambda x, y: dv.imag(dv.square(dv.complex(x, y))), (floats(4), floats(4)),
            (0, 1), id="chain"),
+    Sample("Abs", dv.abs, (complexes(4),), (0,), id="size"),
+    Sample("Angle", dv.angle, (complexes(4),), (0,), id="argument"),
     Sample("Complex", dv.complex, (floats(4, 1), floats(3))),
     Sample("Abs", lambda x, y: dv.abs(dv.complex(x, y)), (floats(4), floats(4)), (0, 1),
            id="complex"),

@@ -70,7 +70,7 @@ SAMPLES = [
            lambda x, y: dv.matrix_triangular_solve(x, y, lower=False, adjoint=True),
            (SQUARE, SIDES), (0, 1), id="upper adjoint"),
     # Only the symmetric part of the input counts, so it is differentiated through x + x'.
-    Sample("Cholesky", lambda x: dv.cholesky(x + dv.matrix_transpose(x)), (POSITIVE,), (0,)),
+    Sample("Cholesky", lambda x: dv.cholesky(x + dv.linalg.adjoint(x)), (POSITIVE,), (0,)),
     Sample("MatrixTriangularSolve", lambda x, y: dv.cholesky_solve(dv.cholesky(x), y),
            (POSITIVE, SIDES), id="cholesky"),
     Sample("Qr", dv.qr, (floats(2, 4, 3),)),

@@ -17,7 +17,7 @@ TALL = RNG.normal(size=(4, 5, 2))
 
 
 def symmetric(x):
-    return dv.matmul(x, x, transpose_b=True)
+    return dv.matmul(x, x, adjoint_b=True)
 
 
 SAMPLES = [
@@ -74,8 +74,10 @@ SAMPLES = [
     Sample("BroadcastArgs", dv.broadcast_dynamic_shape,
            (np.array([3, 1, 5], np.int32), np.array([4, 1], np.int32))),
     Sample("CheckNumerics", lambda x: dv.verify_tensor_all_finite(x, "x"), (X,), (0,), id="verify"),
-    Sample("EagerPyFunc", lambda x: dv.py_function(lambda a: a * a, [x], dv.float64), (X,), (0,)),
-    Sample("PyFunc", lambda x: dv.numpy_function(np.negative, [x], dv.float64), (X,), id="numpy"),
+    Sample("EagerPyFunc", lambda x: dv.py_function(lambda a: a * a, [x], dv.float64), (X,), (0,),
+           complex=False),
+    Sample("PyFunc", lambda x: dv.numpy_function(np.negative, [x], dv.float64), (X,), id="numpy",
+           complex=False),
     Sample("If", lambda x: dv.switch_case(dv.cast(x[0, 0], dv.int32) * 0 + 1,
            [lambda: x, lambda: x * 2.0]), (X,), (0,), id="switch_case"),
 ]  # fmt: skip

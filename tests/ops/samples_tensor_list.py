@@ -30,9 +30,13 @@ def item(items, i):
     return items.read(i)
 
 
-def list_of(items):
-    """The rows of a list of a gradient, of the shape of X."""
-    return apply(lists.ROWS_LIKE, items, dv.constant(X))
+def rows_like(x):
+    return dv.cast(dv.constant(X), x.dtype)
+
+
+def list_of(x, items):
+    """The rows of a list of a gradient, of the shape of X and the dtype of `x`."""
+    return apply(lists.ROWS_LIKE, items, rows_like(x))
 
 
 SAMPLES = [
@@ -48,28 +52,28 @@ SAMPLES = [
     Sample("ListConcat", lambda x: split(x * x).concat(), (X,), (0,)),
     # what gradients are made of
     Sample(
-        "ListAdd", lambda x, y: list_of(lists.list_sum([
+        "ListAdd", lambda x, y: list_of(x, lists.list_sum([
             apply(lists.LIST_OF_ROWS, x), apply(lists.ONLY_ITEM, 1, y[0]),
             apply(lists.ONLY_ITEM, 1, y[1]),
         ])), (X, Y), (0, 1),
     ),
-    Sample("ListOfItem", lambda x: list_of(apply(lists.ONLY_ITEM, 1, x[0])), (X,), (0,)),
-    Sample("ListOfRows", lambda x: list_of(apply(lists.LIST_OF_ROWS, x)), (X,), (0,)),
-    Sample("ListRowsLike", lambda x: list_of(apply(lists.ONLY_ITEM, 2, x[1])), (X,), (0,)),
+    Sample("ListOfItem", lambda x: list_of(x, apply(lists.ONLY_ITEM, 1, x[0])), (X,), (0,)),
+    Sample("ListOfRows", lambda x: list_of(x, apply(lists.LIST_OF_ROWS, x)), (X,), (0,)),
+    Sample("ListRowsLike", lambda x: list_of(x, apply(lists.ONLY_ITEM, 2, x[1])), (X,), (0,)),
     Sample(
         "ListItemLike", lambda x: apply(lists.ITEM_LIKE, apply(lists.LIST_OF_ROWS, x), 1, x[0]),
         (X,), (0,),
     ),
-    Sample("ListOfPicked", lambda x: list_of(apply(lists.LIST_OF_PICKED, ORDER, x)), (X,), (0,)),
+    Sample("ListOfPicked", lambda x: list_of(x, apply(lists.LIST_OF_PICKED, ORDER, x)), (X,), (0,)),
     Sample(
         "ListPickedLike",
-        lambda x: apply(lists.PICKED_LIKE, apply(lists.LIST_OF_ROWS, x), ORDER, dv.constant(X)),
+        lambda x: apply(lists.PICKED_LIKE, apply(lists.LIST_OF_ROWS, x), ORDER, rows_like(x)),
         (X,), (0,),
     ),
     Sample(
         "ListJoinedLike",
         lambda x: apply(
-            lists.JOINED_LIKE, apply(lists.ONLY_ITEM, 1, x[1:]), dv.constant(X), LENGTHS
+            lists.JOINED_LIKE, apply(lists.ONLY_ITEM, 1, x[1:]), rows_like(x), LENGTHS
         ),
         (X,),
     ),

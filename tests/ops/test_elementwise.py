@@ -284,3 +284,18 @@ def test_strings_compare(graph):
     assert run(tf.not_equal(x, ["a", "b"])).tolist() == [False, True]
     with pytest.raises(TypeError):
         tf.less(x, x)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_sigmoid_of_complex_numbers_does_not_overflow(graph, dtype):
+    z = np.array([1 + 2j, -3 - 0.5j, 1000 + 1j, -1000 + 1j], dtype)
+    found = run(tf.sigmoid(tf.constant(z)))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found[:2], 1 / (1 + np.exp(-z[:2])), rtol=1e-5)
+    np.testing.assert_allclose(found[2:], [1, 0], atol=1e-30)
+
+
+@pytest.mark.parametrize("function", [tf.nn.softplus, tf.erf, tf.ceil, tf.nn.softmax, tf.nn.elu])
+def test_functions_of_real_numbers_refuse_complex_ones(graph, function):
+    with pytest.raises(TypeError, match="complex64 not in list of allowed values"):
+        function(tf.constant([1 + 2j], tf.complex64))

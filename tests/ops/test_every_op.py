@@ -56,6 +56,38 @@ def test_gradient_is_numerical(sample):
 
 
 @everyone
+def test_complex_is_whole_and_its_gradient_numerical(sample):
+    sample = checks.complexed(sample)
+    if sample is None or checks.is_refused(sample):
+        pytest.skip("not of complex numbers")
+    tensors, whole = checks.graph_run(sample)
+    for tensor, value in zip(tensors, whole, strict=True):
+        checks.assert_inferred(tensor, value)
+    feeds = checks.chunked_feeds(sample)
+    if feeds is not None:
+        checks.assert_same(checks.graph_run(sample, feeds)[1], whole, sample.rtol)
+    checks.assert_gradients(sample)
+
+
+def test_ops_that_take_complex_numbers_are_tried_on_them():
+    complexed = [*filter(None, map(checks.complexed, SAMPLES))]
+    complexed += [s for s in SAMPLES if any(np.iscomplexobj(a) for a in s.inputs)]
+    tried = {s.type for s in complexed if s.differentiable and not checks.is_refused(s)}
+    taking = {
+        sample.type
+        for sample in SAMPLES
+        if sample.differentiable and any(
+            argument.allowed is None or dv.complex128 in argument.allowed
+            for argument in REGISTRY[sample.type].arguments
+        )
+    }  # fmt: skip
+    assert taking - tried == {
+        "Sign",  # whose gradient is zero by TensorFlow's definition
+        "EagerPyFunc", "PlaceholderWithDefault",  # whose samples declare a dtype
+    }  # fmt: skip
+
+
+@everyone
 def test_eager_is_graph(sample):
     dv.set_random_seed(7)
     tensors = nest.flatten(sample.call(*[dv.constant(a) for a in sample.inputs]))
