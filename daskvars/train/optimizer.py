@@ -59,6 +59,29 @@ class Optimizer:
         """Return the name."""
         return self._name
 
+    def build(self, var_list: Any = None) -> None:
+        """Make the slots of variables, and the optimizer's other variables, before they are used.
+
+        `apply_gradients` makes those that are missing. In eager code that is too late for a
+        restore of what an optimizer kept; in a graph, for an initializer that was made before.
+
+        Args:
+          var_list: the Variables to be trained, by default those in ``TRAINABLE_VARIABLES``.
+
+        Raises:
+          ValueError: there are no variables.
+
+        >>> import daskvars as dv
+        >>> w = dv.Variable([1.0, 2.0], name="w")
+        >>> optimizer = dv.train.MomentumOptimizer(0.1, 0.9)
+        >>> optimizer.build([w])
+        >>> [v.shape.as_list() for v in optimizer.variables()]
+        [[2]]
+        """
+        variables = _chosen(var_list)
+        with entered_graph(builder_for(tuple(variables))):
+            self._create_slots(variables)
+
     # -- the two halves ---------------------------------------------------------------------
 
     def minimize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from daskvars.errors import FailedPreconditionError
@@ -19,6 +20,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.shapes import is_known
 from daskvars.state import is_announced
 from daskvars.train import saver_ops
+from daskvars.train.checkpoint_reader import CheckpointReader
 from daskvars.train.checkpoint_state import (
     checkpoint_exists,
     get_checkpoint_mtimes,
@@ -44,7 +46,8 @@ class Saver:
 
     Args:
       var_list: variables to save, a list or a dict of names to variables; by default all global
-        variables that exist now. A partitioned variable is saved as one array.
+        variables that exist now, in eager code all that exist when `save` or `restore` is called.
+        A partitioned variable is saved as one array.
       reshape: restore an array of another shape with as many elements.
       sharded: accepted; each chunk of a variable is a file of its own, written where it lives.
       max_to_keep: how many checkpoints of this saver are kept; None or 0 keeps all.
@@ -116,6 +119,7 @@ class Saver:
         }  # fmt: skip
         self._kept = KeptCheckpoints(0, 0)
         self._tensors: list[SavedTensor] = []
+        self._takes_all = False
         self._graph: Any = None
         self.saver_def = saver_def
         self._is_built = False
@@ -131,19 +135,21 @@ class Saver:
         if self.saver_def is not None:
             self._take_over(self.saver_def)
         else:
-            self._tensors = saved_tensors(
-                recorder.get_collection(GraphKeys.GLOBAL_VARIABLES)
-                + recorder.get_collection(GraphKeys.SAVEABLE_OBJECTS)
-                if self._var_list is None else self._var_list
-            )  # fmt: skip
-            if not self._tensors and not self._allow_empty:
-                raise ValueError("No variables to save")
-            if self._tensors:
+            self._takes_all = self._var_list is None
+            found = all_variables(recorder) if self._takes_all else self._var_list
+            self._tensors = saved_tensors(found)
+            if self._graph is not None or not self._takes_all:
+                self._check_any()
+            if self._tensors or self._graph is None:
                 self.saver_def = self._added_ops(recorder)
         self._is_built = True
         self._kept = KeptCheckpoints(
             self._settings["max_to_keep"], self._settings["keep_checkpoint_every_n_hours"]
         )
+
+    def _check_any(self) -> None:
+        if not self._tensors and not self._allow_empty:
+            raise ValueError("No variables to save")
 
     def _added_ops(self, recorder: Any) -> SaverDef:
         names = SaverDef()
@@ -333,6 +339,9 @@ class Saver:
         """Return the engine of a session; of the eager program for a saver of eager variables."""
         if not self._is_built:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
+        if self._graph is None and self._takes_all:
+            self._tensors = saved_tensors(all_variables(PROGRAM))
+            self._check_any()
         if self._graph is None and sess is None:
             PROGRAM.sync()
             return PROGRAM.engine
@@ -357,6 +366,10 @@ class Saver:
           sess: the session; None in eager code.
           save_path: path of the checkpoint.
 
+        Warns:
+          UserWarning: the saver has all variables, yet an optimizer's slots are in the checkpoint
+            alone, or in the graph alone: training goes on otherwise than it was.
+
         Raises:
           ValueError: there is no checkpoint at the path.
           RestoreError: names are missing in it (then it is a NotFoundError), or shapes or dtypes
@@ -374,14 +387,54 @@ class Saver:
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
             self._run(sess, "restore_op_name", path)
-            return
-        engine.restore(
-            {tensor.key: tensor.wanted for tensor in self._tensors},
-            path,
-            {tensor.key: tensor.name for tensor in self._tensors},
-            {t.key: t.part.offset for t in self._tensors if t.part.offset is not None},
-            {tensor.key: tensor.handle.op.device for tensor in self._tensors},
-        )
+        else:
+            engine.restore(
+                {tensor.key: tensor.wanted for tensor in self._tensors},
+                path,
+                {tensor.key: tensor.name for tensor in self._tensors},
+                {t.key: t.part.offset for t in self._tensors if t.part.offset is not None},
+                {tensor.key: tensor.handle.op.device for tensor in self._tensors},
+            )
+        if self._takes_all:
+            self._tell_of_slots(path)
+
+    def _tell_of_slots(self, path: str) -> None:
+        """Warn of slots of what was restored that were not."""
+        taken = {tensor.name for tensor in self._tensors}
+        if self._graph is None:
+            left = below(taken, CheckpointReader(path).get_variable_to_shape_map())
+            advice = (
+                f"are in {path}, and no variable takes them. To go on training make them before: "
+                "optimizer.build(variables)"
+            )
+        else:
+            present = saved_tensors(all_variables(self._graph))
+            left = below(taken, (tensor.name for tensor in present))
+            advice = (
+                "were made after this Saver, which neither saves nor restores them. Make it after "
+                "minimize()"
+            )
+        if left:
+            more = f" and {len(left) - 4} more" if len(left) > 4 else ""
+            warnings.warn(
+                f"What an optimizer keeps was not restored: {', '.join(left[:4])}{more} {advice}; "
+                "to leave them out on purpose, give the Saver a list of variables.",
+                stacklevel=3,
+            )
+
+
+def all_variables(program: Any) -> list[Any]:
+    """Return what a saver without a list saves of a graph, or of the eager program."""
+    names = GraphKeys.GLOBAL_VARIABLES, GraphKeys.SAVEABLE_OBJECTS
+    return [item for name in names for item in program.get_collection(name)]
+
+
+def below(taken: set[str], names: Iterable[str]) -> list[str]:
+    """Return the names, sorted, that are not taken and begin with one that is, and a slash."""
+    return sorted(
+        name for name in set(names) - taken
+        if any(name[:end] in taken for end, letter in enumerate(name) if letter == "/")
+    )  # fmt: skip
 
 
 def _saver_json(saver: Saver, export_scope: str) -> Any:

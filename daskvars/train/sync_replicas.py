@@ -206,6 +206,10 @@ class SyncReplicasOptimizer(Optimizer):
 
     # -- the optimizer's own ------------------------------------------------------------------
 
+    def build(self, var_list: Any = None) -> None:
+        """Make the variables of the optimizer that is applied."""
+        self._opt.build(var_list)
+
     def get_slot(self, *args: Any, **kwargs: Any) -> Variable | None:
         """Return a slot of the optimizer that is applied."""
         return self._opt.get_slot(*args, **kwargs)
