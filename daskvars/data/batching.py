@@ -32,7 +32,7 @@ class Batches:
     """
 
     def __init__(
-        self, arrays: Any, batch_size: int, shuffle: bool, seed: int, epochs: int | None,
+        self, arrays: Any, batch_size: int, shuffle: bool, seed: int | None, epochs: int | None,
         prefetch: int, drop_remainder: bool, window: int,
     ) -> None:  # fmt: skip
         for name, value, least in (("batch_size", batch_size, 1), ("prefetch", prefetch, 0),
@@ -41,8 +41,13 @@ class Batches:
                 raise InvalidArgumentError(
                     None, None, f"batches(): {name} must be at least {least}, found {value}"
                 )
+        if seed is not None and not shuffle:
+            raise InvalidArgumentError(
+                None, None, f"batches(): seed={seed} is that of a shuffle, and rows come in their "
+                "order; say shuffle=True, or leave the seed out"
+            )  # fmt: skip
         self._arrays, self._give = named_arrays(arrays)
-        self._order = RowOrder(block_sizes(self._arrays), seed if shuffle else None, window)
+        self._order = RowOrder(block_sizes(self._arrays), (seed or 0) if shuffle else None, window)
         self._size, self._epochs, self._prefetch = batch_size, epochs, prefetch
         rows = self._order.num_rows
         self.num_batches = rows // batch_size if drop_remainder else -(-rows // batch_size)
@@ -145,7 +150,7 @@ def batches(
     arrays: Any,
     batch_size: int,
     shuffle: bool = False,
-    seed: int = 0,
+    seed: int | None = None,
     epochs: int | None = 1,
     prefetch: int = 2,
     drop_remainder: bool = False,
@@ -157,9 +162,10 @@ def batches(
       arrays: a NumPy, Zarr or dask array [rows, ...], or several with as many rows: a tuple, a
         list, a Zarr group, or a dict, whose keys may be placeholders: its batches are feeds.
       batch_size: rows of a batch.
-      shuffle: whether rows come in another order in each epoch. Stored arrays are shuffled by
-        blocks, and by rows within `window` blocks, NumPy arrays as a whole.
-      seed: int, of the order: the same seed gives the same batches, anywhere.
+      shuffle: whether rows come in another order in each epoch; by default they come as they are
+        stored. Stored arrays are shuffled by blocks, and by rows within `window` blocks, NumPy
+        arrays as a whole.
+      seed: int, of the shuffle, by default 0: the same seed gives the same batches, anywhere.
       epochs: how often all rows are given, None for without end.
       prefetch: batches that are read ahead, in a thread.
       drop_remainder: leave out the last batch of an epoch if it is smaller.
@@ -171,7 +177,8 @@ def batches(
       can be stored, and set to go on from there.
 
     Raises:
-      InvalidArgumentError: the arrays differ in length, or a number is out of range.
+      InvalidArgumentError: the arrays differ in length, a number is out of range, or there is a
+        seed without a shuffle.
 
     >>> import numpy as np
     >>> found = batches((np.arange(5), np.arange(5) * 10), 2, shuffle=True, seed=1)

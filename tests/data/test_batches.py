@@ -32,7 +32,8 @@ def kinds(tmp_path):
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_every_row_once_an_epoch(tmp_path, kind, shuffle):
     data = kinds(tmp_path)[kind]
-    made = dv.data.batches((data, ROWS * 2), 4, shuffle=shuffle, epochs=2, window=2, seed=3)
+    seed = 3 if shuffle else None
+    made = dv.data.batches((data, ROWS * 2), 4, shuffle=shuffle, epochs=2, window=2, seed=seed)
     found = list(made)
     assert [len(x) for x, _ in found] == [4, 4, 4, 4, 4, 3] * 2
     for x, y in found:
@@ -119,3 +120,12 @@ def test_on_a_cluster_batches_are_lazy_and_come_again_after_a_loss(tmp_path):
                     client.run(lambda: __import__("os")._exit(1), workers=[address],
                                wait=False, on_error="ignore")  # fmt: skip
                 np.testing.assert_array_equal(session.run(same, {x: batch}), rows)
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_a_seed_without_a_shuffle_is_refused(seed):
+    with pytest.raises(InvalidArgumentError, match=rf"seed={seed} .*shuffle=True"):
+        dv.data.batches(ROWS, 4, seed=seed)
+    assert next(dv.data.batches(ROWS, 4)).tolist() == [0, 1, 2, 3]
+    unsaid, zero = (dv.data.batches(ROWS, 4, shuffle=True, seed=s) for s in (None, 0))
+    np.testing.assert_array_equal(np.concatenate(list(unsaid)), np.concatenate(list(zero)))

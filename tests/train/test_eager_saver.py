@@ -93,7 +93,7 @@ def test_slots_that_are_not_stored_are_named(tmp_path) -> None:
     w, optimizer, _ = train(tmp_path)
     path = dv.train.Saver([w]).save(None, str(tmp_path / "without"))
     before = [v.numpy() for v in (w, *optimizer.variables())]
-    with pytest.raises(RestoreError, match="saver/w.*/Momentum"):
+    with pytest.raises(RestoreError, match=r"saver/w.*/Momentum"):
         dv.train.Saver().restore(None, path)
     np.testing.assert_array_equal(before, [v.numpy() for v in (w, *optimizer.variables())])
 
