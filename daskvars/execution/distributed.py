@@ -34,7 +34,7 @@ from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import DataNode, RunGraph
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.values import Values, registry
+from daskvars.state.values import Lease, Values, registry
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
 
@@ -214,6 +214,10 @@ class DistributedExecutor:
     def read(self, keys: Collection[str]) -> list[Blocks]:
         """Return the blocks of variables."""
         return self.values.read(keys)[1]
+
+    def lease(self, keys: Collection[str]) -> Lease:
+        """Return the blocks of variables to be read: nobody ever changes those on workers."""
+        return Lease(set(), self.values.version, self.read(keys))
 
     def put(self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> None:
         """Set variables to blocks."""

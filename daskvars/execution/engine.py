@@ -208,9 +208,10 @@ class Engine:
         self.saves.settle()
 
         def save() -> bool:
-            found = self._captured(parts)
-            if found is not None:
-                self.executor.save(found, where, global_step)
+            with self.executor.lease(_keys(parts)) as lease:
+                found = self._captured(parts, lease.blocks)
+                if found is not None:
+                    self.executor.save(found, where, global_step)
             return found is not None
 
         return self.executor.recovering(save)
@@ -229,24 +230,31 @@ class Engine:
           None, and nothing was begun, where `save` returns False.
         """
         self.saves.settle()
-        found = self._captured(parts)
-        if found is None:
-            return None
-        values = {name: (record, dict(blocks)) for name, (record, blocks) in found.items()}
-        save = self.executor.save_later(values, where, global_step)
+        with self.executor.lease(_keys(parts)) as lease:
+            found = self._captured(parts, lease.blocks)
+            if found is None:
+                return None
+            values = {name: (record, dict(blocks)) for name, (record, blocks) in found.items()}
+            written = lease.of([blocks for _, blocks in values.values()])
 
         def write() -> None:
-            save()
-            then()
+            with written:
+                save()
+                then()
 
-        return self.saves.begin(where, write)
+        try:
+            save = self.executor.save_later(values, where, global_step)
+            return self.saves.begin(where, write)
+        except BaseException:
+            written.release()
+            raise
 
-    def _captured(self, parts: Mapping[str, Sequence[Part]]) -> dict[str, Any] | None:
+    def _captured(
+        self, parts: Mapping[str, Sequence[Part]], blocks: Sequence[Any]
+    ) -> dict[str, Any] | None:
         """Return name -> record and blocks of what is to be saved; None if parts do not line up."""
         values = self.values
-        keys = [part.key for found in parts.values() for part in found]
-        blocks = self.executor.read(keys)
-        blocks_of = dict(zip(keys, blocks, strict=True))
+        blocks_of = dict(zip(_keys(parts), blocks, strict=True))
         arrays = {
             name: join_parts(name, [(p, values.record(p.key), blocks_of[p.key]) for p in found])
             for name, found in parts.items()
@@ -327,6 +335,10 @@ class Engine:
         count = self._draws.get(op.name, 0)
         self._draws[op.name] = count + 1
         return random_key(op, count, self._entropy)
+
+
+def _keys(parts: Mapping[str, Sequence[Part]]) -> list[str]:
+    return [part.key for found in parts.values() for part in found]
 
 
 def forget_state(name: str) -> None:

@@ -8,7 +8,7 @@ interrupted, changes nothing.
 
 from __future__ import annotations
 
-import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -30,7 +30,7 @@ from daskvars.lowering.plan import LeafInfo, Piece, Plan, Region, Value
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.state import checkpoint
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.values import Values
+from daskvars.state.values import Lease, Values
 
 Keys = Callable[[Any], tuple[int, int]]
 
@@ -74,9 +74,9 @@ class LocalExecutor:
         """Call `action`: nothing is ever lost here."""
         return action()
 
-    def read(self, keys: Collection[str]) -> list[Any]:
-        """Return the blocks of variables."""
-        return self.values.read(keys)[1]
+    def lease(self, keys: Collection[str]) -> Lease:
+        """Return the blocks of variables, to be read until the lease is released."""
+        return self.values.lease(keys)
 
     def put(self, new: Mapping[str, Any], records: Any) -> None:
         """Set variables to blocks."""
@@ -89,10 +89,7 @@ class LocalExecutor:
     def save_later(
         self, values: Mapping[str, Any], where: str, global_step: int | None
     ) -> Callable[[], Any]:
-        """Return what writes a checkpoint while runs go on.
-
-        Nobody changes a block in place while `values` refers to it, which ends when it is written.
-        """
+        """Return what writes a checkpoint while runs go on, and drops each block once written."""
         return partial(checkpoint.save, values, where, global_step=global_step, release=True)
 
     def restore(
@@ -128,6 +125,9 @@ class _Bound:
             if (layout := full_layout(value)) is not None
         }
         self.unshaped = [key for key in plan.updates if key not in self.records]
+        wanted = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
+        # New values that are also fetched, or are those of several variables: each has its own.
+        self.copied = {key for key, value in plan.updates.items() if wanted[value.origin] > 1}
 
     def explain(self) -> str:
         """Return the plan as text."""
@@ -135,7 +135,10 @@ class _Bound:
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         if not self.plan.updates:
-            return self.run(*self.values.read(self.state_keys), feeds, key_of)
+            if not self.state_keys:
+                return self.run(self.values.version, [], feeds, key_of)
+            with self.values.lease(self.state_keys) as lease:
+                return self.run(lease.version, lease.blocks, feeds, key_of)
         with self.values.run_lock:
             return self.run(*self.values.read(self.state_keys), feeds, key_of)
 
@@ -175,33 +178,24 @@ class _Bound:
         """Update large variables in place and commit, while nobody else gets at a block.
 
         `tails` holds for each: number of the region, (key, block index) of each variable that it
-        changes, and what the first half returned. The caller keeps no other reference to the
-        variables' arrays.
+        changes, and what the first half returned.
         """
         with self.values.exclusive():
+            leased = self.values.leased()
             for number, variables, bundle in tails:
                 step = self.steps[number]
-                shared = frozenset(
-                    i for i, (key, index) in enumerate(variables)
-                    if self._is_shared(state, key, index)
-                )  # fmt: skip
                 arrays = [state[self.state_numbers[key]][index] for key, index in variables]
+                shared = frozenset(
+                    i for i, array in enumerate(arrays)
+                    # A view is not the variable's own memory, nor is what nobody may write into.
+                    if id(array) in leased or array.base is not None or not array.flags.writeable
+                )  # fmt: skip
                 results = step.finish(arrays, bundle, shared)
-                del arrays
                 for key, value in self.plan.updates.items():
                     if value.origin.region == number and value.origin.position in step.given:
                         index = next(i for k, i in variables if k == key)
                         new.setdefault(key, {})[index] = results[step.given[value.origin.position]]
             self.values.replace(new, self._records_of(new))
-
-    def _is_shared(self, state: list[Any], key: str, index: Any) -> bool:
-        """Return whether anything else refers to a variable's array, or it is not its own."""
-        blocks = state[self.state_numbers[key]]
-        array = blocks[index]
-        # `Values`, `state`, this frame and the call refer to the blocks; they, this frame and the
-        # call to the array.
-        shared = sys.getrefcount(blocks) > 4 or sys.getrefcount(array) > 3
-        return shared or array.base is not None or not array.flags.writeable
 
 
 class _Inline(_Bound):
@@ -215,7 +209,7 @@ class _Inline(_Bound):
         self.getters = [leaves[s.value.origin.position] for s in region.sources] if region else []
         given = self.steps[0].given if self.has_tail else {}
         self.updates = [
-            (key, *self._result(value, leaves), value.indices()[0])
+            (key, *self._result(value, leaves), value.indices()[0], key in self.copied)
             for key, value in plan.updates.items()
             if value.origin.region < 0 or value.origin.position not in given
         ]
@@ -240,7 +234,6 @@ class _Inline(_Bound):
         arguments = []
         for kind, what, index in self.getters:
             if kind == STATE:
-                # No name for the blocks here: `_is_shared` counts who refers to them.
                 arguments.append(only(state[what]) if index is None else state[what][index])
             elif kind == FEED:
                 arguments.append(feeds[what])
@@ -253,9 +246,12 @@ class _Inline(_Bound):
         ]
         if self.plan.updates:
             new = {
-                key: {index: results[position] if getter is None else given(getter, state, feeds)}
-                for key, position, getter, index in self.updates
-            }
+                key: {
+                    index: given(getter, state, feeds) if getter is not None
+                    else owned(results[position]) if is_copied else results[position]
+                }
+                for key, position, getter, index, is_copied in self.updates
+            }  # fmt: skip
             if not self.has_tail:
                 self.commit(new, version)
             else:
@@ -322,8 +318,6 @@ class _Threaded(_Bound):
         asked = {piece: key for piece, key in pieces.items() if piece not in at_hand}
         computed = dask.threaded.get(graph, list(asked.values()), pool=self.executor.threads())
         bundles = {**at_hand, **dict(zip(asked, computed, strict=True))}
-        graph.clear()  # `finish` needs the only references to the variables
-        leaves.clear()
         return self._results(bundles, tails, version, state)
 
     def _results(self, bundles: Any, tails: list[Any], version: int, state: list[Any]) -> list[Any]:
@@ -339,7 +333,10 @@ class _Threaded(_Bound):
         if not plan.updates:
             return outputs
         new = {
-            key: {index: fetch(value.piece(index)) for index in value.indices()}
+            key: {
+                index: owned(found) if key in self.copied else found
+                for index in value.indices() for found in (fetch(value.piece(index)),)
+            }
             for key, value in plan.updates.items()
             if value.origin.region < 0 or steps[value.origin.region].tail is None
             or value.origin.position in steps[value.origin.region].position

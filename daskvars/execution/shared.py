@@ -192,7 +192,7 @@ class SharedExecutor(DistributedExecutor):
             found, records = self._loaded(store, head), dict(head.records)
             self._put(found, records, True, head.version)
         elif store is None and len(local):
-            state = local.capture()[1]
+            state = local.given_away()
             blocks = {key: found for key, (_, found) in state.items()}
             self._put(blocks, {key: record for key, (record, _) in state.items()}, True)
         self.refresh()

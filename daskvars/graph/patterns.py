@@ -312,10 +312,12 @@ class Opaque(Pattern):
 
     `pure` is False where a run can be seen from outside (printing, calling Python). An op with
     `branches` has `FuncGraph`s under ``attrs["branches"]``; its kernel gets them as functions.
-    `choose` gives the position of the branch that a known first input takes.
+    `choose` gives the position of the branch that a known first input takes. `view` is True where
+    the result may share memory with the first input.
     """
 
     pure: bool = True
+    view: bool = False
     branches: bool = False
     choose: Callable[[Any], int] | None = None
 

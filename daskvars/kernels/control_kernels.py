@@ -55,6 +55,8 @@ def while_loop(
         iteration += 1
         for position, key in zip(keyed, keys, strict=True):
             values[position] = _advanced(key, iteration)
+    if not iteration:  # a result is in memory of its own, as those of the body are
+        values = [_own(xp, value) for value in values]
     return (*values[:num_vars], history, *(values[position] for position in written))
 
 
@@ -94,7 +96,13 @@ def while_gradient(
         for parts, part in zip(rows, results[last:], strict=True):
             parts.append(part)
         own = True
+    if not own:
+        grads, sums = [[_own(xp, value) for value in found] for found in (grads, sums)]
     return (*grads, *sums, *(xp.concatenate(parts) for parts in rows))
+
+
+def _own(xp: Any, value: Any) -> Any:
+    return value.copy() if isinstance(value, xp.ndarray) else value
 
 
 def history_item(xp: Any, values: tuple, *, index: int) -> Any:
@@ -152,11 +160,13 @@ def _summary(item: Any, count: int) -> str:
 def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
     """Call a Python function on arrays; its results are converted to `dtypes`.
 
+    It may write into its arguments and keep them, and what it returns: they are copies.
+
     Raises:
       OpError: what the function raises, as the class that TensorFlow has for it.
     """
     try:
-        results = function(*args)
+        results = function(*[_own(xp, value) for value in args])
     except OpError:
         raise
     except Exception as error:
@@ -207,7 +217,7 @@ def _result(result: Any, dtype: Any) -> Any:
             None, None,
             f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
         )  # fmt: skip
-    return array
+    return array.copy() if array is result or array.base is not None else array
 
 
 def finite(xp: Any, x: Any, *, message: str) -> Any:

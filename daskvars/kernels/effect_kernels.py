@@ -11,7 +11,7 @@ def count_up_to(xp: Any, x: Any, *, limit: int) -> tuple[Any, Any]:
     """Give (x + 1, x). Raises OutOfRangeError when x has reached `limit`."""
     if x >= limit:
         raise OutOfRangeError(None, None, f"Reached limit of {limit}")
-    return xp.add(x, xp.asarray(1, dtype=x.dtype)), x
+    return xp.add(x, xp.asarray(1, dtype=x.dtype)), x.copy()
 
 
 def unreachable(xp: Any, *args: Any, **attrs: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from daskvars import chunk_grid, config
 from daskvars.graph import patterns
-from daskvars.graph.patterns import PLACE, Block, Contraction, Effect, Elementwise, Movement
+from daskvars.graph.patterns import PLACE, Block, Contraction, Effect, Elementwise, Movement, Opaque
 from daskvars.kernels.region import Call, RegionProgram
 from daskvars.kernels.tiling import is_tiled
 from daskvars.lowering.fuse import Group, label, lines_up
@@ -194,7 +194,8 @@ class _RegionBuilder:
         self.calls.append(Call(
             block_kernel(node), arguments, tuple(outs), attrs, node.operands, block, node.multiple,
             node.name, isinstance(inner, Elementwise),
-            isinstance(inner, Movement) and inner.view, node.opdef.in_place, node.opdef.check,
+            isinstance(inner, (Movement, Opaque)) and inner.view,
+            node.opdef.in_place, node.opdef.check,
             tuple(map(_block_shape, node.specs, node.layouts, [node.ragged] * len(outs))),
             tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
             isinstance(inner, (Contraction, patterns.Gather, patterns.Reduction)) and not writes,

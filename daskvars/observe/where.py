@@ -41,7 +41,8 @@ def variable_bytes(session: Session) -> dict[str, dict[str, int]]:
     executor = engine.executor
     engine.sync()
     keys = sorted(engine.values.capture()[1])
-    blocks = dict(zip(keys, executor.read(keys), strict=True))
+    with executor.lease(keys) as lease:
+        blocks = dict(zip(keys, lease.blocks, strict=True))
     holders = {} if executor.placing is None else _holders(executor, blocks)
     found: dict[str, dict[str, int]] = {}
     for key in keys:

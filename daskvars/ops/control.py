@@ -109,7 +109,7 @@ def Assert(
 
 PRINT = OpDef(
     "Print", "input:T, *data:A", infer=lambda inputs, **attrs: inputs[0],
-    pattern=Opaque(pure=False), kernel=control_kernels.write,
+    pattern=Opaque(pure=False, view=True), kernel=control_kernels.write,
     gradient=lambda op, dy: _first(op, dy),
 )  # fmt: skip
 
@@ -196,6 +196,6 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 CHECK_NUMERICS = OpDef(
     "CheckNumerics", "tensor:F", infer=lambda inputs, *, message: inputs[0],
-    pattern=Opaque(pure=False), kernel=control_kernels.finite,
+    pattern=Opaque(pure=False, view=True), kernel=control_kernels.finite,
     gradient=lambda op, dy: check_numerics(dy, op.attrs["message"] + " (in its gradient)"),
 )  # fmt: skip

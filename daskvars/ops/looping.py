@@ -122,8 +122,8 @@ WHILE_GRADIENT = OpDef(
     kernel=control_kernels.while_gradient, gradient=_no_second_order,
 )  # fmt: skip
 HISTORY_ITEM = OpDef(
-    "HistoryItem", "history:A", infer=lambda inputs, *, index, _spec: _spec, pattern=Opaque(),
-    kernel=control_kernels.history_item, gradient=_no_second_order,
+    "HistoryItem", "history:A", infer=lambda inputs, *, index, _spec: _spec,
+    pattern=Opaque(view=True), kernel=control_kernels.history_item, gradient=_no_second_order,
 )  # fmt: skip
 
 

@@ -93,8 +93,8 @@ def _places(x: Tensor, repeats: Tensor, axis: int) -> Any:
 # -- sparse_to_dense ---------------------------------------------------------------------------
 
 IN_ORDER = OpDef(
-    "CoordinatesInOrder", "indices:I", infer=lambda inputs: inputs[0], pattern=Opaque(),
-    kernel=kernels.in_order, gradient=NO_GRADIENT,
+    "CoordinatesInOrder", "indices:I", infer=lambda inputs: inputs[0],
+    pattern=Opaque(view=True), kernel=kernels.in_order, gradient=NO_GRADIENT,
 )  # fmt: skip
 
 

@@ -1,10 +1,15 @@
 """The values that variables have now, in this process.
 
-A `Values` maps keys to blocks and counts commits. Blocks are never written into: a commit
-replaces whole entries under one lock, so what a reader got stays what it was. A commit says which
-version it was computed from and is refused when that is no longer the newest; its caller runs
-again on the new one. What changed since the last snapshot is kept by version, so a snapshot may
-be written while commits go on.
+A `Values` maps keys to blocks and counts commits. A commit replaces whole entries under one lock.
+It says which version it was computed from and is refused when that is no longer the newest; its
+caller runs again on the new one. What changed since the last snapshot is kept by version, so a
+snapshot may be written while commits go on.
+
+Who reads blocks takes a `Lease` of them. A run may write over the blocks that it replaces, which
+spares a large variable fresh memory, but only over those that nobody leases: what is leased stays
+what it was. A run that holds `run_lock` needs no lease, as no other can write meanwhile. Nothing
+else that the process refers to counts: blocks belong to their `Values`, and whoever wants to keep
+one longer than a lease copies it.
 """
 
 from __future__ import annotations
@@ -12,11 +17,43 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
+import numpy as np
+
 from daskvars.errors import FailedPreconditionError
 from daskvars.state.failures import conflict, not_found
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.store import NO_VERSION
+
+
+class Lease:
+    """The right to read blocks until it is released; use it in a ``with`` statement.
+
+    Attributes:
+        version: the number of commits when it was taken.
+        blocks: the blocks of each variable asked for; one taken out of a dict that is the reader's
+            own (`of`) is given back at once.
+    """
+
+    __slots__ = ("_all", "blocks", "version")
+
+    def __init__(self, leases: set[Lease], version: int, blocks: list[Blocks]) -> None:
+        self._all, self.version, self.blocks = leases, version, blocks
+        leases.add(self)  # of a set, one step that no other thread comes into
+
+    def of(self, blocks: list[Blocks]) -> Lease:
+        """Give a lease of some of its blocks, in other dicts, that is released for itself."""
+        return Lease(self._all, self.version, blocks)
+
+    def release(self) -> None:
+        """Give the blocks back; once is enough."""
+        self._all.discard(self)
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.release()
 
 
 class Values:
@@ -45,7 +82,8 @@ run again on the new one
     """
 
     __slots__ = (
-        "_blocks", "_changed", "_lock", "_records", "arrivals", "base", "run_lock", "version",
+        "_blocks", "_changed", "_leases", "_lock", "_records", "arrivals", "base", "run_lock",
+        "version",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -54,6 +92,7 @@ run again on the new one
         self.base = NO_VERSION
         self.run_lock = threading.RLock()
         self._lock = threading.Lock()
+        self._leases: set[Lease] = set()
         self._records: dict[str, VariableRecord] = {}
         self._blocks: dict[str, Blocks] = {}
         self._changed: dict[str, int] = {}
@@ -70,7 +109,9 @@ run again on the new one
             raise uninitialized_error([key]) from None
 
     def read(self, keys: Collection[str]) -> tuple[int, list[Blocks]]:
-        """Give several variables' blocks as of one version.
+        """Give several variables' blocks as of one version, for a caller that holds `run_lock`.
+
+        Any other takes a `lease`.
 
         Args:
             keys: the variables.
@@ -87,6 +128,33 @@ run again on the new one
                 return self.version, [blocks[key] for key in keys]
         except KeyError:
             raise uninitialized_error(self.uninitialized(keys)) from None
+
+    def lease(self, keys: Collection[str]) -> Lease:
+        """Give several variables' blocks as of one version, to be read until they are given back.
+
+        Args:
+            keys: the variables.
+
+        Raises:
+            FailedPreconditionError: naming all of them that are not initialized.
+
+        >>> values = Values()
+        >>> with values.lease([]) as lease:
+        ...     lease.version, lease.blocks
+        (0, [])
+        """
+        try:
+            with self._lock:
+                blocks = self._blocks
+                return Lease(self._leases, self.version, [blocks[key] for key in keys])
+        except KeyError:
+            raise uninitialized_error(self.uninitialized(keys)) from None
+
+    def leased(self) -> set[int]:
+        """Give the `id` of each block that somebody leases, to who holds `exclusive`."""
+        # Lists, each made in one step: readers give blocks back without asking for a lock.
+        found = [blocks for lease in list(self._leases) for blocks in lease.blocks]
+        return {id(block) for blocks in found for block in list(blocks.values())}
 
     def record(self, key: str) -> VariableRecord:
         """Give what is known of an initialized variable.
@@ -119,7 +187,7 @@ run again on the new one
 
         Args:
             updates: key -> block index -> block, in the layout of the variable's record. The
-                blocks belong to the store from now on and must not be written into.
+                blocks belong to the variables from now on: nobody else may keep them.
             expected_version: the version from which the updates were computed.
             records: records of the variables that are new, or change in shape or layout.
 
@@ -188,11 +256,22 @@ run again on the new one
         """Give everything as of one version, to be written as a snapshot.
 
         Returns:
-            The version, and per key its record and blocks. Later commits do not change them.
+            The version, and per key its record and blocks, which stay as they are as long as the
+            caller holds `run_lock`.
         """
         with self._lock:
             records = self._records
             return self.version, {key: (records[key], b) for key, b in self._blocks.items()}
+
+    def given_away(self) -> dict[str, tuple[VariableRecord, Blocks]]:
+        """Give what `capture` does to somebody who keeps it: no run writes over it from now on."""
+        with self.run_lock:
+            state = self.capture()[1]
+            for _, blocks in state.values():
+                for block in blocks.values():
+                    if isinstance(block, np.ndarray):
+                        block.flags.writeable = False
+            return state
 
     @property
     def dirty(self) -> frozenset[str]:

@@ -148,10 +148,11 @@ def test_large_variables_are_updated_in_place_when_nobody_looks():
     address = array().ctypes.data
     session.run(add)
     assert array().ctypes.data == address
-    held = array()
-    session.run(add)
-    assert array().ctypes.data != address
-    assert held.sum() == 400_000 * 1.0
+    with values.lease([v.key]) as lease:
+        session.run(add)
+        assert array().ctypes.data != address
+        (held,) = lease.blocks[0].values()
+        assert held.sum() == 400_000 * 1.0
     assert session.run(v).sum() == 400_000 * 1.5
 
 

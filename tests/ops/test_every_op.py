@@ -1,6 +1,7 @@
 """Every registered op: inferred = computed, chunked = whole, gradient = numerical, eager = graph,
 and its definition pickles."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -101,7 +102,8 @@ def test_eager_is_graph(sample):
 
 @everyone
 def test_results_are_memory_of_their_own(sample, monkeypatch):
-    """Later calls write over what elementwise kernels and those said to be `fresh` made."""
+    """Later calls write over what elementwise kernels and those said to be `fresh` made, and a
+    variable over its own memory: an op says that it may give its first input on (`views`)."""
     bind = region._Source._function
 
     def watched(source, i, call):
@@ -110,6 +112,11 @@ def test_results_are_memory_of_their_own(sample, monkeypatch):
 
         def kernel_watched(*args, **kwargs):
             result = kernel(*args, **kwargs)
+            mine = args[1:] if call.views else args
+            made = result if isinstance(result, tuple) else (result,)
+            for part, array in itertools.product(made, mine):
+                if isinstance(part, np.ndarray) and isinstance(array, np.ndarray):
+                    assert not np.shares_memory(part, array), call.name
             own = call.elementwise or call.fresh
             if own and len(call.outs) == 1 and isinstance(result, np.ndarray):
                 arrays = [a for a in args if isinstance(a, np.ndarray)]
