@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from daskvars.errors import did_you_mean
 from daskvars.graph.attribute_json import shape_of, shortened
+from daskvars.graph.attribute_kinds import check_attributes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.device import merged
 from daskvars.graph.func_graph import FuncGraph
@@ -211,6 +212,10 @@ class Importer:
         self, graph: Graph, node: NodeDef, definition: OpDef, inputs: tuple[Tensor, ...],
         attrs: dict[str, Any], name: str,
     ) -> Operation:  # fmt: skip
+        try:
+            check_attributes(definition, attrs, inputs, len(node.shapes))
+        except ValueError as error:
+            _fail(node, str(error))
         arguments = definition.arguments
         takes_more = any(argument.many for argument in arguments)
         count = len(inputs) - len(attrs.get("operands", ()))

@@ -260,6 +260,7 @@ def register_op(
     >>> float(cubed(dv.constant(2.0)))
     8.0
     """
+    rules.setdefault("attributes", {})  # what the library's ops call so may be something else here
     definition = OpDef(
         type, signature, infer=infer, pattern=pattern, kernel=kernel, gradient=gradient, **rules
     )

@@ -116,6 +116,10 @@ class OpDef:
         the result instead of making a new array; only for ops that write a variable.
       check: ``check(xp, *inputs, **attrs)`` raises where the kernel would: what it accepts, the
         kernel and `in_place` cannot fail on.
+      attributes: name -> `Kind` of attributes, for what is read from a file; None where they are
+        those that the library's ops share (`daskvars.graph.attribute_kinds`).
+      valid: ``valid(inputs, attrs)`` raises ValueError for attributes that do not fit together, or
+        the inputs, in a way that neither `infer` nor their kinds can tell; for what is read.
       same_if_same_shape: where the shapes of input and output are equal, the result is the input.
       seeded: the kernel draws random numbers: its first argument is a key, a tuple of two ints.
     """
@@ -131,6 +135,8 @@ class OpDef:
     static: Callable[..., Any] | None = None
     in_place: Callable[..., None] | None = None
     check: Callable[..., None] | None = None
+    attributes: Mapping[str, Any] | None = None
+    valid: Callable[..., None] | None = None
     same_if_same_shape: bool = False
     seeded: bool = False
     arguments: tuple[Argument, ...] = field(init=False)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from daskvars.device_array import choosing
+from daskvars.kernels.source_text import defined, name, names
 
 
 def chains(calls: Sequence[Any], is_fusible: Callable[[Any], bool]) -> dict[int, int]:
@@ -55,16 +56,15 @@ class DeviceChain:
         ))  # fmt: skip
 
     def _written(self, xp: Any, calls: Sequence[Any]) -> Callable[..., Any]:
-        """Return the chain as a function; the text holds only slot numbers."""
-        scope = {f"k{i}": getattr(xp, call.kernel) for i, call in enumerate(calls)}
-        lines = [f"def chain({', '.join(f's{slot}' for slot in self.inputs)}):"]
+        """Return the chain as a function."""
+        scope = {name(i, "k"): getattr(xp, call.kernel) for i, call in enumerate(calls)}
+        lines = [f"def chain({names(self.inputs)}):"]
         lines += [
-            f"    s{call.outs[0]} = k{i}({', '.join(f's{slot}' for slot in call.args)})"
+            f"    {names(call.outs[:1])} = {name(i, 'k')}({names(call.args)})"
             for i, call in enumerate(calls)
         ]
-        lines.append(f"    return {', '.join(f's{slot}' for slot in self.outputs)}")
-        exec("\n".join(lines), scope)  # noqa: S102
-        return scope["chain"]
+        lines.append(f"    return {names(self.outputs)}")
+        return defined("chain", lines, scope)
 
     def _as_tuple(self, function: Callable[..., Any]) -> Callable[..., tuple]:
         if len(self.outputs) > 1:

@@ -3,7 +3,7 @@
 A `RegionProgram` is what travels to a worker and what is cached; `compiled` turns it, once per
 process, into straight-line Python: one line per kernel call, locals for slots, dead slots
 released by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting
-loop costs 0.4-0.9 us. Only slot numbers enter the source text, never names from a program.
+loop costs 0.4-0.9 us. Only slot numbers enter the source text (`daskvars.kernels.source_text`).
 
 Ufuncs write into the memory of an argument that dies at that call (`reuse`). A chain of
 elementwise calls on large arrays runs tile by tile (`daskvars.kernels.tiling`).
@@ -14,7 +14,6 @@ the kernels took.
 
 from __future__ import annotations
 
-import linecache
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,9 @@ import numpy
 from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError
 from daskvars.kernels import device_chains, tiling
+from daskvars.kernels.region_check import check_region
 from daskvars.kernels.slot_memory import SlotMemory
+from daskvars.kernels.source_text import defined, name, names, naming
 
 Meter = Callable[[Sequence[str], Sequence[float]], None]
 """``meter(labels, times)``: the kernels that ran one after the other, and the clock (s) before the
@@ -150,13 +151,10 @@ def compiled(
 
 
 def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[..., tuple]:
+    check_region(program)
     source = _Source(program, xp, meter)
-    text = source.text()
     filename = f"<region {program.label} {id(program):#x}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    scope = source.scope
-    exec(compile(text, filename, "exec"), scope)  # noqa: S102 - the text holds only slot numbers
-    function = scope["region"]
+    function = defined("region", source.text(), source.scope, filename)
     lines, calls = source.lines, program.calls
 
     def region(*inputs: Any) -> tuple:
@@ -175,12 +173,12 @@ def explain(error: Exception, filename: str, lines: dict[int, int], calls: Seque
         if trace.tb_frame.f_code.co_filename == filename:
             index = lines.get(trace.tb_lineno)
         trace = trace.tb_next
-    name = calls[index].name if index is not None else "?"
+    op = calls[index].name if index is not None else "?"
     if isinstance(error, OpError):
         if "[op " in error.message:
             return error
-        return type(error)(error.node_def, error.op or name, f"{error.message} [op {name!r}]")
-    return InvalidArgumentError(None, name, f"{type(error).__name__}: {error} [op {name!r}]")
+        return type(error)(error.node_def, error.op or op, f"{error.message} [op {op!r}]")
+    return InvalidArgumentError(None, op, f"{type(error).__name__}: {error} [op {op!r}]")
 
 
 class _Source:
@@ -209,10 +207,10 @@ class _Source:
             last[slot] = len(self.program.calls)
         return last
 
-    def text(self) -> str:
+    def text(self) -> list[str]:
         program = self.program
         for slot, value in program.constants.items():
-            self.scope[f"s{slot}"] = as_input(self.xp, value)
+            self.scope[name(slot)] = as_input(self.xp, value)
         if self.meter is not None:
             self.scope["now"] = time.perf_counter
             self.body.append("    times = [now()]")
@@ -229,14 +227,13 @@ class _Source:
         results = []
         for position, slot in enumerate(program.outputs):
             copied = position in program.copied
-            results.append(f"{'separate' if copied else 'ordered'}(s{slot})")
-        arguments = ", ".join(f"s{i}" for i in range(program.num_inputs))
+            results.append(f"{'separate' if copied else 'ordered'}({name(slot)})")
         tail = ", ".join(results) + ("," if results else "")
         if self.meter is not None:
             self.scope["meter"] = partial(self.meter, tuple(self.labels))
             self.body.append("    meter(times)")
-        lines = [f"def region({arguments}):", *self.body, f"    return ({tail})"]
-        return "\n".join(lines) + "\n"
+        head = f"def region({names(range(program.num_inputs))}):"
+        return [head, *self.body, f"    return ({tail})"]
 
     def _chains(self) -> dict[int, int]:
         """Return start -> end of each run of calls that are made as one."""
@@ -252,57 +249,52 @@ class _Source:
     def _emit_kernel(self, text: str, index: int, label: Any) -> None:
         self._emit(text, index)
         if self.meter is not None:
-            name = label if isinstance(label, str) else getattr(label, "__name__", "kernel")
-            self.labels.append(name)
+            kernel = label if isinstance(label, str) else getattr(label, "__name__", "kernel")
+            self.labels.append(kernel)
             self.body.append("    times.append(now())")
 
     def _call(self, i: int) -> None:
         call = self.program.calls[i]
-        arguments = [f"s{slot}" for slot in call.args]
-        if call.operands:
-            count = len(call.operands)
-            named = [
-                f"{name}={self._operand(slot)}"
-                for name, slot in zip(call.operands, call.args[-count:], strict=True)
-            ]
-            arguments = arguments[:-count] + named
+        first = len(call.args) - len(call.operands)  # of those that are attributes
+        arguments = [*map(name, call.args[:first]), *map(self._operand, call.args[first:])]
         if call.block >= 0:
-            arguments.append(f"**s{call.block}")
+            arguments.append(f"**{name(call.block)}")
         function = self._function(i, call)
         if call.outs and call.outs[0] in self.program.into:
             self._call_in_place(i, call, arguments)
             return
         reused = self._reused(i, call)
         if reused is not None and _known(call.shapes[0]):
-            arguments.append(f"out=s{reused}")
+            arguments.append(f"out={name(reused)}")
         elif reused is not None:
-            others = [argument for argument in arguments if argument != f"s{reused}"]
-            arguments.append(f"out=fitting({', '.join([f's{reused}', *others])})")
-        targets = ", ".join(f"s{slot}" for slot in call.outs) or "_"
+            others = [slot for slot in call.args if slot != reused]
+            arguments.append(f"out=fitting({names([reused, *others])})")
+        targets = names(call.outs) or "_"
         comma = "," if call.multiple and len(call.outs) == 1 else ""
         text = f"{targets}{comma} = {function}({', '.join(arguments)})"
         self._emit_kernel(text, i, call.kernel)
         dead = self._dead_after(i, call)
         if dead:
-            self._emit("del " + ", ".join(f"s{slot}" for slot in dead), i)
+            self._emit(f"del {names(dead)}", i)
 
     def _operand(self, slot: int) -> str:
         """Return the text for an attribute in a slot: nothing is computed of a constant twice."""
         if slot not in self.program.constants:
-            return f"operand(s{slot})"
-        self.scope[f"a{slot}"] = operand(self.program.constants[slot])
-        return f"a{slot}"
+            return f"operand({name(slot)})"
+        self.scope[name(slot, "a")] = operand(self.program.constants[slot])
+        return name(slot, "a")
 
     def _call_in_place(self, i: int, call: Call, arguments: list[str]) -> None:
         """Write the result into the memory of an input; the result is that input from then on."""
         out, target = call.outs[0], self.program.into[call.outs[0]]
         if call.in_place is not None:
-            self.scope[f"k{i}"] = partial(call.in_place, self.xp, **call.attrs)
-            self._emit_kernel(f"k{i}({', '.join(arguments)})", i, call.in_place)
+            function = name(i, "k")
+            self.scope[function] = _naming(call, partial(call.in_place, self.xp, **call.attrs))
+            self._emit_kernel(f"{function}({', '.join(arguments)})", i, call.in_place)
         else:
-            text = f"{self._function(i, call)}({', '.join(arguments)}, out=s{target})"
+            text = f"{self._function(i, call)}({', '.join(arguments)}, out={name(target)})"
             self._emit_kernel(text, i, call.kernel)
-        self._emit(f"s{out} = s{target}", i)
+        self._emit(f"{name(out)} = {name(target)}", i)
 
     def _dead_after(self, i: int, call: Call) -> list[int]:
         constants = self.program.constants
@@ -314,8 +306,9 @@ class _Source:
         bound = self._bound(call, self.xp)
         if self.xp is not numpy and "branches" not in call.attrs:
             bound = choosing(self.xp, bound, self._bound(call, numpy))
-        self.scope[f"k{i}"] = bound
-        return f"k{i}"
+        function = name(i, "k")
+        self.scope[function] = _naming(call, bound)
+        return function
 
     @staticmethod
     def _bound(call: Call, xp: Any) -> Callable[..., Any]:
@@ -341,16 +334,15 @@ class _Source:
             tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
             if self.xp is numpy else device_chains.DeviceChain(self.xp, calls, outputs)
         )  # fmt: skip
-        self.scope[f"c{start}"] = chain.function
-        outs = ", ".join(f"s{slot}" for slot in chain.outputs)
-        arguments = ", ".join(f"s{slot}" for slot in chain.inputs)
+        function = name(start, "c")
+        self.scope[function] = chain.function
         comma = "," if len(chain.outputs) == 1 else ""
-        self._emit_kernel(f"{outs}{comma} = c{start}({arguments})", start, "elementwise")
+        text = f"{names(chain.outputs)}{comma} = {function}({names(chain.inputs)})"
+        self._emit_kernel(text, start, "elementwise")
         constants = self.program.constants
         dead = [s for s in chain.inputs if self.last_use[s] < end and s not in constants]
         if dead:
-            self._emit("del " + ", ".join(f"s{slot}" for slot in dead), start)
-
+            self._emit(f"del {names(dead)}", start)
 
     def _chain_memory(self, start: int, end: int, outputs: Sequence[int]) -> dict[int, int]:
         """Return output slot -> slot of the input whose memory it is written into."""
@@ -366,6 +358,10 @@ class _Source:
                     into[out] = reused
                     del free[reused]
         return into
+
+
+def _naming(call: Call, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    return naming(kernel, call.operands) if call.operands else kernel
 
 
 def is_ufunc(call: Call, xp: Any) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy
 
 from daskvars import config
+from daskvars.kernels.source_text import defined, name, names
 
 # Elements that calls must write before another thread pays: handing the interpreter from thread to
 # thread costs some us a call (m: two threads lose below 4M elements a thread, gain above).
@@ -187,40 +188,38 @@ class _TileWriter:
         body: list[str] = []
         late: list[str] = []  # writes into memory that the tile still reads
         for slot in chain.outputs:
-            self.dtype_of[f"o{slot}"] = chain.dtypes[slot]
+            self.dtype_of[name(slot, "o")] = chain.dtypes[slot]
         for i, call in enumerate(chain.calls):
             self._call(i, call, body, late)
         head = ["def tile(start, stop, views, cut, outs, scratch):"]
         head += [
-            f"    s{s} = views[{i}][start:stop] if cut[{i}] else views[{i}]"
+            f"    {name(s)} = views[{i}][start:stop] if cut[{i}] else views[{i}]"
             for i, s in enumerate(chain.inputs)
         ]
-        head += [f"    o{s} = outs[{i}][start:stop]" for i, s in enumerate(chain.outputs)]
+        head += [f"    {name(s, 'o')} = outs[{i}][start:stop]" for i, s in enumerate(chain.outputs)]
         head += [f"    t{i} = scratch[{i}][: stop - start]" for i in range(len(self.scratch))]
-        text = "\n".join(head + body + late)
-        exec(text, self.scope)  # noqa: S102 - the text holds only slot numbers
-        return self.scope["tile"]
+        return defined("tile", head + body + late, self.scope)
 
     def _call(self, i: int, call: Any, body: list[str], late: list[str]) -> None:
         out, chain = call.outs[0], self.chain
-        self.scope[f"k{i}"] = _bound(call)
-        arguments = ", ".join(f"s{slot}" for slot in call.args)
+        value, own, function = name(out), name(out, "o"), name(i, "k")
+        self.scope[function] = _bound(call)
         is_ufunc = isinstance(call.kernel, str) and not call.attrs
         is_late = out in chain.into and self.last.get(chain.into[out], -1) > i
         if is_ufunc:
-            register = f"o{out}" if out in chain.outputs and not is_late else self._register(i, out)
-            body.append(f"    s{out} = k{i}({arguments}, out={register})")
+            register = own if out in chain.outputs and not is_late else self._register(i, out)
+            body.append(f"    {value} = {function}({names(call.args)}, out={register})")
         else:
-            register = f"s{out}"  # a fresh array, which later ufuncs may write into
-            body.append(f"    s{out} = k{i}({arguments})")
+            register = value  # a fresh array, which later ufuncs may write into
+            body.append(f"    {value} = {function}({names(call.args)})")
             self.dtype_of[register] = chain.dtypes[out]
         if is_late:
-            late.append(f"    o{out}[...] = s{out}")
+            late.append(f"    {own}[...] = {value}")
         elif out in chain.outputs and not is_ufunc:
-            body.append(f"    o{out}[...] = s{out}")
-            body.append(f"    s{out} = o{out}")
+            body.append(f"    {own}[...] = {value}")
+            body.append(f"    {value} = {own}")
             del self.dtype_of[register]
-            register = f"o{out}"
+            register = own
         self.busy[register] = out
         self._release(i)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from daskvars.dtypes import int64, variant
+from daskvars.dtypes import DType, int64, variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
@@ -165,6 +165,26 @@ def trace(
 def merged_specs(inputs: tuple[Spec, ...], *, _specs: tuple[Spec, ...], **attrs: Any):
     """Return the specs that were found when the bodies were traced."""
     return _specs
+
+
+def check_results(graph: FuncGraph, dtypes: Sequence[DType]) -> None:
+    """Raise ValueError unless the results of a body that was read from a file are of dtypes."""
+    found = [t.spec.dtype.base_dtype for t in graph.results]
+    if found != [dtype.base_dtype for dtype in dtypes]:
+        raise ValueError(
+            f"the results of {graph.name!r} are {[d.name for d in found]}, not "
+            f"{[d.name for d in dtypes]}"
+        )
+
+
+def check_kept(kept: Sequence[int], inputs: Sequence[Tensor], dtypes: Sequence[DType]) -> None:
+    """Raise ValueError unless the last results, of `dtypes`, can be values of the inputs `kept`."""
+    for place in kept:
+        if len(kept) > len(dtypes) or not 0 <= place < len(inputs):
+            raise ValueError(f"attribute 'kept' is {kept!r} for {len(inputs)} inputs")
+    for place, dtype in zip(kept, dtypes[len(dtypes) - len(kept) :], strict=True):
+        if inputs[place].spec.dtype.base_dtype is not dtype.base_dtype:
+            raise ValueError(f"attribute 'kept' has {place}, an input that is not {dtype.name}")
 
 
 def captures_of(graphs: Sequence[FuncGraph]) -> list[Tensor]:

@@ -5,7 +5,7 @@ It computes the branch taken again: see `bodies` for what it passes in and what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -26,6 +26,8 @@ from daskvars.ops.bodies import (
     KEPT_READ,
     awaited_by,
     captures_of,
+    check_kept,
+    check_results,
     copy_body,
     differentiate,
     indices_in,
@@ -114,9 +116,17 @@ def _alike(graphs: list[FuncGraph], gradients: tuple[Any, Any], x: Tensor) -> An
     return found
 
 
+def _valid(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
+    if len(attrs["branches"]) != 2:
+        raise ValueError(f"attribute 'branches' has {len(attrs['branches'])}, not 2")
+    for branch in attrs["branches"]:
+        check_results(branch, [spec.dtype for spec in attrs["_specs"]])
+    check_kept(attrs.get("kept", ()), inputs, [spec.dtype for spec in attrs["_specs"]])
+
+
 COND = OpDef(
     "If", "pred:B, *inputs:A", infer=merged_specs, kernel=control_kernels.cond,
-    pattern=Opaque(branches=True, choose=first_if_true), gradient=_cond_gradient,
+    pattern=Opaque(branches=True, choose=first_if_true), gradient=_cond_gradient, valid=_valid,
 )  # fmt: skip
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import variant
+from daskvars.dtypes import bool_, variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.graph import Graph
@@ -24,6 +24,8 @@ from daskvars.ops.bodies import (
     ShapedRows,
     awaited_by,
     captures_of,
+    check_kept,
+    check_results,
     copy_body,
     differentiate,
     is_differentiable,
@@ -113,13 +115,43 @@ def _no_second_order(op: Operation, *dys: Any) -> Any:
     )
 
 
+def _check_loop(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
+    count, kept, specs = attrs["num_vars"], attrs.get("kept", ()), attrs["_specs"]
+    if len(attrs["branches"]) != 2 or not 0 <= count <= len(inputs) or len(specs) != count + 1:
+        raise ValueError(
+            f"a loop of {count} of {len(inputs)} values with {len(attrs['branches'])} bodies and "
+            f"{len(specs)} results"
+        )
+    dtypes = [spec.dtype for spec in specs[:count]]
+    if dtypes != [t.spec.dtype.base_dtype for t in inputs[:count]] or specs[count].dtype != variant:
+        raise ValueError("attribute '_specs' has other dtypes than the loop's variables")
+    test, body = attrs["branches"]
+    check_results(test, [bool_])
+    check_kept(kept, inputs, [t.spec.dtype for t in body.results])
+    check_results(body, [*dtypes, *(inputs[place].spec.dtype for place in kept)])
+
+
+def _check_slopes(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
+    counts = [attrs["num_grads"], attrs["num_sums"], attrs.get("num_rows", 0)]
+    first = 1 + sum(counts)
+    if len(attrs["branches"]) != 1 or min(counts) < 0 or first > len(inputs):
+        raise ValueError(
+            f"the gradient of a loop with {counts} of {len(inputs)} values and "
+            f"{len(attrs['branches'])} bodies"
+        )
+    dtypes = [t.spec.dtype for t in inputs[1:first]]
+    if [spec.dtype for spec in attrs["_specs"]] != dtypes:
+        raise ValueError("attribute '_specs' has other dtypes than the values that are summed")
+    check_results(attrs["branches"][0], dtypes)
+
+
 WHILE = OpDef(
     "While", "*loop_vars:A", infer=merged_specs, pattern=Opaque(branches=True),
-    kernel=control_kernels.while_loop, gradient=_while_gradient,
+    kernel=control_kernels.while_loop, gradient=_while_gradient, valid=_check_loop,
 )  # fmt: skip
 WHILE_GRADIENT = OpDef(
     "WhileGradient", "history:A, *inputs:A", infer=merged_specs, pattern=Opaque(branches=True),
-    kernel=control_kernels.while_gradient, gradient=_no_second_order,
+    kernel=control_kernels.while_gradient, gradient=_no_second_order, valid=_check_slopes,
 )  # fmt: skip
 HISTORY_ITEM = OpDef(
     "HistoryItem", "history:A", infer=lambda inputs, *, index, _spec: _spec,

@@ -7,6 +7,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.dtypes import as_dtype, float32, float64, int32, int64
+from daskvars.graph.attribute_kinds import ATTRIBUTES, INT
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.name_scope import name_scope
@@ -93,6 +94,7 @@ def _dtype_of(value: Any) -> dtypes.DType:
 
 LINSPACE = OpDef(
     "LinSpace", "", operands=("start", "stop", "num"), pattern=Source(),
+    attributes={**ATTRIBUTES, "num": INT},
     infer=lambda inputs, *, num, dtype, **attrs: Spec(dtype, (_checked_num(num),)),
     kernel=kernels.linspace_values, gradient=NO_GRADIENT, block=_range_block,
 )  # fmt: skip

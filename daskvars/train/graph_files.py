@@ -16,7 +16,7 @@ from daskvars.train.meta_graph import (
     MetaInfoDef,
     export_scoped_meta_graph,
     import_scoped_meta_graph,
-    read_meta_graph_file,
+    naming_file,
 )
 from daskvars.train.saver import Saver
 from daskvars.train.saver_def import SaverDef
@@ -98,22 +98,26 @@ def import_meta_graph(
     ...         print(sess.run("y:0"))
     2.0
     """
-    found = meta_graph_or_file
-    if not isinstance(found, MetaGraphDef):
-        found = read_meta_graph_file(found)
     graph = kwargs.get("graph") or builder_for(())
-    variables = import_scoped_meta_graph(
-        found, clear_devices=clear_devices, import_scope=import_scope, **kwargs
-    )
-    with graph.as_default():
-        if found.saver_def is not None:
-            scope = import_scope or graph.get_name_scope()
-            if variables:
-                name, variable = next(iter(variables.items()))
-                scope = variable.name.removesuffix(name)
-            return Saver(saver_def=found.saver_def, name=scope)
-        has_variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, import_scope)
-        return Saver() if has_variables else None
+    with naming_file(meta_graph_or_file) as found:
+        variables = import_scoped_meta_graph(
+            found, clear_devices=clear_devices, import_scope=import_scope, **kwargs
+        )
+        with graph.as_default():
+            return _saver_of(found, variables, graph, import_scope)
+
+
+def _saver_of(
+    found: MetaGraphDef, variables: dict[str, Any], graph: Graph, import_scope: str | None
+) -> Saver | None:
+    if found.saver_def is not None:
+        scope = import_scope or graph.get_name_scope()
+        if variables:
+            name, variable = next(iter(variables.items()))
+            scope = variable.name.removesuffix(name)
+        return Saver(saver_def=found.saver_def, name=scope)
+    has_variables = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, import_scope)
+    return Saver() if has_variables else None
 
 
 def write_graph(

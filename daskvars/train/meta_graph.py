@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -295,9 +296,32 @@ def import_scoped_meta_graph(
       ValueError: inputs are not mapped that must be, or nodes cannot be added: see
         `import_graph_def`.
     """
-    found = meta_graph_or_file
-    if not isinstance(found, MetaGraphDef):
-        found = read_meta_graph_file(found)
+    with naming_file(meta_graph_or_file) as found:
+        return _imported(
+            found, clear_devices, graph, import_scope, input_map, unbound_inputs_col_name,
+            restore_collections_predicate,
+        )  # fmt: skip
+
+
+@contextmanager
+def naming_file(meta_graph_or_file: MetaGraphDef | str) -> Iterator[MetaGraphDef]:
+    """Enter with a meta graph, read from its file if need be, which errors then name."""
+    if isinstance(meta_graph_or_file, MetaGraphDef):
+        yield meta_graph_or_file
+        return
+    found = read_meta_graph_file(meta_graph_or_file)
+    try:
+        yield found
+    except (ValueError, TypeError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{os.fspath(meta_graph_or_file)}: {error}") from error
+
+
+def _imported(
+    found: MetaGraphDef, clear_devices: bool, graph: Graph | None, import_scope: str | None,
+    input_map: Mapping[str, Any] | None, unbound_inputs_col_name: str | None,
+    restore_collections_predicate: Callable[[str], bool],
+) -> dict[str, Variable]:  # fmt: skip
     graph = builder_for(()) if graph is None else graph
     if graph.is_eager:
         raise RuntimeError("a meta graph is imported into a graph: enter one, or give graph=")

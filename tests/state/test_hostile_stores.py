@@ -96,7 +96,7 @@ def test_each_is_refused(outcomes, case: Case) -> None:
         if case.kind in ("record", "graph", "events") or reader == "restore":
             documented |= {"ValueError", "TypeError", "OSError"}
         assert documented.intersection(error), f"{reader} raises {error}: {text}"
-        if "FailedPreconditionError" not in error and case.kind != "graph":
+        if "FailedPreconditionError" not in error:
             assert str(place) in text, f"{reader} does not say where: {text}"
         assert not found["done"], f"{reader} did {found['done']}"
         assert found["peak"] < MOST_BYTES, f"{reader} took {found['peak']} bytes"

@@ -1,0 +1,66 @@
+"""Text of generated functions: it holds letters with numbers after them, and nothing from data.
+
+Slots are formatted as integers, which nothing else passes; functions, constants and attributes are
+objects in the scope under such names, and a kernel's keywords are bound outside the text. This
+is the only place of the package that makes code of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def name(slot: int, letter: str = "s") -> str:
+    """Return what a slot is called.
+
+    Raises:
+      ValueError, TypeError: it is no integer.
+
+    >>> name(3)
+    's3'
+    """
+    return f"{letter}{slot:d}"
+
+
+def names(slots: Iterable[int], letter: str = "s") -> str:
+    """Return what slots are called, with commas between.
+
+    >>> names([3, 1])
+    's3, s1'
+    """
+    return ", ".join([f"{letter}{slot:d}" for slot in slots])
+
+
+def defined(
+    function: str, lines: Iterable[str], scope: dict[str, Any], filename: str = "<daskvars>"
+) -> Callable[..., Any]:
+    """Return the function that a text defines.
+
+    Args:
+      function: its name.
+      lines: the text, which begins with its ``def``.
+      scope: the objects that the names in it stand for; the function does not become one of them.
+      filename: what tracebacks call the text.
+
+    >>> defined("f", ["def f(s0):", "    return k0(s0)"], {"k0": abs})(-3)
+    3
+    """
+    code = compile("\n".join([*lines, ""]), filename, "exec")
+    exec(code, scope)  # noqa: S102 - see above
+    return scope.pop(function)  # in the scope, it could be freed only by the garbage collector
+
+
+def naming(kernel: Callable[..., Any], keywords: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function of a kernel's arguments whose last ones are bound to keywords.
+
+    >>> naming(sorted, ("reverse",))([1, 2], True)
+    [2, 1]
+    """
+    count = len(keywords)
+
+    def call(*args: Any, **attrs: Any) -> Any:
+        attrs.update(zip(keywords, args[-count:], strict=True))
+        return kernel(*args[:-count], **attrs)
+
+    return call
