@@ -120,7 +120,7 @@ class Reduction(Pattern):
 
     def access(self, inputs, outputs, attrs):
         shape = inputs[0]
-        if shape is None:
+        if shape is None or "axis" in attrs.get("operands", ()):  # known only in the run
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
         rank = len(shape)
         axis = attrs.get("axis")

@@ -117,6 +117,11 @@ class Node:
         return self.name.rpartition("/")[0]
 
     @property
+    def rule_attrs(self) -> dict[str, Any]:
+        """The attributes as rules of shape and access take them: with what the run alone tells."""
+        return {**self.attrs, "operands": self.operands} if self.operands else self.attrs
+
+    @property
     def contracts(self) -> bool:
         """Whether it, or what it branches to, is a product that BLAS computes."""
         bodies = any(inner.contracts for body in self.bodies for inner in body.nodes)

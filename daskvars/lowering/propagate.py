@@ -181,12 +181,12 @@ def _access(node: Node, in_shapes: list[Any], out_shapes: list[Any]) -> Access:
     pattern = node.opdef.pattern
     every = (*in_shapes, *out_shapes)
     if all(shape is not None and None not in shape for shape in every):
-        return pattern.access(in_shapes, out_shapes, node.attrs)
+        return pattern.access(in_shapes, out_shapes, node.rule_attrs)
     inner = pattern.inner if isinstance(pattern, Effect) else pattern
     if isinstance(inner, Movement) or any(shape is None for shape in every):
         ins, outs = ([(None,) * len(s or ()) for s in each] for each in (in_shapes, out_shapes))
         return Access(tuple(ins), tuple(outs))
-    access = pattern.access(in_shapes, out_shapes, node.attrs)
+    access = pattern.access(in_shapes, out_shapes, node.rule_attrs)
     terms = (*access.inputs, *access.outputs)
     open_labels = {
         dim.label for dims, shape in zip(terms, every, strict=True) if None in shape

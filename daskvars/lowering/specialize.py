@@ -91,7 +91,7 @@ def _infer(node: Node) -> None:
         specs = specs[1:]
     static = node.specs
     try:
-        inferred = opdef.infer(tuple(specs), **node.attrs)
+        inferred = opdef.infer(tuple(specs), **node.rule_attrs)
     except ValueError as error:
         where = f" (made at {node.op.where})" if node.op is not None else ""
         problem = shape_problem(error, node.name, opdef, [spec.shape for spec in specs])

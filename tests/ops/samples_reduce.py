@@ -33,7 +33,13 @@ def folds(type, function):
         Sample(type, lambda x: function(x, [-1]), (CUBE,), (0,), id="last"),
         Sample(type, lambda x: function(x, (0, 2)), (CUBE,), (0,), id="outer"),
         Sample(type, lambda x: function(x, 1, keepdims=True), (CUBE,), (0,), id="kept"),
-    ]
+        *[
+            Sample(type, lambda x, axis, kept=kept: function(x, axis, keepdims=kept),
+                   (CUBE, np.array(axis, np.int32)), () if type == "Prod" else (0,), chunked=(0,),
+                   id=f"of-run {axis} {kept}")
+            for axis in (0, -1, [1, 2], [0, 2]) for kept in (False, True)
+        ],
+    ]  # fmt: skip
 
 
 SAMPLES = [
