@@ -14,6 +14,7 @@ from distributed import CancelledError, Future
 
 from daskvars.errors import OpError, UnavailableError
 from daskvars.remote.dask_internals import KilledWorker, NoValidWorkerError
+from daskvars.state.manifest import VersionId
 from daskvars.state.shared_versions import LostKeysError
 
 GONE = (KilledWorker, CancelledError, NoValidWorkerError, LostKeysError)
@@ -36,7 +37,7 @@ def error_of(future: Future) -> Exception:
 
 
 def unavailable(
-    error: BaseException, what: str, keys: Collection[str], durable: int | None
+    error: BaseException, what: str, keys: Collection[str], durable: VersionId | int | None
 ) -> UnavailableError:
     """Return the error of something (such as "run 7") whose data was lost.
 

@@ -34,8 +34,7 @@ from daskvars import config
 from daskvars.errors import AbortedError, FailedPreconditionError, NotFoundError, StoreError
 from daskvars.execution import events
 from daskvars.execution.targets import served_by
-from daskvars.state import ConflictError, Manifest, Values, ZarrStore, named_values
-from daskvars.state.store import NO_VERSION
+from daskvars.state import NO_VERSION, ConflictError, Manifest, Values, ZarrStore, named_values
 
 MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
 SHARE = 20  # periodic seals may cost 1/20 of the time
@@ -149,7 +148,7 @@ REMEDY = (
 def take_over(values: Values, store: ZarrStore) -> None:
     """Read the store's newest version, if it is another than the values are or come from."""
     head = store.head()
-    if head is not None and head.version != values.base and not values.dirty:
+    if head is not None and head.id != values.base and not values.dirty:
         read_version(values, store)
 
 
@@ -177,7 +176,7 @@ def read_version(values: Values, store: ZarrStore | None) -> int:
     for key in values.capture()[1].keys() - found.keys():
         version = values.delete(key)
     values.mark_saved(version)
-    values.base = head.version
+    values.base = head.id
     return head.version
 
 
@@ -188,7 +187,7 @@ def newest_values(store: ZarrStore, head: Manifest) -> tuple[Manifest, Any]:
             return head, store.read_values(head.version)
         except (NotFoundError, StoreError):
             newer = store.head()
-            if newer is None or newer.version == head.version:
+            if newer is None or newer.id == head.id:
                 raise
             head = newer
 
@@ -222,6 +221,7 @@ def write_version(values: Values, store: ZarrStore) -> bool:
         return False
     start = time.perf_counter()
     version, state = values.capture()
+    store.refuse_if_gone(values.base)
     # Held while writing: whoever committed meanwhile would have made this work useless.
     with store.exclusive():
         writer = store.begin([record for record, _ in state.values()], version, values.base)
@@ -230,7 +230,7 @@ def write_version(values: Values, store: ZarrStore) -> bool:
                 k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)
             }
             writer.write_values(changed)
-            values.base = writer.commit().version
+            values.base = writer.commit().id
         except BaseException:
             writer.abort()
             raise

@@ -50,10 +50,9 @@ from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import ask_scheduler, pickle
 from daskvars.state import ConflictError, Values, ZarrStore
 from daskvars.state.grids import Blocks
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
 from daskvars.state.shared_graphs import OPERATION, topic
 from daskvars.state.shared_versions import Claim, Held
-from daskvars.state.store import NO_VERSION
 from daskvars.state.version_keeper import VersionKeeper
 
 
@@ -113,7 +112,7 @@ class SharedExecutor(DistributedExecutor):
         """Look up which variables there are."""
         self._look(*self.ask("look", name=self.name))
 
-    def _look(self, records: Mapping[str, VariableRecord], durable: int) -> None:
+    def _look(self, records: Mapping[str, VariableRecord], durable: VersionId) -> None:
         values = self.values
         with values.run_lock:
             self.sealer.version = None if durable == NO_VERSION else durable
@@ -162,7 +161,7 @@ class SharedExecutor(DistributedExecutor):
         return [found[key] for key in keys]
 
     @property
-    def _durable(self) -> int:
+    def _durable(self) -> VersionId:
         return NO_VERSION if self.sealer.version is None else self.sealer.version
 
     def put(self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> None:
@@ -174,7 +173,7 @@ class SharedExecutor(DistributedExecutor):
 
     def _put(
         self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord],
-        first: bool = False, durable: int = NO_VERSION,
+        first: bool = False, durable: VersionId = NO_VERSION,
     ) -> None:  # fmt: skip
         blocks = {**new, **self.moved(new)}
         distributed.wait([b.reference.future for b in remote_blocks(blocks.values())])
@@ -190,7 +189,7 @@ class SharedExecutor(DistributedExecutor):
         head = store.head() if store is not None else None
         if head is not None:
             found, records = self._loaded(store, head), dict(head.records)
-            self._put(found, records, True, head.version)
+            self._put(found, records, True, head.id)
         elif store is None and len(local):
             state = local.given_away()
             blocks = {key: found for key, (_, found) in state.items()}
@@ -252,7 +251,7 @@ class SharedExecutor(DistributedExecutor):
             distributed.wait([b.reference.future for b in remote_blocks(found.values())])
             held = {key: (head.records[key], held_blocks(b)) for key, b in found.items()}
             epoch = self.ask(
-                "reset", name=self.name, session=self.token, variables=held, durable=head.version
+                "reset", name=self.name, session=self.token, variables=held, durable=head.id
             )
             self.sendings.drop(epoch)
             self.refresh()

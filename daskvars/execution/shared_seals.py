@@ -20,7 +20,7 @@ from daskvars.execution import events
 from daskvars.execution.remote_blocks import Reference, RemoteBlock
 from daskvars.execution.sealing import SHARE, grouped, write_task
 from daskvars.remote.dask_internals import RunGraph, Task, cut_loose
-from daskvars.state import ZarrStore
+from daskvars.state import VersionId, ZarrStore
 from daskvars.state.seals import load_bundle
 from daskvars.state.shared_versions import Variables
 
@@ -43,7 +43,7 @@ class SharedSealer:
 
     def __init__(self, executor: Any, store: ZarrStore | None) -> None:
         self.executor, self.store = executor, store
-        self.version: int | None = None
+        self.version: VersionId | None = None
         self.is_asked = False
         self.num_seals = 0
         self._works = True
@@ -81,7 +81,7 @@ class SharedSealer:
             executor.ask("end_seal", pause_s=pause, **outcome, **session)
         return True
 
-    def _written(self, variables: Variables, changed: set[str], base: int) -> dict[str, Any]:
+    def _written(self, variables: Variables, changed: set[str], base: VersionId) -> dict[str, Any]:
         """Write a version; return its number and what loads the blocks from it."""
         executor = self.executor
         # Made whatever comes: that they go tells the scheduler that this client wants them no more.
@@ -112,12 +112,12 @@ class SharedSealer:
         except BaseException:
             writer.abort()
             raise
-        self.version = manifest.version
+        self.version = manifest.id
         nbytes = sum(variables[key][0].nbytes for key in dirty)
         duration = time.monotonic() - start
         events.publish(events.Sealed(str(store), manifest.version, nbytes, duration))
         recipes = self._cut_loose(variables, store.storage, writer.path, manifest.token)
-        return {"durable": manifest.version, "recipes": recipes}
+        return {"durable": manifest.id, "recipes": recipes}
 
     def _cut_loose(self, *arguments: Any) -> dict[Any, Task]:
         """Have the workers forget what the blocks were computed from; return what loads them."""

@@ -66,7 +66,7 @@ from daskvars.state.failures import ConflictError
 from daskvars.state.foreign import foreign_variables
 from daskvars.state.grids import Blocks, Grid, Index, Region, stored_chunks
 from daskvars.state.keypath import check_key, decode_path, encode_keys
-from daskvars.state.manifest import Manifest, VariableRecord
+from daskvars.state.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
 from daskvars.state.memory_store import MemoryStore
 from daskvars.state.snapshot import (
     SnapshotWriter,
@@ -86,11 +86,13 @@ __all__ = [
     "Index",
     "Manifest",
     "MemoryStore",
+    "NO_VERSION",
     "Region",
     "SnapshotWriter",
     "Store",
     "Values",
     "VariableRecord",
+    "VersionId",
     "Writer",
     "ZarrStore",
     "check_key",

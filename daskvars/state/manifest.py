@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from daskvars.errors import InvalidArgumentError
 from daskvars.shapes import Chunks
@@ -39,6 +39,27 @@ MAX_AXES = 64
 """Most axes that a NumPy array has."""
 
 MAX_DIGEST = (1 << 32) - 1
+
+
+class VersionId(NamedTuple):
+    """What a version of a store is known by; printed as its number.
+
+    Attributes:
+        number: its place in the order of the store's versions. A store that was deleted and
+            written anew, or restored from a backup, may use it again.
+        token: that of its manifest, which no other version has.
+    """
+
+    number: int
+    token: str
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+NO_NUMBER = -1
+NO_VERSION = VersionId(NO_NUMBER, "")
+"""What the first version of a store is based on."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +189,11 @@ class Manifest:
     pending: tuple[str, ...] = ()
     writer: str = ""
     author: str = ""
+
+    @property
+    def id(self) -> VersionId:
+        """What the version is known by."""
+        return VersionId(self.version, self.token)
 
     def to_json(self) -> dict[str, Any]:
         """Give the manifest as JSON data."""

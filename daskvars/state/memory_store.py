@@ -14,8 +14,8 @@ from daskvars.state.encoding import checksum
 from daskvars.state.failures import invalid, not_found
 from daskvars.state.grids import Index
 from daskvars.state.keypath import encode_keys
-from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.store import NO_VERSION, Digests, Store, Writer, by_key, check_base
+from daskvars.state.manifest import NO_NUMBER, NO_VERSION, Manifest, VariableRecord, VersionId
+from daskvars.state.store import Digests, Store, Writer, by_key, check_base
 
 
 class MemoryStore(Store):
@@ -36,7 +36,7 @@ class MemoryStore(Store):
         if keep < 1:
             raise invalid(f"keep={keep}: a store keeps at least the head")
         self.keep = keep
-        self.last = NO_VERSION
+        self.last = NO_NUMBER
         self.lock = threading.RLock()
         self.versions: dict[int, tuple[Manifest, dict[tuple[str, Index], np.ndarray]]] = {}
 
@@ -59,17 +59,18 @@ class MemoryStore(Store):
         return self.versions[version]
 
     def begin(
-        self, records: Iterable[VariableRecord], version: int = 0, base: int | None = None
+        self, records: Iterable[VariableRecord], version: int = 0, base: VersionId | None = None
     ) -> Writer:
         """Begin to write a version; see `Store.begin`."""
         declared = by_key(records)
         with self.lock:
-            base = max(self.versions, default=NO_VERSION) if base is None else base
+            head = self.head()
+            base = (NO_VERSION if head is None else head.id) if base is None else base
             self.check_base(base)
             self.last = max(version, self.last + 1)
             return MemoryWriter(self, declared, self.last, base)
 
-    def check_base(self, base: int) -> None:
+    def check_base(self, base: VersionId) -> None:
         """Refuse to build on a version that is not the head."""
         check_base(base, self.head(), "memory")
 
@@ -95,8 +96,9 @@ class MemoryWriter(Writer):
     """Writes one version of a `MemoryStore`."""
 
     def __init__(
-        self, owner: MemoryStore, records: Mapping[str, VariableRecord], version: int, base: int
-    ) -> None:
+        self, owner: MemoryStore, records: Mapping[str, VariableRecord], version: int,
+        base: VersionId,
+    ) -> None:  # fmt: skip
         super().__init__(version, base)
         paths = encode_keys(records)
         self.owner = owner
@@ -112,7 +114,7 @@ class MemoryWriter(Writer):
 
     def carry(self, key: str) -> bool:
         """Share a variable's arrays with the version before; see `Writer.carry`."""
-        before, kept = self.owner.versions.get(self.base, (None, {}))
+        before, kept = self.owner.versions.get(self.base.number, (None, {}))
         old = self.same_in(before, key)
         if old is None:
             return False

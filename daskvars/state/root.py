@@ -17,10 +17,9 @@ from daskvars.state.documents import (
     put_document,
 )
 from daskvars.state.failures import ConflictError, already_exists, store_failure
-from daskvars.state.manifest import Fields, shorten
+from daskvars.state.manifest import NO_NUMBER, Fields, shorten
 from daskvars.state.objects import get, join
 from daskvars.state.snapshot import location
-from daskvars.state.store import NO_VERSION
 
 ATTRIBUTE = "daskvars_store"
 FORMAT = 1
@@ -44,7 +43,7 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
     """
     data = get(storage, join(path, DOCUMENT), MOST_DOCUMENT_BYTES)
     if data is None or not len(data):  # empty: what a power cut leaves
-        return NO_VERSION, NO_VERSION
+        return NO_NUMBER, NO_NUMBER
     where = location(storage, path)
     attributes = parse_document(data, where).get("attributes", {})
     if ATTRIBUTE not in attributes:
@@ -55,7 +54,7 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
     if fields.take("format", int) != FORMAT:
         raise store_failure(f"{where}: format {shorten(fields.take('format', int))}, not {FORMAT}")
     head, last = fields.take("head", int), fields.take("last", int)
-    if not NO_VERSION <= head <= last < MAX_VERSION:
+    if not NO_NUMBER <= head <= last < MAX_VERSION:
         raise store_failure(f"{where}: no store has head {shorten(head)} of {shorten(last)}")
     return head, last
 

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 from daskvars.errors import UnavailableError
 from daskvars.state.failures import ConflictError
 from daskvars.state.grids import Index
-from daskvars.state.manifest import VariableRecord
-from daskvars.state.store import NO_VERSION
+from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
 
 
 class Held(NamedTuple):
@@ -293,7 +292,7 @@ class SharedVersions:
 
     # -- without a run --------------------------------------------------------------------------
 
-    def reset(self, variables: Variables, durable: int) -> None:
+    def reset(self, variables: Variables, durable: VersionId) -> None:
         """Set the whole state; runs that are not finished are undone."""
         self._undo(0)
         old = self.finished
@@ -327,7 +326,7 @@ def check_layouts(claim: Claim, found: Variables) -> None:
             )  # fmt: skip
 
 
-def lost_state(keys: Iterable[str], what: str, durable: int) -> LostStateError:
+def lost_state(keys: Iterable[str], what: str, durable: VersionId) -> LostStateError:
     """Return the error of something that needs blocks which are lost."""
     last = (
         "no version was durable yet: run the initializers again" if durable == NO_VERSION

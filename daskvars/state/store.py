@@ -26,10 +26,7 @@ from daskvars.shapes import Chunks
 from daskvars.state.assembly import Load, assemble_region, assemble_values, stored_chunk
 from daskvars.state.failures import conflict, invalid
 from daskvars.state.grids import Blocks, Index, Region
-from daskvars.state.manifest import Manifest, VariableRecord
-
-NO_VERSION = -1
-"""What the first version of a store is based on."""
+from daskvars.state.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
 
 Digests = Mapping[str, Mapping[Index, int]]
 """key -> stored chunk index -> crc32c of the chunk's bytes."""
@@ -40,13 +37,13 @@ class Writer(ABC):
 
     Attributes:
         version: the number of the version.
-        base: the number of the version that it may follow.
+        base: the version that it may follow.
         token: a text that no other writer has.
         records: the variables to be written, by key, as declared and with their paths filled in.
         digests: checksums of the chunks written so far.
     """
 
-    def __init__(self, version: int, base: int = NO_VERSION) -> None:
+    def __init__(self, version: int, base: VersionId = NO_VERSION) -> None:
         self.version, self.base = version, base
         self.token = uuid.uuid4().hex
         self.records: dict[str, VariableRecord] = {}
@@ -206,7 +203,7 @@ class Store(ABC):
 
     @abstractmethod
     def begin(
-        self, records: Iterable[VariableRecord], version: int = 0, base: int | None = None
+        self, records: Iterable[VariableRecord], version: int = 0, base: VersionId | None = None
     ) -> Writer:
         """Begin to write a version.
 
@@ -214,8 +211,8 @@ class Store(ABC):
             records: all variables of the version.
             version: the least number that it may have; it gets the first from there that is
                 above every number used before.
-            base: the version from which the values were computed, `NO_VERSION` for an empty
-                store; None for the head as it is now.
+            base: the version from which the values were computed, as its manifest's `id` has it,
+                `NO_VERSION` for an empty store; None for the head as it is now.
 
         Raises:
             ConflictError: the head is another version than `base`.
@@ -280,22 +277,32 @@ class Store(ABC):
         """
 
 
-def check_base(base: int, head: Manifest | None, where: str) -> None:
-    """Refuse to build on a version that is not the head.
+def check_base(base: VersionId, head: Manifest | None, where: str) -> None:
+    """Refuse to build on a version that is not the head: that has its number and its token.
 
     Raises:
         ConflictError: naming both, and who committed the head.
     """
-    found = NO_VERSION if head is None else head.version
+    found = NO_VERSION if head is None else head.id
     if found == base:
         return
     wanted = f"version {base}" if base != NO_VERSION else "no version"
-    there = "no version" if head is None else f"version {found}"
+    again = "another " if found.number == base.number else ""
+    there = f"{again}version {found}" if head is not None else "no version"
     by = f", committed by {head.author}," if head is not None and head.author else ""
     raise conflict(
         f"{where}: values computed from {wanted} cannot be committed, for {there}{by} is the head"
-        " meanwhile; read it and compute them anew"
+        f" meanwhile; {what_happened(base, found)}"
     )
+
+
+def what_happened(base: VersionId, head: VersionId) -> str:
+    """Say how a store that had one head came to have another, and what to do."""
+    if head == NO_VERSION:
+        return "the store was deleted"
+    if base == NO_VERSION or head.number > base.number:
+        return "read it and compute them anew"
+    return "the store was deleted and written anew, or restored from a copy"
 
 
 def by_key(records: Iterable[VariableRecord]) -> dict[str, VariableRecord]:

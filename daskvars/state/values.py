@@ -22,8 +22,7 @@ import numpy as np
 from daskvars.errors import FailedPreconditionError
 from daskvars.state.failures import conflict, not_found
 from daskvars.state.grids import Blocks
-from daskvars.state.manifest import VariableRecord
-from daskvars.state.store import NO_VERSION
+from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
 
 
 class Lease:
@@ -89,7 +88,7 @@ run again on the new one
     def __init__(self) -> None:
         self.version = 0
         self.arrivals = 0
-        self.base = NO_VERSION
+        self.base: VersionId = NO_VERSION
         self.run_lock = threading.RLock()
         self._lock = threading.Lock()
         self._leases: set[Lease] = set()

@@ -38,6 +38,7 @@ from daskvars.remote.dask_internals import (
     send_event,
     unrepeatable_inputs,
 )
+from daskvars.state.manifest import NO_VERSION, VersionId
 from daskvars.state.shared_graphs import OPERATION, bound_task, keepers, references, topic
 from daskvars.state.shared_versions import (
     Claim,
@@ -48,7 +49,6 @@ from daskvars.state.shared_versions import (
     Variables,
     keys_of,
 )
-from daskvars.state.store import NO_VERSION
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
 MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
@@ -265,12 +265,12 @@ class VersionKeeper(SchedulerPlugin):
         """Let a session go."""
         self._forget(session)
 
-    def look(self, name: str) -> tuple[dict[str, Any], int]:
+    def look(self, name: str) -> tuple[dict[str, Any], VersionId]:
         """Return the records of the variables, and the last durable version."""
         versions = self.states[name].versions
         return {key: record for key, (record, _) in versions.newest.items()}, versions.durable
 
-    def put(self, claim: Claim, is_first: bool, durable: int) -> bool:
+    def put(self, claim: Claim, is_first: bool, durable: VersionId) -> bool:
         """Set variables to blocks that are on workers.
 
         Args:
@@ -305,7 +305,7 @@ class VersionKeeper(SchedulerPlugin):
                 return True
         return False
 
-    def reset(self, name: str, session: str, variables: Variables, durable: int) -> int:
+    def reset(self, name: str, session: str, variables: Variables, durable: VersionId) -> int:
         """Set the whole state to blocks that are on workers; return the session's new epoch."""
         state = self.states[name]
         state.versions.epochs[session] += 1
@@ -339,7 +339,7 @@ class VersionKeeper(SchedulerPlugin):
 
     def begin_seal(
         self, name: str, client: str, session: str
-    ) -> tuple[Variables, set[str], int] | None:
+    ) -> tuple[Variables, set[str], VersionId] | None:
         """Give a session the duty to seal, unless another has it.
 
         Returns:
@@ -357,7 +357,7 @@ class VersionKeeper(SchedulerPlugin):
         return found, dirty, versions.durable
 
     def end_seal(
-        self, name: str, session: str, durable: int | None, recipes: Mapping[Any, Task],
+        self, name: str, session: str, durable: VersionId | None, recipes: Mapping[Any, Task],
         pause_s: float,
     ) -> None:  # fmt: skip
         """Take note of a seal.

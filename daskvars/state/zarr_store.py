@@ -53,7 +53,14 @@ from daskvars.state.failures import (
 )
 from daskvars.state.grids import Index
 from daskvars.state.locks import exclusive, this_process
-from daskvars.state.manifest import Manifest, VariableRecord, shorten
+from daskvars.state.manifest import (
+    NO_NUMBER,
+    NO_VERSION,
+    Manifest,
+    VariableRecord,
+    VersionId,
+    shorten,
+)
 from daskvars.state.objects import (
     child_names,
     copy,
@@ -76,7 +83,7 @@ from daskvars.state.snapshot import (
     put_documents,
     put_manifest,
 )
-from daskvars.state.store import NO_VERSION, Digests, Store, Writer, check_base
+from daskvars.state.store import Digests, Store, Writer, check_base
 
 MOST_LOOKS = 10  # at the list of versions, while others commit
 SNAPSHOT = re.compile(r"v(\d{1,18})")
@@ -100,7 +107,7 @@ class ZarrStore(Store):
             raise invalid(f"keep={keep}: a store keeps at least the head")
         self.storage, self.path = open_zarr_store(where, mode)
         self.keep = keep
-        self.manifests: dict[int, Manifest] = {}
+        self.manifests: dict[int, tuple[np.ndarray, Manifest]] = {}  # as read from these bytes
 
     def head(self) -> Manifest | None:
         """Give the newest committed version; see `Store.head`."""
@@ -110,7 +117,7 @@ class ZarrStore(Store):
                 # Still there after the listing: not an old one that was known here.
                 if exists(self.storage, join(self.place(manifest.version), DOCUMENT)):
                     return manifest
-            elif self.root_numbers()[0] == NO_VERSION:
+            elif self.root_numbers()[0] == NO_NUMBER:
                 return None
         return self.newest()
 
@@ -132,7 +139,8 @@ class ZarrStore(Store):
 
     def manifest(self, version: int) -> Manifest:
         """Give a version's manifest; see `Store.manifest`."""
-        manifest = self.manifests.get(version) or self.find(version)
+        known = self.manifests.get(version)
+        manifest = known[1] if known else self.find(version)
         if manifest is None:
             raise not_found(
                 f"{location(self.storage, self.path)} has no version {version};"
@@ -141,26 +149,41 @@ class ZarrStore(Store):
         return manifest
 
     def begin(
-        self, records: Iterable[VariableRecord], version: int = 0, base: int | None = None
+        self, records: Iterable[VariableRecord], version: int = 0, base: VersionId | None = None
     ) -> Writer:
         """Begin to write a version; see `Store.begin`."""
         self.root_numbers()  # before a lock is left in a place that is not ours
+        if base is not None:
+            self.refuse_if_gone(base)
         with self.exclusive():
             head = self.head()
-            if base is None:
-                base = NO_VERSION if head is None else head.version
-            self.check_base(base, head)
+            if base is not None:
+                self.check_base(base, head)
             last = max([self.root_numbers()[1], *self.version_numbers()])
+            if not exists(self.storage, join(self.path, DOCUMENT)):
+                # Before the first manifest: who finds a version has found a store.
+                self.put_root(NO_NUMBER if head is None else head.version, last)
             if is_conditional(self.storage):
-                return self.first_free(list(records), max(version, last + 1), base)
-            writer = VersionWriter(self, max(version, last + 1), base)
+                return self.first_free(list(records), max(version, last + 1), head)
+            writer = VersionWriter(self, max(version, last + 1), head)
             writer.declare(records)
         return writer
 
-    def first_free(self, records: list[VariableRecord], version: int, base: int) -> Writer:
+    def refuse_if_gone(self, base: VersionId) -> None:
+        """Refuse to build on a store that was deleted, before a lock is left in its place.
+
+        Raises:
+            ConflictError: nothing is there any more.
+        """
+        if base != NO_VERSION and not exists(self.storage, join(self.path, DOCUMENT)):
+            self.check_base(base, self.head())
+
+    def first_free(
+        self, records: list[VariableRecord], version: int, before: Manifest | None
+    ) -> Writer:
         """Begin to write the first version from a number on that nobody else has taken."""
         for number in range(version, version + MOST_LOOKS):
-            writer = VersionWriter(self, number, base)
+            writer = VersionWriter(self, number, before)
             try:
                 writer.declare(records)
             except (ConflictError, AlreadyExistsError):
@@ -189,7 +212,7 @@ class ZarrStore(Store):
             fenced.append(version)
         return fenced
 
-    def check_base(self, base: int, head: Manifest | None) -> None:
+    def check_base(self, base: VersionId, head: Manifest | None) -> None:
         """Refuse to build on a version that is not the head."""
         check_base(base, head, location(self.storage, self.path))
 
@@ -208,7 +231,7 @@ class ZarrStore(Store):
         with self.exclusive():
             last = max(self.root_numbers()[1], *self.snapshots())
             self.remove(version)
-            self.put_root(max(self.snapshots(), default=NO_VERSION), last)
+            self.put_root(max(self.snapshots(), default=NO_NUMBER), last)
 
     def remove(self, version: int) -> None:
         """Delete a version's objects, its manifest first."""
@@ -222,27 +245,31 @@ class ZarrStore(Store):
         return join(self.path, f"v{version}")
 
     def find(self, version: int) -> Manifest | None:
-        """Give a version's manifest, None where it was not committed."""
-        if version not in self.manifests:
-            place = self.place(version)
-            data = get(self.storage, join(place, DOCUMENT), MOST_DOCUMENT_BYTES)
-            if data is None or not len(data):  # empty: what a power cut leaves of an announcement
-                return None
-            where = location(self.storage, place)
-            manifest = parse_manifest(parse_document(data, where), where)
-            if manifest is None or not manifest.complete:
-                return None
-            if manifest.version != version:
-                raise store_failure(
-                    f"{where} holds version {shorten(manifest.version)}, not {version}"
-                )
-            self.manifests[version] = manifest
-        return self.manifests[version]
+        """Give a version's manifest as it is now, None where it was not committed.
+
+        It is read each time, for another may have come in its place, and parsed if it is another.
+        """
+        place = self.place(version)
+        data = get(self.storage, join(place, DOCUMENT), MOST_DOCUMENT_BYTES)
+        known = self.manifests.get(version)
+        if data is not None and known is not None and np.array_equal(data, known[0]):
+            return known[1]
+        self.manifests.pop(version, None)
+        if data is None or not len(data):  # empty: what a power cut leaves of an announcement
+            return None
+        where = location(self.storage, place)
+        manifest = parse_manifest(parse_document(data, where), where)
+        if manifest is None or not manifest.complete:
+            return None
+        if manifest.version != version:
+            raise store_failure(f"{where} holds version {shorten(manifest.version)}, not {version}")
+        self.manifests[version] = data, manifest
+        return manifest
 
     def version_numbers(self) -> set[int]:
         """Give the numbers of all snapshots that may be there, complete or not."""
         if not self.storage.supports_listing:
-            return {self.root_numbers()[0]} - {NO_VERSION}
+            return {self.root_numbers()[0]} - {NO_NUMBER}
         names = map(SNAPSHOT.fullmatch, child_names(self.storage, self.path))
         numbers = {int(name[1]) for name in names if name}
         self.manifests = {v: m for v, m in self.manifests.items() if v in numbers}
@@ -263,7 +290,6 @@ class ZarrStore(Store):
             manifest: the version's.
             fenced: the interrupted ones, if not all that are not complete are.
         """
-        self.manifests[manifest.version] = manifest
         numbers, complete = self.version_numbers(), self.snapshots()
         # Before they go: a writer that is still at one of them must have it for itself.
         self.put_root(manifest.version, max([self.root_numbers()[1], *numbers]))
@@ -276,20 +302,20 @@ class ZarrStore(Store):
 class VersionWriter(SnapshotWriter):
     """Writes one version of a `ZarrStore`."""
 
-    def __init__(self, owner: ZarrStore, version: int, base: int) -> None:
+    def __init__(self, owner: ZarrStore, version: int, head: Manifest | None) -> None:
         super().__init__(owner.storage, owner.place(version), version)
-        self.owner, self.base = owner, base
+        self.owner, self.head = owner, head
+        self.base = NO_VERSION if head is None else head.id
         self.carried: set[str] = set()
         self.tag = ""  # of the announcement, where the store has tags
 
     def carry(self, key: str) -> bool:
         """Take a variable's objects over, as links on a disk; see `Writer.carry`."""
         record = self.record(key)
-        before = None if self.base == NO_VERSION else self.owner.find(self.base)
-        old = self.same_in(before, key)
+        old = self.same_in(self.head, key)
         if old is None:
             return False
-        source = self.owner.place(self.base)
+        source = self.owner.place(self.base.number)
         indices = [index for _, index in self.chunks_of([key])]
 
         def carry_chunk(index: Index) -> None:
@@ -360,10 +386,14 @@ class VersionWriter(SnapshotWriter):
 
     def abort(self) -> None:
         """Remove what was written; nothing of a committed version; see `Writer.abort`."""
+        if not exists(self.store, join(self.owner.path, DOCUMENT)):
+            return  # the store was deleted, and this with it
         with self.owner.exclusive():
             found = find_manifest(self.store, self.path)
-            if found is None or not found.complete:
-                head, last = self.owner.root_numbers()
-                # Its number is used up: a worker may still be writing to it.
+            if found and (found.complete or found.writer not in ("", self.token)):
+                return  # it was committed, or the store is another now
+            head, last = self.owner.root_numbers()
+            try:  # its number is used up: a worker may still be writing to it
                 self.owner.put_root(head, max(last, self.version))
+            finally:  # on a full disk too, which then is less full
                 delete_tree(self.store, self.path)

@@ -14,7 +14,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import AbortedError, InvalidArgumentError, StoreError
-from daskvars.state import ConflictError, VariableRecord, ZarrStore, forget_values
+from daskvars.state import NO_VERSION, ConflictError, VariableRecord, ZarrStore, forget_values
 
 # Children are forked from a server that has imported everything.
 processes = multiprocessing.get_context("forkserver")
@@ -258,7 +258,7 @@ def test_a_store_that_vanished_from_this_process_is_read_again(tmp_path, each_ru
     with tf.Session(store=tmp_path) as session:
         session.run(count.assign(7))
         with pytest.raises(ConflictError):
-            session.engine.store.begin([], base=-1)
+            session.engine.store.begin([], base=NO_VERSION)
     forget_values(str(tmp_path))
     with tf.Session(store=tmp_path) as session:
         assert session.run(count) == 7

@@ -10,7 +10,7 @@ import pytest
 from daskvars.errors import CorruptChunkError, InvalidArgumentError, NotFoundError
 from daskvars.shapes import block_indices
 from daskvars.state import ConflictError, Store, VariableRecord, stored_chunk, stored_chunks
-from daskvars.state.store import NO_VERSION
+from daskvars.state.manifest import NO_VERSION, VersionId
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, cut, joined, sample, variable
 
 
@@ -198,7 +198,8 @@ class StoreContract:
     def test_of_two_writers_on_one_version_the_first_to_commit_wins(self, store: Store) -> None:
         put(store, 1, w=np.zeros(2))
         record, blocks = variable("w", np.ones(2))
-        writers = [self.reopened(store).begin([record], 2, base=1) for _ in range(3)]
+        base = store.head().id
+        writers = [self.reopened(store).begin([record], 2, base=base) for _ in range(3)]
         assert len({writer.version for writer in writers}) == 3
         for writer in writers:
             writer.write_values({"w": blocks})
@@ -211,15 +212,16 @@ class StoreContract:
         assert again.snapshots() == (1, won.version)
         assert again.read_chunk("w", won.version, (0,)).tolist() == [1, 1]
 
-    @pytest.mark.parametrize("base", [NO_VERSION, 0, 2])
-    def test_a_version_is_built_on_the_head_only(self, store: Store, base: int) -> None:
+    @pytest.mark.parametrize("number", [-1, 0, 1, 2])
+    def test_a_version_is_built_on_the_head_only(self, store: Store, number: int) -> None:
+        base = VersionId(number, "of another version" if number >= 0 else "")
         assert store.begin([], base=NO_VERSION).version == 0
-        with pytest.raises(ConflictError, match="no version is the head"):
-            store.begin([], base=3)
+        with pytest.raises(ConflictError, match="no version is the head .*the store was deleted"):
+            store.begin([], base=VersionId(3, "gone"))
         put(store, 1, w=np.zeros(2))
         with pytest.raises(ConflictError, match=r"version 1\b.* is the head"):
             store.begin([], base=base)
-        assert store.begin([], base=1).version == 2
+        assert store.begin([], base=store.head().id).version == 2
 
     def test_no_increment_of_many_threads_is_lost(self, store: Store) -> None:
         put(store, 1, n=np.zeros(1))
@@ -229,7 +231,7 @@ class StoreContract:
                 head = store.head()
                 try:
                     number = store.read_chunk("n", head.version, (0,)) + 1
-                    writer = store.begin([variable("n", number)[0]], base=head.version)
+                    writer = store.begin([variable("n", number)[0]], base=head.id)
                     writer.write_chunk("n", (0,), number)
                     writer.commit()
                 except (ConflictError, NotFoundError, CorruptChunkError):

@@ -10,7 +10,7 @@ from zarr.storage import ObjectStore
 
 import daskvars.v1 as tf
 from daskvars.cli import main
-from daskvars.state import ConflictError, ZarrStore, checkpoint
+from daskvars.state import NO_VERSION, ConflictError, ZarrStore, checkpoint
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.values import forget_values
 
@@ -105,14 +105,14 @@ def written(store, base=None):
 def test_of_two_writers_on_one_version_one_commits(place):
     one, other = place(), place()
     first = written(one).commit()
-    writers = [written(one, first.version), written(other, first.version)]
+    writers = [written(one, first.id), written(other, first.id)]
     assert len({writer.version for writer in writers}) == 2
     head = writers[1].commit()
     with pytest.raises(ConflictError):
         writers[0].commit()
     assert one.head().version == other.head().version == head.version
     assert one.snapshots() == (first.version, head.version)
-    again = written(one, head.version).commit()
+    again = written(one, head.id).commit()
     assert again.version > max(writer.version for writer in writers)
     np.testing.assert_array_equal(other.read_values(again.version)["a/b"][1,], BLOCKS[1,])
 
@@ -141,7 +141,7 @@ def test_writers_at_once_make_a_chain(place):
         store, done = place(), 0
         while done < 3:
             head = store.head()
-            base = head.version if head else -1
+            base = head.id if head else NO_VERSION
             try:
                 written(store, base).commit()
             except ConflictError:
