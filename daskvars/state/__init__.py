@@ -79,6 +79,7 @@ from daskvars.state.values import Values, forget_values, named_values
 from daskvars.state.zarr_store import ZarrStore
 
 __all__ = [
+    "NO_VERSION",
     "Blocks",
     "ChunkRef",
     "ConflictError",
@@ -86,7 +87,6 @@ __all__ = [
     "Index",
     "Manifest",
     "MemoryStore",
-    "NO_VERSION",
     "Region",
     "SnapshotWriter",
     "Store",

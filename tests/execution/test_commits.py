@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import shutil
 import time
 from pathlib import Path
 
@@ -168,6 +169,46 @@ def test_with_a_period_the_slower_seal_says_who_was_faster_and_loses_nothing(tmp
     session.run(step)
     session.close()
     assert stored(tmp_path) == 101
+
+
+@pytest.mark.parametrize("how", ["deleted", "written anew", "restored from a copy"])
+def test_a_seal_on_a_store_that_is_another_now_is_refused_and_writes_nothing(tmp_path, how):
+    place, other = tmp_path / "store.zarr", tmp_path / "other.zarr"
+    for path in (place, other):
+        initialize(path)
+    count, table, step = counters()
+    session = tf.Session(store=place)
+    session.run(table.initializer)
+    session.seal()
+    foreign_commit(other)
+    if how == "restored from a copy":
+        shutil.rmtree(other)
+        shutil.copytree(place, other)
+        session.run(step)
+        session.seal()
+    base = session.engine.values.base
+    shutil.rmtree(place)
+    if how != "deleted":
+        shutil.copytree(other, place)
+        assert ZarrStore(place).head().version <= base.number
+    before = everything_in(place)
+    was_there = place.exists()
+    session.run(step)
+    with pytest.raises(ConflictError) as caught:
+        session.seal()
+    assert "the store was deleted" in str(caught.value)
+    assert "Nothing of this session's was written" in str(caught.value)
+    assert everything_in(place) == before
+    assert place.exists() == was_there
+    assert session.run(count) >= 1  # still here
+
+
+def everything_in(place: Path) -> dict[str, bytes]:
+    """Give the contents of all files of a store but its lock."""
+    return {
+        str(path.relative_to(place)): path.read_bytes()
+        for path in place.rglob("*") if path.is_file() and path.parent.name != "lock"
+    }  # fmt: skip
 
 
 def test_what_others_wrote_is_taken_over_at_seals_and_openings(tmp_path):

@@ -216,7 +216,7 @@ class StoreContract:
     def test_a_version_is_built_on_the_head_only(self, store: Store, number: int) -> None:
         base = VersionId(number, "of another version" if number >= 0 else "")
         assert store.begin([], base=NO_VERSION).version == 0
-        with pytest.raises(ConflictError, match="no version is the head .*the store was deleted"):
+        with pytest.raises(ConflictError, match=r"no version is the head .*the store was deleted"):
             store.begin([], base=VersionId(3, "gone"))
         put(store, 1, w=np.zeros(2))
         with pytest.raises(ConflictError, match=r"version 1\b.* is the head"):
