@@ -80,6 +80,12 @@ class Config:
     scratch: str | None = None
     # Whether freed array memory is kept for the next step: returning it costs page faults.
     keep_freed_memory: bool = True
+    # A monitored session whose cluster fails is made anew and its run repeated, at most so often in
+    # all, with pauses that double from the first to the longest: within two minutes a worker, a
+    # node or a scheduler is there again or stays away.
+    recovery_attempts: int = 12
+    recovery_first_pause_s: float = 0.1
+    recovery_longest_pause_s: float = 30.0
     # Operations added after the first run before a warning: a loop that builds the graph anew.
     graph_growth_warning: int = 5_000
 

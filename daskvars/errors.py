@@ -78,6 +78,8 @@ class OpError(Exception):
     """
 
     code = UNKNOWN
+    is_permanent = False
+    """Whether repeating what failed can only fail again; said of errors whose class may pass."""
 
     def __init__(
         self, node_def: Any, op: Any, message: str, error_code: int | None = None
@@ -95,6 +97,12 @@ class OpError(Exception):
         # A graph must not travel with an error from worker to client: only the op's name does.
         op = self.op if self.op is None else str(getattr(self.op, "name", self.op))
         return restored, (type(self), self.args), {**self.__dict__, "op": op}
+
+
+def permanent(error: OpError) -> OpError:
+    """Mark an error as one that comes again however often it is tried; return it."""
+    error.is_permanent = True
+    return error
 
 
 def restored(cls: type[OpError], args: tuple) -> OpError:

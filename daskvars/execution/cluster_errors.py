@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from distributed import CancelledError, Future
 
-from daskvars.errors import OpError, UnavailableError
+from daskvars.errors import OpError, UnavailableError, permanent
 from daskvars.remote.dask_internals import KilledWorker, NoValidWorkerError
 from daskvars.state.manifest import VersionId
 from daskvars.state.shared_versions import LostKeysError
@@ -53,10 +53,10 @@ def unavailable(
         else f"the last durable version is {durable}: recover() goes back to it"
     )  # fmt: skip
     reason = " ".join(str(error).split())[:300]
-    kind = UnavailableError if isinstance(error, KilledWorker) else LostError
-    return kind(
-        None, None, f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
-    )
+    message = f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
+    if isinstance(error, KilledWorker):  # what has killed several workers kills the next
+        return permanent(UnavailableError(None, None, message))
+    return LostError(None, None, message)
 
 
 def deferred(error: Exception, run: int) -> Exception:

@@ -13,7 +13,7 @@ from typing import Any
 from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
-from daskvars.errors import AbortedError
+from daskvars.errors import AbortedError, permanent
 from daskvars.execution.distributed import DistributedExecutor, private_executor
 from daskvars.execution.durable import MOST_ATTEMPTS, Durable, open_state, read_version, take_over
 from daskvars.execution.executors import abandon_closed, active_client
@@ -155,11 +155,11 @@ class Engine:
             except StaleViewError as error:
                 lost = error
                 executor.refresh()
-        raise AbortedError(
+        raise permanent(AbortedError(
             None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
             f"At last: {lost.message}. Clients of one state must agree on their variables' dtypes "
             "and chunks: give all of them the same chunks="
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
         """Return what lowering must know of a variable: spec, chunks, whether it has a value."""

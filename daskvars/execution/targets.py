@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from distributed import Client
 
-from daskvars.errors import UnavailableError
+from daskvars.errors import UnavailableError, permanent
 
 PREFIX = "grpc://"
 
@@ -53,11 +53,11 @@ def served_by(name: str) -> str:
         return _served[name].store
     if not name.startswith(PREFIX):
         return name
-    raise UnavailableError(
+    raise permanent(UnavailableError(
         None, None, f"no server at {name}: a target is that of a tf.train.Server running in this "
         f"process ({', '.join(sorted(_served)) or 'there is none'}). To run on a cluster, connect "
         "a dask.distributed.Client and open a session without a target."
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def client_of(name: Any) -> Client | None:

@@ -5,12 +5,14 @@ A monitored session is these three around one `Session`: recoverable(coordinated
 
 from __future__ import annotations
 
+import copy
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars import logging
-from daskvars.errors import AbortedError, UnavailableError
+from daskvars import config, logging
+from daskvars.errors import AbortedError, OpError, UnavailableError
 from daskvars.execution.config_proto import RunMetadata, RunOptions
 from daskvars.train.coordinator import Coordinator
 from daskvars.train.session_run_hook import (
@@ -22,6 +24,45 @@ from daskvars.train.session_run_hook import (
 
 # After these a new session may succeed: its values come from the last checkpoint.
 PREEMPTION_ERRORS = (AbortedError, UnavailableError)
+
+
+class Recovery:
+    """The attempts at one thing: a bounded number, with pauses in between that double.
+
+    The configuration's `recovery_attempts`, `recovery_first_pause_s` and `recovery_longest_pause_s`
+    are read when it begins.
+    """
+
+    def __init__(self) -> None:
+        self.knobs = config.get()
+        self.failures = 0
+        self.pause_s = self.knobs.recovery_first_pause_s
+        self.begun_s = time.monotonic()
+
+    def failed(self, what: str, error: OpError) -> None:
+        """Note that an attempt failed, and pause before the next.
+
+        Raises:
+          OpError: the error, where there is no other attempt, with the count of them.
+        """
+        self.failures += 1
+        if error.is_permanent:
+            raise error
+        if self.failures >= self.knobs.recovery_attempts:
+            last = copy.copy(error)
+            last.message = (
+                f"{error.message} ({what} failed {self.failures} times in "
+                f"{time.monotonic() - self.begun_s:.0f} s, and is given up: see "
+                "config.recovery_attempts)"
+            )
+            raise last from error
+        pause_s = min(self.pause_s, self.knobs.recovery_longest_pause_s)
+        logging.info(
+            "%s failed, and is tried again in %g s (%d of %d): %s", what, pause_s,
+            self.failures, self.knobs.recovery_attempts, error,
+        )  # fmt: skip
+        time.sleep(pause_s)
+        self.pause_s *= 2
 
 
 class StepContext:
@@ -94,18 +135,21 @@ class WrappedSession:
 
 
 class RecoverableSession(WrappedSession):
-    """A session that is made anew, and the run repeated, when its cluster fails."""
+    """A session that is made anew, and the run repeated, when its cluster fails.
+
+    See `Recovery` for how often; an error that can only come again is raised at once.
+    """
 
     def __init__(self, sess_creator: Any) -> None:
         self._sess_creator = sess_creator
-        super().__init__(self._create_session())
+        super().__init__(self._create_session(Recovery()))
 
-    def _create_session(self) -> Any:
+    def _create_session(self, recovery: Recovery) -> Any:
         while True:
             try:
                 return self._sess_creator.create_session()
             except PREEMPTION_ERRORS as error:
-                logging.info("Session creation failed and is tried again: %s", error)
+                recovery.failed("Making a session", error)
 
     def _check_stop(self) -> bool:
         try:
@@ -113,22 +157,22 @@ class RecoverableSession(WrappedSession):
         except PREEMPTION_ERRORS as error:
             logging.info("A failed session is made anew before the next run: %s", error)
             self.close()
-            self._sess = self._create_session()
+            self._sess = self._create_session(Recovery())
             return False
         except Exception as error:  # noqa: BLE001 - a thread's; closing the session raises it
             logging.info("A thread failed: %s", error)
             return True
 
     def _recovering(self, call: Callable[[Any], Any]) -> Any:
+        recovery = Recovery()
         while True:
+            if not self._sess:
+                self._sess = self._create_session(recovery)
             try:
-                if not self._sess:
-                    self._sess = self._create_session()
                 return call(self._sess)
             except PREEMPTION_ERRORS as error:
-                logging.info("A run failed, and is repeated in a new session: %s", error)
                 self.close()
-                self._sess = None
+                recovery.failed("A run", error)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Run, in a new session if this one fails."""
