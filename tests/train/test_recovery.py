@@ -1,5 +1,7 @@
 """A monitored session is made anew a bounded number of times, with pauses, where that may help."""
 
+import types
+
 import pytest
 
 import daskvars as dv
@@ -92,7 +94,7 @@ def test_what_cannot_succeed_is_raised_at_once(kind, pauses):
     hook = Failing([permanent(kind(None, None, "never"))])
     with (
         tf.train.MonitoredSession(hooks=[hook]) as session,
-        pytest.raises(kind, match="never$"),
+        pytest.raises(kind, match=r"never$"),
     ):
         session.run(v)
     assert hook.runs == 1 and not pauses
@@ -100,7 +102,7 @@ def test_what_cannot_succeed_is_raised_at_once(kind, pauses):
 
 def test_a_target_that_nobody_serves_is_not_waited_for(pauses):
     tf.Variable(1.0)
-    with pytest.raises(tf.errors.UnavailableError, match="no server at grpc://nowhere:1"):
+    with pytest.raises(tf.errors.UnavailableError, match=r"no server at grpc://nowhere:1"):
         tf.train.MonitoredTrainingSession(master="grpc://nowhere:1")
     assert not pauses
 
@@ -122,7 +124,8 @@ def test_step_functions_are_bounded_too(pauses):
 
 
 def test_a_task_that_kills_workers_is_not_sent_to_more_of_them():
-    killed = cluster_errors.KilledWorker("matmul", None, 3)
+    worker = types.SimpleNamespace(address="tcp://127.0.0.1:1")
+    killed = cluster_errors.KilledWorker("matmul", worker, 3)
     assert cluster_errors.unavailable(killed, "run 7", ["w"], None).is_permanent
     lost = cluster_errors.LostKeysError("w")
     assert not cluster_errors.unavailable(lost, "run 7", ["w"], None).is_permanent
