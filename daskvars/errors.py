@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 OK = 0
 CANCELLED = 1
@@ -99,7 +99,10 @@ class OpError(Exception):
         return restored, (type(self), self.args), {**self.__dict__, "op": op}
 
 
-def permanent(error: OpError) -> OpError:
+AnOpError = TypeVar("AnOpError", bound=OpError)
+
+
+def permanent(error: AnOpError) -> AnOpError:
     """Mark an error as one that comes again however often it is tried; return it."""
     error.is_permanent = True
     return error

@@ -19,7 +19,6 @@ from daskvars import dtypes, initializers, layers, logging, nn, summary, train
 from daskvars.errors import did_you_mean
 from daskvars.graph.default_graph import (
     InGraph,
-    get_default_graph,
     in_graph,
     in_graph_class,
     in_graph_context,
@@ -114,10 +113,11 @@ def _namespace(module: types.ModuleType) -> types.ModuleType:
 
 
 class _Interactive(InGraph):
-    """The class of InteractiveSession: it stays entered, so nothing may be around its making."""
+    """The class of InteractiveSession: with a graph that it enters, nothing may be around it."""
 
     def __call__(cls, target: Any = "", graph: Any = None, config: Any = None) -> Any:
-        return type.__call__(cls, target, graph or get_default_graph(), config)
+        make = super().__call__ if graph is None else functools.partial(type.__call__, cls)
+        return make(target, graph, config)
 
 
 @functools.wraps(daskvars.register_op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
@@ -359,6 +360,11 @@ class Session:
 class InteractiveSession(Session):
     """A session that is the default one from when it is made until it is closed.
 
+    A `graph` that is given is the default one as long, or until `reset_default_graph`.
+
+    Warns:
+      UserWarning: another one is open in this thread: its values stay in memory.
+
     >>> import daskvars.v1 as tf
     >>> sess = tf.InteractiveSession(graph=tf.Graph())
     >>> int(tf.constant(3).eval())
@@ -368,7 +374,16 @@ class InteractiveSession(Session):
 
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        for manager in (self._graph.as_default(), scopes.session_entered(self, nested=False)):
+        if any(isinstance(session, InteractiveSession) for session in scopes.stacks.sessions):
+            warnings.warn(
+                "An interactive session is already active, and keeps its variables in memory: "
+                "close() the session before making the next, or use `with Session():`",
+                stacklevel=2,
+            )
+        managers: list[Any] = [scopes.session_entered(self, nested=False)]
+        if graph is not None:
+            managers.append(scopes.entered_until_reset(self._graph))
+        for manager in managers:
             manager.__enter__()
             self._entered.append(manager)
 

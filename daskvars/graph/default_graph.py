@@ -47,16 +47,19 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Begin a new default graph.
+    """Begin a new default graph. One that an interactive session has entered is left.
 
     Raises:
       AssertionError: a graph is entered; a nested graph cannot be cleared.
     """
-    if scopes.current_builder() is not None:
+    nested = len(scopes.stacks.builders) > len(scopes.stacks.unended)
+    if nested and scopes.current_builder() is not None:
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared "
             "graph, exit the nesting and create a new graph."
         )
+    for unended in scopes.stacks.unended[::-1]:
+        unended.__exit__()
     _default.graph = None
 
 

@@ -19,12 +19,14 @@ class _Stacks(threading.local):
 
     Attributes:
       builders: what was entered to record ops into, outermost first.
+      unended: those of them that no block ends, which a reset of the default graph leaves.
       sessions: the default sessions, outermost first.
       line: file and line that operations are made at, None where each has its own.
     """
 
     def __init__(self) -> None:
         self.builders: list[Any] = []
+        self.unended: list[Any] = []
         self.sessions: list[Any] = []
         self.line: tuple[str, int] | None = None
 
@@ -58,6 +60,23 @@ class entered:
         if not builders or builders[-1] is not self._builder:
             raise AssertionError("nesting violated: graphs were left in another order than entered")
         builders.pop()
+
+
+class entered_until_reset(entered):
+    """As `entered`, where no block ends it: it is left in any order, at last by a reset."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Any:
+        stacks.unended.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self in stacks.unended:
+            stacks.unended.remove(self)
+            builders = stacks.builders
+            last = max(n for n, builder in enumerate(builders) if builder is self._builder)
+            del builders[last]
 
 
 @contextmanager
