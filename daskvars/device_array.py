@@ -89,6 +89,13 @@ def on_host(value: Any) -> Any:
     return as_given(numpy.asarray(value)) if isinstance(value, DeviceArray) else value
 
 
+def brought_here(value: Any) -> Any:
+    """Return an array in a GPU's memory, of CuPy say, as a NumPy array, else what was given."""
+    if hasattr(value, "__cuda_array_interface__"):
+        return backend.to_host(backend.cupy.asarray(value))
+    return value
+
+
 def as_given(array: numpy.ndarray) -> Any:
     """Return an array as NumPy's functions give it: of rank 0 it is a scalar."""
     return array if array.ndim else array[()]

@@ -267,7 +267,9 @@ def to_numpy(value: Any, dtype: DType | None = None, name: str | None = None) ->
 
 def _cast(array: np.ndarray, dtype: DType | None, name: str | None) -> np.ndarray:
     """A numpy array as another dtype: any number to any number, except complex to real."""
-    found = as_dtype(array.dtype)
+    found = _NUMPY.get(array.dtype.type)
+    if found is None:
+        raise TypeError(f"Expected numbers or text{_for(name)}, got an array of {array.dtype}.")
     wanted = found if dtype is None else dtype
     if wanted is string and found is string:
         return _as_bytes(array, name)

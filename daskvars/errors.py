@@ -374,6 +374,24 @@ _BY_CODE: dict[int, type[OpError]] = {
 }
 
 
+_RAISED: dict[type[Exception], type[OpError]] = {
+    ValueError: InvalidArgumentError,
+    TypeError: InvalidArgumentError,
+    StopIteration: OutOfRangeError,
+    MemoryError: ResourceExhaustedError,
+    NotImplementedError: UnimplementedError,
+}
+
+
+def kind_of(error: Exception) -> type[OpError]:
+    """The error class that stands for what a user's function raised, as TensorFlow chooses it.
+
+    >>> kind_of(MemoryError()).__name__, kind_of(OSError()).__name__
+    ('ResourceExhaustedError', 'UnknownError')
+    """
+    return next((k for raised, k in _RAISED.items() if isinstance(error, raised)), UnknownError)
+
+
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
     """The error class of a code.
 

@@ -104,6 +104,10 @@ class ndarray:
 
     # -- what is known without the data ---------------------------------------------------------
 
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self._host.shape, "typestr": self._host.dtype.str, "version": 3}
+
     def __len__(self):
         return len(self._host)
 

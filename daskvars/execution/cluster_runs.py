@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import dask.array
 from distributed import Future
 
 from daskvars.execution.blocks import owned, whole
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.execution.cluster_errors import error_of
+from daskvars.execution.lazy_feeds import LazyFeed
 from daskvars.execution.outcomes import Deferred, Outcome
 from daskvars.execution.pipeline import Run
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks, wait
@@ -281,7 +281,7 @@ class Dispatch:
             block = self._block(piece)
             return self._slim(block.reference) if fetched else block
         if leaf.kind == FEED:
-            lazy = isinstance(self.feeds[leaf.what], dask.array.Array)
+            lazy = isinstance(self.feeds[leaf.what], LazyFeed)
             if fetched and not lazy:
                 return owned(cut(self.feeds[leaf.what], leaf.layout, piece.block))
             fed: Any = self.run_feeds.reference(piece).key

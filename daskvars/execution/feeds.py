@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import dask
 import dask.array
 import numpy
 
 from daskvars import chunk_grid, config, shapes
 from daskvars.chunk_grid import Chunks
-from daskvars.dtypes import to_numpy
+from daskvars.execution.lazy_feeds import LazyFeed
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.opdef import Spec
 from daskvars.graph.tensor import Tensor
+from daskvars.kernels.feed_tasks import fed_array, read_array
 
 
 def feed_tensor(graph: Graph, key: Any) -> Tensor:
@@ -38,11 +40,12 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
 
 
 def feed_value(tensor: Tensor, value: Any) -> Any:
-    """Return `value` as an array of the tensor's dtype: NumPy's, or a dask array as it is.
+    """Return `value` as an array of the tensor's dtype: NumPy's, or a `LazyFeed` of a dask array.
 
     Raises:
       TypeError: it is a symbolic tensor, or does not have a value of that dtype.
-      ValueError: its shape does not fit.
+      ValueError: its shape does not fit, or is not known.
+      OpError: it stands for an array, of a file say, that cannot be read.
     """
     dtype, shape = tensor.spec
     dtype = dtype.base_dtype
@@ -54,20 +57,10 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
                 f"array, a list, a number or a dask array instead of {value!r}."
             )
         value = value.numpy()
-    if isinstance(value, dask.array.Array):
-        array = value if value.dtype == dtype.np else value.astype(dtype.np)
-    elif (
-        type(value) is numpy.ndarray and value.dtype == dtype.np
-        and value.dtype.kind != "O"  # text becomes bytes
-    ):  # fmt: skip
-        array = value
+    if type(value) is not numpy.ndarray and dask.is_dask_collection(value):
+        array: Any = LazyFeed(tensor.name, dask_array(value, tensor.name), dtype)
     else:
-        try:
-            array = to_numpy(value, dtype)
-        except (TypeError, ValueError) as error:
-            array = _cast(tensor, value, error)
-    if type(array) is numpy.ndarray and not array.flags.c_contiguous:
-        array = numpy.ascontiguousarray(array)  # sums over strided arrays round differently
+        array = fed_array(value, dtype, tensor.name)
     if not shapes.compatible(shape, array.shape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name!r}, which has shape "
@@ -76,31 +69,33 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
     return array
 
 
-def _cast(tensor: Tensor, value: Any, error: Exception) -> numpy.ndarray:
-    """Cast an array as TensorFlow casts those fed; 0 and 1 may stand for bool.
+def as_array(value: Any, name: str) -> Any:
+    """Return what stands for an array as NumPy's, or as a dask array.
 
-    Raises:
-      TypeError: for what is no array.
+    Args:
+      value: an object that NumPy can make an array of, or a collection of Dask.
+      name: what it is given for.
     """
-    wanted = tensor.spec.dtype.base_dtype
-    try:
-        if wanted.is_bool and numpy.asarray(value).dtype.kind in "iu":
-            return numpy.asarray(value).astype(bool)
-        if isinstance(value, numpy.ndarray | numpy.generic):
-            return numpy.asarray(value).astype(wanted.np)
-    except (TypeError, ValueError):
-        pass  # said below
-    kind = ValueError if isinstance(error, ValueError) else TypeError
-    raise kind(
-        f"Type of feed value {value!r} with type {type(value)} is not compatible with Tensor type "
-        f"{wanted.name} of {tensor.name!r}: {error}"
-    ) from None
+    if dask.is_dask_collection(value):
+        return dask_array(value, name)
+    return read_array(value, name)
+
+
+def dask_array(value: Any, name: str) -> dask.array.Array:
+    """Return a collection of Dask as an array: xarray's has one in it."""
+    found = value if isinstance(value, dask.array.Array) else getattr(value, "data", None)
+    if not isinstance(found, dask.array.Array):
+        raise TypeError(
+            f"Cannot feed a {type(value).__name__} for {name!r}: give what it computes, or make it "
+            "a dask array, with dask.array.from_delayed or to_dask_array(lengths=True)"
+        )
+    return found
 
 
 def layouts(
     tensors: Sequence[Tensor], values: Sequence[Any], parts: int
 ) -> list[Chunks | None]:
-    """Return the chunks of each feed: a dask array's own, and NumPy feeds cut along the batch.
+    """Return the chunks of each feed: a lazy one's own, and NumPy feeds cut along the batch.
 
     The batch is the first dimension of the first fed array whose placeholder leaves it open; in a
     function, where shapes are those of the arguments, of the first array. All arrays that long are
@@ -109,8 +104,8 @@ def layouts(
     batch = _batch_size(tensors, values) if parts > 1 else 0
     found: list[Chunks | None] = []
     for value in values:
-        if isinstance(value, dask.array.Array):
-            found.append(value.chunks if value.npartitions > 1 else None)
+        if isinstance(value, LazyFeed):
+            found.append(value.layout)
         elif batch >= parts and value.ndim and value.shape[0] == batch:
             rest = tuple((n,) for n in value.shape[1:])
             found.append((chunk_grid.split_evenly(batch, parts), *rest))

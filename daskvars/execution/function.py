@@ -7,14 +7,15 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+import dask
 import dask.array
 import numpy
 
 from daskvars import config
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import as_dtype, to_numpy
 from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, has_effect
 from daskvars.execution.exact_keys import exactly
-from daskvars.execution.feeds import feed_value
+from daskvars.execution.feeds import as_array, feed_value
 from daskvars.execution.programs import Program
 from daskvars.graph import nest, scopes
 from daskvars.graph.convert import convert_to_tensor
@@ -58,10 +59,10 @@ class Function:
             key = (_signature(args, tensors), _signature(named, tensors))
         trace = self._traces.get(key)
         if trace is None:
-            trace = self._traces[key] = self._new_trace(args, kwargs)
+            trace = self._traces[key] = self._new_trace(args, kwargs, tensors)
         return trace, tensors
 
-    def _new_trace(self, args: Any, kwargs: Any) -> _Trace:
+    def _new_trace(self, args: Any, kwargs: Any, tensors: list[Any]) -> _Trace:
         first = self.num_traces == 0
         before = PROGRAM.num_variables
         self.num_traces += 1
@@ -72,7 +73,7 @@ class Function:
                 "as arrays or tensors, and batches in one shape.",
                 stacklevel=4,
             )
-        trace = _Trace(self, args, kwargs)
+        trace = _Trace(self, args, kwargs, tensors)
         if not first and PROGRAM.num_variables != before:
             raise ValueError(
                 f"function {self.name!r} made variables when it was traced again. Make variables "
@@ -97,7 +98,8 @@ class Function:
 class _Trace:
     """One signature of a function: its graph and the program that runs it."""
 
-    def __init__(self, owner: Function, args: Any, kwargs: Any) -> None:
+    def __init__(self, owner: Function, args: Any, kwargs: Any, tensors: list[Any]) -> None:
+        self._given = iter(tensors)
         graph = self.graph = FuncGraph(owner.name, None, parameter)
         with graph.as_default():
             args, kwargs = nest.map_structure(self._parameter, (args, kwargs))
@@ -114,14 +116,18 @@ class _Trace:
         self.is_single = isinstance(self.structure, Tensor)
 
     def _parameter(self, item: Any) -> Any:
-        if not is_data(item):
+        if not is_data(item) and not stands_for_array(item):
             return item
+        item = next(self._given)
         if isinstance(item, Tensor):
             spec = Spec(item.spec.dtype, tuple(numpy.shape(item)) if item.spec.shape is None
                         or None in item.spec.shape else item.spec.shape)  # fmt: skip
         else:
-            spec = Spec(as_dtype(item.dtype), tuple(item.shape))
+            empty = to_numpy(numpy.empty(0, item.dtype), name="argument")
+            spec = Spec(as_dtype(empty.dtype), tuple(item.shape))
         tensor = apply(PARAMETER, name="argument", spec=spec)
+        if not isinstance(item, Tensor):
+            feed_value(tensor, item)  # or an error, before the function is traced with it
         self.graph.inputs.append(tensor)
         return tensor
 
@@ -172,6 +178,12 @@ def is_data(item: Any) -> bool:
     return isinstance(item, Tensor | numpy.ndarray | numpy.generic | dask.array.Array)
 
 
+def stands_for_array(item: Any) -> bool:
+    """Return whether an argument is fed as an array: Zarr's, pandas', xarray's, CuPy's are."""
+    is_array = hasattr(item, "__array__") or dask.is_dask_collection(item)
+    return is_array and not isinstance(item, type) and not hasattr(item, "_as_graph_element")
+
+
 def _signature(item: Any, tensors: list[Any]) -> Hashable:
     """Return what a trace for this argument is right for, and append the data in it to `tensors`.
 
@@ -186,6 +198,8 @@ def _signature(item: Any, tensors: list[Any]) -> Hashable:
         return type(item), tuple(map(exactly, item)), *parts
     if isinstance(item, list | tuple):
         return type(item), *[_signature(part, tensors) for part in item]
+    if stands_for_array(item):
+        return _signature(as_array(item, "argument"), tensors)
     return exactly(item)
 
 

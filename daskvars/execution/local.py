@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import dask.array
 import dask.threaded
 import numpy
 
@@ -22,6 +21,7 @@ from daskvars import backend, chunk_grid, config
 from daskvars.device_array import on_host
 from daskvars.execution.blocks import owned, recipe, whole
 from daskvars.execution.interrupts import shielded
+from daskvars.execution.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.local_devices import on_devices
 from daskvars.execution.steps import Step, full_layout, measured, only
 from daskvars.kernels import tiling
@@ -214,6 +214,17 @@ class _Inline(_Bound):
             if value.origin.region < 0 or value.origin.position not in given
         ]
         self.outputs = [self._result(value, leaves) for value in plan.outputs]
+        self._with_tasks: _Threaded | None = None
+
+    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        for value in feeds:
+            if type(value) is LazyFeed:  # its tasks want a scheduler
+                if self._with_tasks is None:
+                    self._with_tasks = _Threaded(self.executor, self.plan)
+                return self._with_tasks(feeds, key_of)
+        return super().__call__(feeds, key_of)
+
+    later = __call__
 
     def _result(self, value: Value, leaves: list[Any]) -> tuple[int, Any]:
         if value.origin.region < 0:
@@ -288,11 +299,9 @@ class _Threaded(_Bound):
         self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
     ) -> list[Any]:
         plan = self.plan
-        leaves = [self._leaf(leaf, state, feeds, key_of) for leaf in plan.leaves]
-        graph: dict[Any, Any] = {}
-        for value in feeds:
-            if isinstance(value, dask.array.Array):
-                graph.update(value.__dask_graph__())
+        lazy = LazyTasks(feeds, "0")
+        leaves = [self._leaf(leaf, state, feeds, key_of, lazy) for leaf in plan.leaves]
+        graph: dict[Any, Any] = dict(lazy.tasks)
         for number, region in enumerate(plan.regions):
             for block in region.blocks():
                 graph[("region", number, *block)] = self._task(number, region, block, leaves)
@@ -358,14 +367,15 @@ class _Threaded(_Bound):
         return outputs
 
     def _leaf(
-        self, leaf: LeafInfo, state: list[Any], feeds: Sequence[Any], key_of: Keys
-    ) -> Callable[[Any], Any]:
+        self, leaf: LeafInfo, state: list[Any], feeds: Sequence[Any], key_of: Keys,
+        lazy: LazyTasks,
+    ) -> Callable[[Any], Any]:  # fmt: skip
         """Return ``get(block) -> Literal array or dask key`` for a leaf."""
         value = leaf.what
         if leaf.kind == FEED:
             value = feeds[leaf.what]
-            if isinstance(value, dask.array.Array):
-                return lambda block: (value.name, *(block or (0,) * value.ndim))
+            if isinstance(value, LazyFeed):
+                return lambda block: lazy.key(leaf.what, block)
         elif leaf.kind == STATE:
             blocks = state[self.state_numbers[leaf.what]]
             if leaf.layout is None:

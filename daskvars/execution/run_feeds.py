@@ -11,12 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import dask
-import dask.array
 import numpy
 from distributed import Client, Future
 
 from daskvars import chunk_grid, config
+from daskvars.execution.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.run_graphs import Template, joined
 from daskvars.lowering.plan import Piece, Plan
 from daskvars.lowering.program import FEED
@@ -46,13 +45,14 @@ class RunFeeds:
         self.nbytes = 0
         self._scattered: dict[str, Future] = {}
         self._room = MOST_GRAPH_BYTES
+        self._lazy = LazyTasks(feeds, stamp)
+        self.tasks.update(self._lazy.tasks)
         large: dict[str, Any] = {}
         for number, leaf in enumerate(template.plan.leaves):
             if leaf.kind != FEED:
                 continue
             value = feeds[leaf.what]
-            if isinstance(value, dask.array.Array):
-                self.tasks.update(lazy_graph(value))
+            if isinstance(value, LazyFeed):
                 self.retained.append(value)
                 continue
             self.nbytes += value.nbytes
@@ -67,7 +67,7 @@ class RunFeeds:
     def argument(self, piece: Piece) -> Any:
         """Return what a task that takes this block has as its argument."""
         leaf = self.template.plan.leaves[piece.origin.position]
-        if isinstance(self.feeds[leaf.what], dask.array.Array):
+        if isinstance(self.feeds[leaf.what], LazyFeed):
             return self.reference(piece)
         if self._key(piece) not in self._scattered:
             array = self._cut(piece)
@@ -78,9 +78,8 @@ class RunFeeds:
     def reference(self, piece: Piece) -> TaskRef:
         """Return a reference to a key that holds this block."""
         leaf = self.template.plan.leaves[piece.origin.position]
-        value = self.feeds[leaf.what]
-        if isinstance(value, dask.array.Array):
-            return TaskRef((value.name, *(piece.block or (0,) * value.ndim)))
+        if isinstance(self.feeds[leaf.what], LazyFeed):
+            return TaskRef(self._lazy.key(leaf.what, piece.block))
         key = self._key(piece)
         if key not in self._scattered and key not in self.tasks:
             self.tasks[key] = DataNode(key, self._cut(piece))
@@ -114,12 +113,6 @@ def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
     if layout is None:
         return value
     return numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
-
-
-def lazy_graph(value: dask.array.Array) -> dict[Any, Any]:
-    """Return the tasks of a dask array, without those that its blocks do not need."""
-    (optimized,) = dask.optimize(value)
-    return dict(optimized.__dask_graph__())
 
 
 def scattered(

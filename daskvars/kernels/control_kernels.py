@@ -15,14 +15,7 @@ from typing import Any
 import numpy
 
 from daskvars.device_array import host_kernel
-from daskvars.errors import (
-    InvalidArgumentError,
-    OpError,
-    OutOfRangeError,
-    ResourceExhaustedError,
-    UnimplementedError,
-    UnknownError,
-)
+from daskvars.errors import InvalidArgumentError, OpError, UnimplementedError, kind_of
 
 
 def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any) -> tuple:
@@ -170,10 +163,11 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
     except OpError:
         raise
     except Exception as error:
-        kind = next((k for raised, k in _RAISED.items() if isinstance(error, raised)), UnknownError)
         trace = error.__traceback__ and error.__traceback__.tb_next  # from the function on
         lines = "".join(traceback.format_exception(type(error), error, trace))
-        raise kind(None, None, f"{type(error).__name__}: {error}\n{lines}") from error
+        raise kind_of(error)(
+            None, None, f"{type(error).__name__}: {error}\n{lines}"
+        ) from error
     if results is None:
         results = ()
     elif not isinstance(results, list | tuple):
@@ -184,15 +178,6 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
             f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout",
         )  # fmt: skip
     return tuple([_result(*pair) for pair in zip(results, dtypes, strict=True)])
-
-
-_RAISED: dict[type[Exception], type[OpError]] = {
-    ValueError: InvalidArgumentError,
-    TypeError: InvalidArgumentError,
-    StopIteration: OutOfRangeError,
-    MemoryError: ResourceExhaustedError,
-    NotImplementedError: UnimplementedError,
-}
 
 
 def _result(result: Any, dtype: Any) -> Any:

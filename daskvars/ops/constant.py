@@ -14,7 +14,9 @@ import dask
 import numpy
 
 from daskvars import chunk_grid, config, dtypes, shapes
+from daskvars.device_array import brought_here
 from daskvars.dtypes import as_dtype, int32, int64
+from daskvars.errors import kind_of
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
@@ -67,10 +69,9 @@ def constant(
     [[1, 2], [3, 3]]
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
-    if dask.is_dask_collection(value):
-        chunks = value.chunks if chunks is None and shape is None else chunks
-        value = value.compute()
     name = name.decode() if isinstance(name, bytes) else name
+    if not isinstance(value, bool | int | float | complex | str | bytes | list | tuple):
+        value, chunks = _from_elsewhere(value, chunks, shape, name)
     label = None if name is None or name == "Const" else name.strip("/")
     array = dtypes.to_numpy(value, wanted, label)
     if not isinstance(value, bool | int | float | complex | str | bytes | list | tuple):
@@ -83,6 +84,28 @@ def constant(
         limit = config.get().chunk_bytes
         chunks = chunk_grid.normalize_chunks(chunks, array.shape, found, limit_bytes=limit)
     return apply(CONST, name=name, value=array, dtype=found, chunks=chunks)
+
+
+def _from_elsewhere(value: Any, chunks: Any, shape: Any, name: Any) -> tuple[Any, Any]:
+    """Return what stands for an array as NumPy's, and the chunks of the constant made of it."""
+    label = (name or "Const").strip("/")
+    if chunks is None and shape is None and dask.is_dask_collection(value):
+        chunks = getattr(value, "chunks", None)
+        if any(math.isnan(size) for sizes in chunks or () for size in sizes):
+            raise ValueError(
+                f"Cannot make the constant {label!r} of a dask array of which the sizes of chunks "
+                f"are not known, shape {value.shape}: call its compute_chunk_sizes() before"
+            )
+    try:
+        found = value.compute() if dask.is_dask_collection(value) else brought_here(value)
+        return numpy.asarray(found) if hasattr(found, "__array__") else found, chunks
+    except (TypeError, ValueError):
+        raise
+    except Exception as error:
+        raise kind_of(error)(
+            None, None, f"the value given for the constant {label!r} cannot be had: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _filled_up(array: numpy.ndarray, shape: Any, verify: bool) -> numpy.ndarray:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, ClassVar
 
 from dask._expr import Expr
-from dask._task_spec import DataNode, Task, TaskRef
+from dask._task_spec import DataNode, Task, TaskRef, convert_legacy_graph
 from distributed import Client, Scheduler
 from distributed.client import _get_global_client
 from distributed.metrics import context_meter
@@ -27,7 +27,7 @@ __all__ = [
     "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef", "add_handler",
     "ask_scheduler", "current_client", "current_key", "cut_loose", "fail_task", "hold_keys",
     "is_computed_again", "pickle", "release_keys", "replace_recipes", "send_event", "show_seconds",
-    "stranded_tasks", "unrepeatable_inputs",
+    "stranded_tasks", "task_functions", "unrepeatable_inputs",
 ]  # fmt: skip
 
 
@@ -65,6 +65,16 @@ class RunGraph(Expr):
     def _layer(self) -> dict[Any, Any]:
         tasks, bind = self.operand("tasks"), self.operand("bind")
         return tasks if bind is None else bind(tasks)
+
+
+def task_functions(graph: Mapping[Any, Any]) -> dict[Any, tuple[Callable[..., Any], tuple]]:
+    """Return, for each key of a collection's graph, its task as a function of one dict, and the
+    keys that this must have.
+
+    What is kept on a cluster (persisted) is no task: it is among the keys that others take.
+    """
+    tasks = convert_legacy_graph(graph)
+    return {key: (task, tuple(task.dependencies)) for key, task in tasks.items()}
 
 
 def current_client() -> Client | None:

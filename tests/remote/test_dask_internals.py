@@ -8,6 +8,8 @@ import inspect
 import pickle as standard_pickle
 from operator import add, getitem
 
+import dask
+import dask.array
 import pytest
 from distributed import Client, Future, LocalCluster, Scheduler, SchedulerPlugin, get_client
 from distributed.scheduler import TaskState
@@ -52,6 +54,23 @@ def until(client, condition):
 
 
 # -- tasks and graphs ---------------------------------------------------------------------------
+
+
+def test_tasks_of_collections_are_functions_of_what_they_take(client):
+    lazy = dask.array.arange(4, chunks=2)
+    graph = dask.optimize((lazy + 1).sum())[0].__dask_graph__()
+    found = internals.task_functions(dict(graph))
+    values = {}
+    while len(values) < len(found):
+        for key, (function, takes) in found.items():
+            if all(taken in values for taken in takes):
+                values[key] = function({taken: values[taken] for taken in takes})
+    assert 10 in values.values()
+    kept = client.persist(lazy)
+    (more,) = dask.optimize(kept + 1)
+    found = internals.task_functions(dict(more.__dask_graph__()))
+    assert {taken for _, takes in found.values() for taken in takes} == set(kept.__dask_keys__())
+    assert internals.task_functions({"a": 1, "b": (add, "a", 1)})["b"][0]({"a": 1}) == 2
 
 
 def test_a_task_tells_key_function_arguments_and_dependencies():

@@ -1,0 +1,115 @@
+"""Dask arrays that are fed: computed in the run, once in each, block by block.
+
+Their tasks are part of the run's graph, under keys of the run's own: two runs never share a draw,
+nor does a run take what another array of the same name has given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import dask
+import dask.array
+import numpy
+from dask.utils import key_split
+
+from daskvars import chunk_grid
+from daskvars.dtypes import DType
+from daskvars.kernels.feed_tasks import FeedTask, fed_array
+from daskvars.remote.dask_internals import Task, TaskRef, task_functions
+
+
+class LazyFeed:
+    """A dask array fed for a tensor.
+
+    Args:
+      name: of the tensor.
+      array: what is fed.
+      dtype: of the tensor.
+
+    Raises:
+      TypeError: the array has no values of that dtype.
+      ValueError: the sizes of its chunks are not known.
+    """
+
+    def __init__(self, name: str, array: dask.array.Array, dtype: DType) -> None:
+        if any(numpy.isnan(size) for sizes in array.chunks for size in sizes):
+            raise ValueError(
+                f"Cannot feed a dask array for {name!r} of which the sizes of chunks are not "
+                f"known, shape {array.shape}: call its compute_chunk_sizes() before"
+            )
+        fed_array(numpy.empty((0,) * array.ndim, array.dtype), dtype, name)
+        self.name, self.array, self.dtype = name, array, dtype
+        self.shape: tuple[int, ...] = array.shape
+        self.chunks: chunk_grid.Chunks = array.chunks
+
+    @property
+    def layout(self) -> chunk_grid.Chunks | None:
+        """The chunks, None where there is but one."""
+        return self.chunks if self.array.npartitions > 1 else None
+
+
+class LazyTasks:
+    """The tasks that give the blocks of all lazy feeds of one run.
+
+    Args:
+      feeds: what is fed; only the lazy ones count.
+      stamp: a text that no other run has, which begins with a digit.
+
+    Attributes:
+      tasks: by key.
+    """
+
+    def __init__(self, feeds: Sequence[Any], stamp: str) -> None:
+        self.tasks: dict[str, Task] = {}
+        self._stamp = stamp
+        self._given: dict[Any, str] = {}
+        self._inner: dict[Any, str] = {}
+        self._lazy = {n: feed for n, feed in enumerate(feeds) if isinstance(feed, LazyFeed)}
+        if self._lazy:
+            self._add(self._lazy)
+
+    def key(self, number: int, block: tuple[int, ...]) -> str:
+        """Return the key of a block, () where there is but one, of the feed of that number."""
+        return self._given[number, block or (0,) * len(self._lazy[number].shape)]
+
+    def _add(self, lazy: dict[int, LazyFeed]) -> None:
+        arrays = dask.optimize(*[feed.array for feed in lazy.values()])
+        functions: dict[Any, Any] = {}
+        names: dict[Any, str] = {}
+        for feed, array in zip(lazy.values(), arrays, strict=True):
+            found = task_functions(dict(array.__dask_graph__()))
+            names.update(dict.fromkeys(found.keys() - names.keys(), feed.name))
+            functions.update(found)
+        blocks = [
+            (number, index, (array.name, *index))
+            for number, array in zip(lazy, arrays, strict=True)
+            for index in numpy.ndindex(*array.numblocks)
+        ]
+        uses = Counter([key for _, takes in functions.values() for key in takes])
+        uses.update(source for _, _, source in blocks)
+        last = [
+            # What nobody else takes needs no task of its own.
+            functions.pop(key) if uses[key] == 1 and key in functions else (itemgetter(key), (key,))
+            for _, _, key in blocks
+        ]
+        self._inner = {key: self._key(key, "part", i) for i, key in enumerate(functions)}
+        for key, (function, takes) in functions.items():
+            self._put(self._inner[key], names[key], function, takes, None)
+        for i, ((number, index, source), (function, takes)) in enumerate(
+            zip(blocks, last, strict=True)
+        ):
+            feed = lazy[number]
+            self._given[number, index] = key = self._key(source, "block", i)
+            block = feed.dtype, chunk_grid.block_shape(feed.chunks, index), index
+            self._put(key, feed.name, function, takes, block)
+
+    def _key(self, key: Any, what: str, number: int) -> str:
+        return f"{key_split(key)}-{self._stamp}-{what}-{number}"
+
+    def _put(self, key: str, name: str, function: Any, takes: tuple, block: Any) -> None:
+        given = [TaskRef(self._inner.get(k, k)) for k in takes]
+        self.tasks[key] = Task(key, FeedTask(name, function, takes, block), *given)
