@@ -112,7 +112,7 @@ def gradients(
         targets = [_value_of(y) for y in ys]
         sources = [_element_of(x) for x in xs]
         _check_graph(builder, sources)
-        stops = {_element_of(t) for t in _as_list(stop_gradients)}
+        stops = [_element_of(t) for t in _as_list(stop_gradients)]
         walk = _Walk(builder, sources, stops, colocate_gradients_with_ops)
         walk.visit(targets, _checked_grad_ys(targets, grad_ys))
         found = [walk.result(source) for source in sources]
@@ -188,16 +188,17 @@ class _Walk:
     """One reverse walk: which operations it visits, and the gradients met on the way."""
 
     def __init__(
-        self, builder: Any, sources: list[Tensor], stops: set[Tensor], colocate: bool
+        self, builder: Any, sources: list[Tensor], stops: list[Tensor], colocate: bool
     ) -> None:
         self.builder = builder
-        self.sources = set(sources)
-        self.stops = stops
+        # By the ids of tensors, as all that follows: those of eager code have no hash.
+        self.sources = set(map(id, sources))
+        self.stops = set(map(id, stops))
         self.colocate = colocate
-        self.outer = _captured(builder, self.sources)
+        self.outer = _captured(builder, sources)
         self.live: set[Operation] = set()
-        self.received: dict[Tensor, list[Gradient]] = {}
-        self.results: dict[Tensor, Gradient | None] = {}
+        self.received: dict[int, list[Gradient]] = {}
+        self.results: dict[int, Gradient | None] = {}
 
     def visit(self, targets: list[Tensor], grad_ys: list[Gradient | None]) -> None:
         """Carry the gradients of `targets` back to the sources."""
@@ -214,12 +215,12 @@ class _Walk:
 
     def result(self, source: Tensor) -> Gradient | None:
         """Return the gradient of a source, None where there is no path to it."""
-        if source not in self.results:
-            self.results[source] = self._total(source)
-        return self.results[source]
+        if id(source) not in self.results:
+            self.results[id(source)] = self._total(source)
+        return self.results[id(source)]
 
     def _visit_op(self, op: Operation) -> None:
-        dys = [None if t in self.stops else self._taken(t) for t in op.outputs]
+        dys = [None if id(t) in self.stops else self._taken(t) for t in op.outputs]
         if all(dy is None for dy in dys):
             return
         if gradient_of(op) is PASS_GRADIENT:
@@ -233,16 +234,16 @@ class _Walk:
                     self._receive(t, dx)
 
     def _receive(self, tensor: Tensor, gradient: Gradient) -> None:
-        self.received.setdefault(self._followed(tensor), []).append(gradient)
+        self.received.setdefault(id(self._followed(tensor)), []).append(gradient)
 
     def _taken(self, output: Tensor) -> Gradient | None:
         total = self._total(output)
-        if output in self.sources:
-            self.results[output] = total
+        if id(output) in self.sources:
+            self.results[id(output)] = total
         return total if is_differentiable(output) else None
 
     def _total(self, tensor: Tensor) -> Gradient | None:
-        parts = self.received.pop(tensor, ())
+        parts = self.received.pop(id(tensor), ())
         if not self.colocate or len(parts) < 2:
             return _total(parts)
         is_together = len({part.device for part in parts}) == 1
@@ -252,13 +253,13 @@ class _Walk:
     def _is_path(self, tensor: Tensor) -> bool:
         """Whether a gradient of `tensor` is of use to some source."""
         t = self._followed(tensor)
-        reaches = t in self.sources or (t.op in self.live and t not in self.stops)
+        reaches = id(t) in self.sources or (t.op in self.live and id(t) not in self.stops)
         return reaches and is_differentiable(t)
 
     def _followed(self, tensor: Tensor) -> Tensor:
         """Return the outer tensor for the input of a function that captured it."""
-        while tensor in self.outer and tensor not in self.sources:
-            tensor = self.outer[tensor]
+        while id(tensor) in self.outer and id(tensor) not in self.sources:
+            tensor = self.outer[id(tensor)]
         return tensor
 
     def _producers_first(self, targets: list[Tensor]) -> list[Operation]:
@@ -278,19 +279,19 @@ class _Walk:
 
     def _producers(self, tensors: Iterable[Tensor]) -> list[Operation]:
         followed = [self._followed(tensor) for tensor in tensors]
-        return [tensor.op for tensor in followed if tensor not in self.stops]
+        return [tensor.op for tensor in followed if id(tensor) not in self.stops]
 
 
-def _captured(builder: Any, sources: set[Tensor]) -> dict[Tensor, Tensor]:
-    """Return inner -> outer tensor for the functions that must be left to reach all sources."""
-    outer: dict[Tensor, Tensor] = {}
+def _captured(builder: Any, sources: list[Tensor]) -> dict[int, Tensor]:
+    """Return inner (its id) -> outer tensor, for the functions to be left to reach all sources."""
+    outer: dict[int, Tensor] = {}
     inside: set[Any] = set()
     graph = builder
     while hasattr(graph, "captures"):
         inside.add(graph)
         if all(source.op.graph in inside for source in sources):
             break
-        outer.update((inner, tensor) for tensor, inner in graph.captures.items())
+        outer.update((id(inner), tensor) for tensor, inner in graph.captures.items())
         graph = graph.outer
     return outer
 
@@ -323,9 +324,10 @@ def _check_fits(op: Operation, x: Tensor, dx: Gradient) -> None:
     if isinstance(dx, IndexedSlices) or dx.spec.shape == x.spec.shape:
         return
     if not shapes.compatible(x.spec.shape, dx.spec.shape):
+        index = [t is x for t in op.inputs].index(True)
         raise ValueError(
             "Incompatible shapes between op input and calculated input gradient. Forward "
-            f"operation: {op.name} ({op.type}). Input index: {op.inputs.index(x)}. Original input "
+            f"operation: {op.name} ({op.type}). Input index: {index}. Original input "
             f"shape: {x.shape}. Calculated input gradient shape: {dx.shape}"
         )
     dx.set_shape(x.shape)

@@ -36,12 +36,14 @@ from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.assign import read_variable
 from daskvars.ops.constant import CONST
+from daskvars.ops.overloads import identity_hash
 
 
 class EagerTensor(Tensor):
     """A tensor of the eager program: it has a value, computed when it is first looked at."""
 
     __slots__ = ("_value",)
+    __hash__ = identity_hash  # that is, none
 
     def __init__(self, op: Operation, index: int, spec: Spec) -> None:
         self.op = op  # not by the constructor above: half the time, for each result
@@ -305,7 +307,7 @@ class _Record:
         self, pending: list[Operation], fetches: list[EagerTensor], effects: list[Operation]
     ) -> None:
         self.leaves: list[EagerTensor] = []
-        self._leaf_numbers: dict[Tensor, int] = {}
+        self._leaf_numbers: dict[int, int] = {}  # by the tensor's id
         self.pending = pending
         self.numbers = numbers = {op: i for i, op in enumerate(pending)}
         parts: list[Hashable] = []
@@ -323,14 +325,14 @@ class _Record:
             return number, tensor.index
         if tensor.spec.dtype.is_ref:
             return "variable", tensor.op.attrs["key"]
-        if tensor not in self._leaf_numbers:
+        if id(tensor) not in self._leaf_numbers:
             if tensor.value is None:
                 raise RuntimeError(
                     f"{tensor.name} has no value: the run that was to compute it failed"
                 )
-            self._leaf_numbers[tensor] = len(self.leaves)
+            self._leaf_numbers[id(tensor)] = len(self.leaves)
             self.leaves.append(tensor)
-        return "leaf", self._leaf_numbers[tensor]
+        return "leaf", self._leaf_numbers[id(tensor)]
 
     def key_of(self, number: int) -> tuple[int, int]:
         """Return the random key of an operation; each is run once."""

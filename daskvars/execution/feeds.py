@@ -12,6 +12,7 @@ import numpy
 from daskvars import chunk_grid, config, shapes
 from daskvars.chunk_grid import Chunks
 from daskvars.execution.lazy_feeds import LazyFeed
+from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.opdef import Spec
@@ -134,14 +135,13 @@ def signature(values: Sequence[Any]) -> tuple[Any, ...]:
 
 def feed_specs(
     tensors: Sequence[Tensor], values: Sequence[Any], parts: int
-) -> dict[Tensor, tuple[Spec, Chunks | None]]:
+) -> ByIdentity[tuple[Spec, Chunks | None]]:
     """Return dtype, shape and chunks of each feed, as `lower` takes them."""
-    return {
-        tensor: (Spec(tensor.spec.dtype.base_dtype, tuple(value.shape)), layout)
-        for tensor, value, layout in zip(
-            tensors, values, layouts(tensors, values, parts), strict=True
-        )
-    }
+    found = zip(tensors, values, layouts(tensors, values, parts), strict=True)
+    return ByIdentity(
+        (tensor, (Spec(tensor.spec.dtype.base_dtype, tuple(value.shape)), layout))
+        for tensor, value, layout in found
+    )
 
 
 def automatic_parts(workers: int, flops: float) -> int:

@@ -18,6 +18,7 @@ from daskvars.execution.exact_keys import exactly
 from daskvars.execution.feeds import as_array, feed_value
 from daskvars.execution.programs import Program
 from daskvars.graph import nest, scopes
+from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
@@ -108,7 +109,7 @@ class _Trace:
             self.structure = nest.map_structure(self._result, results)
         graph.results = [t for t in nest.flatten(self.structure) if isinstance(t, Tensor)]
         graph.effects = [op for op in graph.get_operations() if has_effect(op)]
-        self.captured = [outer for outer in graph.captures if outer not in self.parameters]
+        self.captured = [outer for outer in graph.captures if not is_among(outer, self.parameters)]
         inputs = [*self.parameters, *(graph.captures[t] for t in self.captured)]
         self.program = Program(
             PROGRAM.engine, ("function", graph), graph.results, graph.effects, inputs, True

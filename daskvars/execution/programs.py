@@ -91,7 +91,7 @@ class Program:
         start = time.perf_counter()
         executor = self.engine.executor
         if executor.placing is None:
-            operations = prune(self.fetches, self.targets, set(self.fed))
+            operations = prune(self.fetches, self.targets, self.fed)
             check_devices(operations, self.engine.is_soft)
         plan = self._lower(values, 1)
         parts = feeds.automatic_parts(executor.num_workers, plan.divisible_flops)

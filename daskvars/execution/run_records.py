@@ -76,7 +76,7 @@ def log_placement(
     On a cluster the workers that offer it follow.
     """
     placing = engine.executor.placing
-    for op in prune(list(fetches), list(targets), set(fed)):
+    for op in prune(list(fetches), list(targets), fed):
         device = op.device or CPU
         if placing is not None:
             device = placing.described(op.device)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.graph import Graph
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
@@ -35,8 +36,9 @@ class FuncGraph(Graph):
         self.name = name
         self.outer = outer
         self.is_body = outer is not None
+        self.compares_values = outer is None or outer.compares_values
         self.inputs: list[Tensor] = []
-        self.captures: dict[Tensor, Tensor] = {}
+        self.captures: ByIdentity[Tensor] = ByIdentity()
         self.results: list[Any] = []
         self.effects: list[Operation] = []
         self.arrays: dict[Tensor, Any] = {}

@@ -72,9 +72,9 @@ def constant_value(tensor: Tensor) -> numpy.ndarray | None:
     return _constant(tensor, {})
 
 
-def _constant(tensor: Tensor, seen: dict[Tensor, Any]) -> Any:
-    if tensor in seen:
-        return seen[tensor]
+def _constant(tensor: Tensor, seen: dict[int, Any]) -> Any:
+    if id(tensor) in seen:
+        return seen[id(tensor)]
     op = tensor.op
     value = None
     if "value" in op.attrs and not op.inputs:
@@ -94,7 +94,7 @@ def _constant(tensor: Tensor, seen: dict[Tensor, Any]) -> Any:
         else:
             result = compute(op.opdef, inputs, op.attrs)
             value = result[tensor.index] if op.multiple else result
-    seen[tensor] = value
+    seen[id(tensor)] = value
     return value
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from daskvars import shapes
 from daskvars.dtypes import DType
 from daskvars.graph import scopes
+from daskvars.graph.by_identity import Reference
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operators import WithOperators
 from daskvars.shapes import TensorShape
@@ -23,6 +24,7 @@ class Tensor(WithOperators):
 
     __slots__ = ("__weakref__", "index", "op", "spec")
     __array_priority__ = 100  # numpy_array + tensor is tensor's business
+    __hash__ = object.__hash__
 
     def __init__(self, op: Operation, index: int, spec: Spec) -> None:
         self.op = op
@@ -66,6 +68,12 @@ class Tensor(WithOperators):
     def value_index(self) -> int:
         """Which output of its operation this is."""
         return self.index
+
+    def ref(self) -> Reference:
+        """Return a hashable object that compares by identity and gives this back by `deref`."""
+        return Reference(self)
+
+    experimental_ref = ref
 
     def consumers(self) -> list[Operation]:
         """Return the operations of the graph that take this tensor, once for each time."""

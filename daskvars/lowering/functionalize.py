@@ -62,14 +62,14 @@ def functionalize(
     program = Program()
     walk = _Walk(program, state_of, sequential, identify, deferred)
     for position, (tensor, (spec, layout)) in enumerate(feeds.items()):
-        walk.values[tensor] = program.leaf(FEED, position, spec, layout)
+        walk.values[id(tensor)] = program.leaf(FEED, position, spec, layout)
     walk.run(ops)
     program.outputs = [walk.final(t) for t in fetches]
     program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
     program.asked = [
-        walk.values[t] for op in _grouped(targets)
+        walk.values[id(t)] for op in _grouped(targets)
         if not getattr(op.opdef.pattern, "writes", False)
-        for t in op.outputs if t in walk.values
+        for t in op.outputs if id(t) in walk.values
     ]  # fmt: skip
     if program.required:
         _require_used(program)
@@ -108,18 +108,18 @@ class _Walk:
         self.identify = identify
         self.state_of = state_of
         self.sequential = sequential
-        self.values: dict[Tensor, Ref] = {}
+        self.values: dict[int, Ref] = {}  # by the tensor's id: eager tensors have no hash
         self.writes: dict[str, list[Ref]] = {}
         # For each operation with assignments before it: how many of each variable's it sees.
         self.seen: dict[Operation, dict[str, int]] = {}
 
     def run(self, ops: Sequence[Operation]) -> None:
         for op in ops:
-            if op.outputs and op.outputs[0] in self.values:
+            if op.outputs and id(op.outputs[0]) in self.values:
                 continue  # fed
             seen = self._seen_before(op) if self.writes else None
             pattern = op.opdef.pattern
-            if isinstance(pattern, Effect) and op.inputs[0] not in self.values:
+            if isinstance(pattern, Effect) and id(op.inputs[0]) not in self.values:
                 seen = self._effect(op, pattern, seen or {})
             elif isinstance(pattern, Opaque) and pattern.branches:
                 seen = self._branches(op, pattern, seen or {})
@@ -142,7 +142,7 @@ class _Walk:
         return merged
 
     def _read(self, tensor: Tensor, seen: dict[str, int] | None) -> Ref:
-        found = self.values.get(tensor)
+        found = self.values.get(id(tensor))
         if found is None:  # a variable's handle used as a value
             found = self._version(tensor, None if self.sequential else (seen or {}))
         return found
@@ -163,7 +163,7 @@ class _Walk:
 
     def final(self, tensor: Tensor) -> Ref:
         """Return the value that a fetch of `tensor` means."""
-        found = self.values.get(tensor)
+        found = self.values.get(id(tensor))
         return self._version(tensor, None) if found is None else found
 
     def _effect(self, op: Operation, pattern: Effect, seen: dict[str, int]) -> dict[str, int]:
@@ -180,11 +180,11 @@ class _Walk:
             present = bool(written) or self.state_of(handle)[2]
             if not written:
                 self.program.presence[key] = present
-            value = numpy.array(present)
-            self.values[op.outputs[0]] = self.program.leaf(CONSTANT, value, Spec(dtypes.bool, ()))
+            leaf = self.program.leaf(CONSTANT, numpy.array(present), Spec(dtypes.bool, ()))
+            self.values[id(op.outputs[0])] = leaf
             return seen
         if not pattern.writes:
-            self.values[op.outputs[0]] = self._version(
+            self.values[id(op.outputs[0])] = self._version(
                 handle, None if self.sequential else seen, bool(op.attrs.get("newest"))
             )
             return seen
@@ -208,7 +208,7 @@ class _Walk:
                 f"operation {op.name!r} ({op.type}) cannot run while its variable "
                 f"{op.inputs[0].name!r} is fed with a value"
             )
-        self.values[op.outputs[0]] = self.values[op.inputs[0]]
+        self.values[id(op.outputs[0])] = self.values[id(op.inputs[0])]
 
     def _node(self, op: Operation, inputs: list[Ref]) -> Node:
         opdef = op.opdef
@@ -222,14 +222,14 @@ class _Walk:
             op.attrs.get("operands", ()), op=op,
         )  # fmt: skip
         if not op.inputs and "value" in attrs and specs[0].dtype is not None:
-            self.values[op.outputs[0]] = self.program.leaf(
+            self.values[id(op.outputs[0])] = self.program.leaf(
                 CONSTANT, attrs["value"], specs[0], attrs.get("chunks")
             )
             return node
         node.device = op.device
         self.program.nodes.append(node)
         for i, tensor in enumerate(op.outputs):
-            self.values[tensor] = Ref(node, i)
+            self.values[id(tensor)] = Ref(node, i)
         return node
 
     # -- branches and loops ------------------------------------------------------------------
@@ -281,9 +281,9 @@ class _Walk:
         program = Program()
         walk = _Walk(program, state_of, self.sequential, self.identify)
         for tensor, position in zip(branch.inputs, positions, strict=True):
-            walk.values[tensor] = program.leaf(PARAMETER, position, tensor.spec)
+            walk.values[id(tensor)] = program.leaf(PARAMETER, position, tensor.spec)
         results = [t for t in branch.results if isinstance(t, Tensor)]
-        walk.run(prune(results, branch.effects, set(branch.inputs)))
+        walk.run(prune(results, branch.effects, branch.inputs))
         program.outputs = [walk.final(t) for t in results]
         program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
         for key, name in program.required.items():
@@ -296,10 +296,10 @@ class _Walk:
     ) -> dict[str, int]:  # fmt: skip
         """Put a branch that is known to be taken in the place of the operation."""
         for tensor, position in zip(branch.inputs, positions, strict=True):
-            self.values[tensor] = inputs[position]
-        self.run(prune(branch.results, branch.effects, set(branch.inputs)))
+            self.values[id(tensor)] = inputs[position]
+        self.run(prune(branch.results, branch.effects, branch.inputs))
         for tensor, result in zip(op.outputs, branch.results, strict=True):
-            self.values[tensor] = self.final(result)
+            self.values[id(tensor)] = self.final(result)
         return seen
 
 

@@ -10,7 +10,7 @@ from daskvars.graph.tensor import Tensor
 
 
 def prune(
-    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Collection[Tensor]
+    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Iterable[Tensor]
 ) -> list[Operation]:
     """Return the operations that `fetches` and `targets` depend on, stopping at fed tensors.
 
@@ -18,8 +18,9 @@ def prune(
     unless control inputs were added afterwards; it is also the order in which assignments to one
     variable take effect where nothing else orders them.
     """
+    fed = frozenset(map(id, feeds))
     needed: set[Operation] = set()
-    stack = [*targets, *(t.op for t in fetches if t not in feeds)]
+    stack = [*targets, *(t.op for t in fetches if id(t) not in fed)]
     late = False
     while stack:
         op = stack.pop()
@@ -28,12 +29,12 @@ def prune(
         needed.add(op)
         late = late or (op.graph is not None and op.graph.late_control_inputs)
         stack.extend(op._control_inputs)
-        stack.extend(t.op for t in op.inputs if t not in feeds)
+        stack.extend(t.op for t in op.inputs if id(t) not in fed)
     ordered = sorted(needed, key=lambda op: op.id)
-    return _topological(ordered, feeds) if late else ordered
+    return _topological(ordered, fed) if late else ordered
 
 
-def _topological(ops: list[Operation], feeds: Collection[Tensor]) -> list[Operation]:
+def _topological(ops: list[Operation], fed: Collection[int]) -> list[Operation]:
     """Order by dependency, by creation where that leaves a choice.
 
     Raises:
@@ -51,7 +52,7 @@ def _topological(ops: list[Operation], feeds: Collection[Tensor]) -> list[Operat
             elif op not in done:
                 done[op] = False
                 stack.append((op, True))
-                before = [*op._control_inputs, *(t.op for t in op.inputs if t not in feeds)]
+                before = [*op._control_inputs, *(t.op for t in op.inputs if id(t) not in fed)]
                 stack.extend((d, False) for d in sorted(before, key=lambda d: -d.id))
             elif done[op] is False and any(entry == (op, True) for entry in stack):
                 cycle = [entry[0] for entry in stack[stack.index((op, True)) :] if entry[1]]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from daskvars.dtypes import DType, int64, variant
 from daskvars.graph import nest
+from daskvars.graph.by_identity import ByIdentity, each_once
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
@@ -189,12 +190,18 @@ def check_kept(kept: Sequence[int], inputs: Sequence[Tensor], dtypes: Sequence[D
 
 def captures_of(graphs: Sequence[FuncGraph]) -> list[Tensor]:
     """Return the outer tensors that any of the bodies uses, each once."""
-    return list(dict.fromkeys(t for graph in graphs for t in graph.captures))
+    return each_once(t for graph in graphs for t in graph.captures)
+
+
+def position_of(captured: list[Tensor]) -> ByIdentity[int]:
+    """Return the places of captured tensors among themselves."""
+    return ByIdentity((t, i) for i, t in enumerate(captured))
 
 
 def positions_in(graph: FuncGraph, first: int, captured: list[Tensor]) -> tuple[int, ...]:
     """Return where among the op's inputs the inputs of a body are: arguments, then captures."""
-    outer = {inner: first + captured.index(t) for t, inner in graph.captures.items()}
+    places = position_of(captured)
+    outer = {inner: first + places[t] for t, inner in graph.captures.items()}
     return tuple(outer.get(t, i) for i, t in enumerate(graph.inputs))
 
 
@@ -274,7 +281,7 @@ def copy_body(
         return tensor if tensor.graph is builder.graph else builder.capture(tensor)
 
     given = [*zip(inputs, arguments, strict=True), *(known or {}).items()]
-    copies = {t: seen(argument) for t, argument in given}
+    copies = ByIdentity((t, seen(argument)) for t, argument in given)
     for op in _needed(graph, copies, effects):
         if not effects:
             _check_repeatable(op)

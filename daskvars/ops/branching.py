@@ -34,6 +34,7 @@ from daskvars.ops.bodies import (
     is_differentiable,
     keys_written,
     merged_specs,
+    position_of,
     positions_in,
     put_together,
     read_inside,
@@ -194,7 +195,7 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
     graphs, structures = [], []
     for function, kind, done in zip(functions, ("true", "false"), (True, False), strict=True):
         graph, structure = trace(function, (), f"{full}/{kind}", outer, done)
-        if structure is None or None in nest.flatten(structure):
+        if structure is None or any(item is None for item in nest.flatten(structure)):
             raise ValueError(f"cond {full!r}: {kind}_fn must have a return value.")
         graphs.append(graph)
         structures.append(structure if strict else _single(structure))
@@ -242,6 +243,7 @@ def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
                 other.results.append(read_variable(read.op.inputs[0]))
             kept.append(outer)
     captured = captures_of(graphs)
+    places = position_of(captured)
     specs = tuple(
         Spec(a.spec.dtype.base_dtype, _common(a.spec.shape, b.spec.shape))
         for a, b in zip(*(graph.results for graph in graphs), strict=True)
@@ -250,7 +252,7 @@ def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
         return apply_op(
             COND, pred, *captured, name=name + "/", branches=tuple(graphs), _specs=specs,
             positions=tuple(positions_in(g, 1, captured) for g in graphs),
-            kept=tuple(1 + captured.index(outer) for outer in kept),
+            kept=tuple(1 + places[outer] for outer in kept),
         )  # fmt: skip
 
 

@@ -134,8 +134,8 @@ def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
             f"reads {', '.join(sorted(t.op.inputs[0].op.name for t in reads))}."
         )
     graph = builder_for(tuple(results)).graph
-    known = graph.notes.get("variables_by_handle", {}) if graph is not None else {}
-    variables = [known.get(t.op.inputs[0], t.op.inputs[0]) for t in reads]
+    known = graph.notes.get("variables_by_op", {}) if graph is not None else {}
+    variables = [known.get(t.op.inputs[0].op, t.op.inputs[0]) for t in reads]
     op = apply_op(
         CUSTOM_GRADIENT, *results, *arguments, *reads, num_results=len(results),
         _rule=_Rule(function, gradient, graph, variables),
@@ -145,16 +145,16 @@ def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 def _variables_read(results: list[Tensor], arguments: list[Tensor]) -> list[Tensor]:
     """Return a read of each variable that lies between the arguments and the results."""
-    found: dict[Tensor, Tensor] = {}
-    seen = set(arguments)
+    found: dict[Operation, Tensor] = {}
+    seen = set(map(id, arguments))
     stack = list(results)
     while stack:
         tensor = stack.pop()
-        if tensor in seen:
+        if id(tensor) in seen:
             continue
-        seen.add(tensor)
+        seen.add(id(tensor))
         inputs = tensor.op.inputs
         if inputs and inputs[0].spec.dtype.is_ref:
-            found.setdefault(inputs[0], tensor)
+            found.setdefault(inputs[0].op, tensor)
         stack.extend(inputs)
     return list(found.values())

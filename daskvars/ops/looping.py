@@ -31,6 +31,7 @@ from daskvars.ops.bodies import (
     is_differentiable,
     keys_written,
     merged_specs,
+    position_of,
     positions_in,
     put_together,
     read_inside,
@@ -299,12 +300,13 @@ def _while(
     kept = read_inside(loop, written)
     loop.results += kept
     captured = captures_of((test, loop))
+    places = position_of(captured)
     count = len(start)
     with control_dependencies(awaited_by((test, loop))):
         op = apply_op(
             WHILE, *start, *captured, name=full + "/", branches=(test, loop), num_vars=count,
             positions=tuple(positions_in(g, count, captured) for g in (test, loop)),
-            kept=tuple(count + captured.index(t) for t in kept.values()),
+            kept=tuple(count + places[t] for t in kept.values()),
             maximum=maximum, _specs=(*specs, Spec(variant, ())),
         )  # fmt: skip
     return packed(op.outputs[:count])

@@ -1,8 +1,11 @@
 """Operators: ``+ - * / // % ** @``, comparisons, logic and ``[...]``, for tensors and their kin.
 
 `Tensor` is ignorant of ops; its operators are attached here, from above. A class whose objects
-convert to tensors gets the same ones by `override_operators`. ``==`` and ``!=`` stay identity, as
-in TensorFlow 1, so that tensors can be keys of a dict: `equal` compares values.
+convert to tensors gets the same ones by `override_operators`.
+
+``==`` and ``!=`` compare element by element in eager code and in the functions it calls, as in
+TensorFlow 2 and NumPy; what is of eager code has no hash then: `ref()` is a key for it. In a graph
+they stay identity, as in TensorFlow 1, so that its tensors can be keys of a dict.
 """
 
 from __future__ import annotations
@@ -59,6 +62,27 @@ def _single(method: str, function: Operator) -> Operator:
     return _named(method, operator)
 
 
+def _comparison(method: str, function: Operator, of_others: bool) -> Operator:
+    def operator(x: Any, y: Any) -> Any:
+        graph = x.graph
+        if graph is not None and not graph.compares_values:
+            return (x is y) is not of_others
+        return of_others if y is None else function(x, y, name=method)
+
+    return _named(method, operator)
+
+
+def identity_hash(x: Any) -> int:
+    """Return the hash of what compares by identity. Raises TypeError for what is of eager code."""
+    if x.graph is None:
+        kind = "Tensor" if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(
+            f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key. ({x.name} is of "
+            "eager code, where == compares values.)"
+        )
+    return object.__hash__(x)
+
+
 OPERATORS: dict[str, Operator] = {
     **{f"__{method}__": _forward(method, *entry) for method, entry in _BINARY.items()},
     **{f"__r{method}__": _reflected(f"r{method}", *entry) for method, entry in _BINARY.items()},
@@ -69,6 +93,9 @@ OPERATORS: dict[str, Operator] = {
     "__le__": _single("le", comparison.less_equal),
     "__gt__": _single("gt", comparison.greater),
     "__ge__": _single("ge", comparison.greater_equal),
+    "__eq__": _comparison("eq", comparison.equal, False),
+    "__ne__": _comparison("ne", comparison.not_equal, True),
+    "__hash__": _named("hash", identity_hash),
     "__getitem__": slice_helper,
 }
 
@@ -79,7 +106,7 @@ def override_operators(cls: type) -> None:
     Methods that `cls` defines itself stay as they are.
 
     Args:
-      cls: the class to change.
+      cls: the class to change; its objects have a `graph`, None in eager code, and a `name`.
     """
     for name, operator in OPERATORS.items():
         if name not in vars(cls):

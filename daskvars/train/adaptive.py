@@ -294,14 +294,14 @@ class AdamWOptimizer(AdamOptimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
         self._weight_decay = weight_decay
-        self._decaying: set[Tensor] | None = None
+        self._decaying: set[Operation] | None = None
 
     def minimize(
         self, loss: Any, *args: Any, decay_var_list: Iterable[Variable] | None = None,
         **kwargs: Any,
     ) -> Operation | None:  # fmt: skip
         """Do as `Optimizer.minimize`; only the Variables in `decay_var_list`, if given, decay."""
-        self._decaying = _handles(decay_var_list)
+        self._decaying = _operations(decay_var_list)
         return super().minimize(loss, *args, **kwargs)
 
     def apply_gradients(
@@ -309,7 +309,7 @@ class AdamWOptimizer(AdamOptimizer):
         name: str | None = None, decay_var_list: Iterable[Variable] | None = None,
     ) -> Operation | None:  # fmt: skip
         """Do as `Optimizer.apply_gradients`; see `minimize` for `decay_var_list`."""
-        self._decaying = _handles(decay_var_list) or self._decaying
+        self._decaying = _operations(decay_var_list) or self._decaying
         return super().apply_gradients(grads_and_vars, global_step, name)
 
     def _prepare(self) -> None:
@@ -325,7 +325,7 @@ class AdamWOptimizer(AdamOptimizer):
             return super()._apply_sparse(grad, var)
 
     def _after_decay(self, cell: Cell) -> AbstractContextManager[None]:
-        if self._decaying and cell.variable.handle not in self._decaying:
+        if self._decaying and cell.variable.op not in self._decaying:
             return nullcontext()
         value = cell.value
         (decay,) = as_dtype_of(value, self._weight_decay_t)
@@ -333,8 +333,8 @@ class AdamWOptimizer(AdamOptimizer):
         return control_dependencies(cell.updates)
 
 
-def _handles(variables: Iterable[Variable] | None) -> set[Tensor] | None:
-    return None if variables is None else {variable.handle for variable in variables}
+def _operations(variables: Iterable[Variable] | None) -> set[Operation] | None:
+    return None if variables is None else {variable.op for variable in variables}
 
 
 def _decayed(slot: Variable, beta: Tensor, indices: Tensor, rows: Tensor) -> Tensor:

@@ -112,7 +112,7 @@ class FtrlOptimizer(RuleOptimizer):
     def _root(self, s: Tensor) -> Tensor:
         """Return ``s ** -learning_rate_power``."""
         power = -self._learning_rate_power
-        return sqrt(s) if power == 0.5 else pow(s, power)
+        return sqrt(s) if isinstance(power, float) and power == 0.5 else pow(s, power)
 
 
 class AdagradDAOptimizer(RuleOptimizer):

@@ -158,8 +158,8 @@ def _variable(data: Any, scope: str) -> Variable:
     """Return the variable that was described: the same object each time."""
     graph = builder_for(())
     handle = _node(data["variable_name"], scope)
-    known = graph.notes.setdefault("variables_by_handle", {})
-    return known[handle] if handle in known else Variable.from_proto(data, scope)
+    known = graph.notes.setdefault("variables_by_op", {})
+    return known[handle.op] if handle.op in known else Variable.from_proto(data, scope)
 
 
 register_collection_item("variable", Variable, lambda v, scope: v.to_proto(scope), _variable)

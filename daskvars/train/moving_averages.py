@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from daskvars.dtypes import bfloat16, float16, float32, float64
+from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
@@ -160,7 +161,7 @@ class ExponentialMovingAverage:
         self._zero_debias = zero_debias
         self._name = name
         self._averages: dict[Any, Variable] = {}
-        self._debiased: set[Tensor] = set()
+        self._debiased: set[Operation] = set()
 
     @property
     def name(self) -> str:
@@ -212,12 +213,12 @@ class ExponentialMovingAverage:
             with building_in(owner()):  # of a tensor: on the device that is asked for here
                 shadow = slots.create_zeros_slot(variable, self._name)
             if self._zero_debias:
-                self._debiased.add(shadow.handle)
+                self._debiased.add(shadow.op)
             return shadow
         with building_in(owner()), colocate_with(variable):
             shadow = slots.create_slot(variable, variable.initialized_value(), self._name)
         averaged = owner().get_collection_ref(GraphKeys.MOVING_AVERAGE_VARIABLES)
-        if variable not in averaged:
+        if not is_among(variable, averaged):
             averaged.append(variable)
         return shadow
 
@@ -230,7 +231,7 @@ class ExponentialMovingAverage:
 
     def _update(self, variable: Any, decay: Tensor) -> Tensor:
         shadow = self._averages[_key(variable)]
-        return assign_moving_average(shadow, variable, decay, shadow.handle in self._debiased)
+        return assign_moving_average(shadow, variable, decay, shadow.op in self._debiased)
 
     def average(self, var: Any) -> Variable | None:
         """Return the shadow of `var`, None where it has none."""
@@ -270,6 +271,6 @@ class ExponentialMovingAverage:
         return found
 
 
-def _key(variable: Any) -> Tensor:
+def _key(variable: Any) -> Operation | Reference:
     """Return what stays the same of a variable however often it is wrapped; of a tensor itself."""
-    return variable.handle if isinstance(variable, Variable) else variable
+    return variable.op if isinstance(variable, Variable) else variable.ref()

@@ -258,7 +258,7 @@ class Optimizer:
         found = list(self._non_slot_dict.values())
         for by_variable in self._slots.values():
             found.extend(by_variable.values())
-        return sorted((v for v in found if _key(v).op.graph is graph), key=lambda v: v.name)
+        return sorted((v for v in found if _key(v).graph is graph), key=lambda v: v.name)
 
     def _graph_of_variables(self) -> Any:
         """Return the graph (None: the eager program) that variables made now belong to."""
@@ -299,7 +299,7 @@ class Optimizer:
         self, initial_value: Any, name: str, colocate_with: Variable
     ) -> Variable:
         """Return the variable `name` that belongs to the optimizer as a whole, made if need be."""
-        key = (name, _key(colocate_with).op.graph)
+        key = (name, _key(colocate_with).graph)
         if key not in self._non_slot_dict:
             with colocation.colocate_with(colocate_with):
                 self._non_slot_dict[key] = Variable(initial_value, name=name, trainable=False)
@@ -365,9 +365,9 @@ class Optimizer:
         return param() if callable(param) else param
 
 
-def _key(variable: Variable) -> Tensor:
-    """Return what stays the same of a variable however often it is wrapped: its handle."""
-    return variable.handle
+def _key(variable: Variable) -> Operation:
+    """Return what stays the same of a variable however often it is wrapped: its operation."""
+    return variable.op
 
 
 def _chosen(var_list: Any) -> list[Variable]:

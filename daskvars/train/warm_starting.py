@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from daskvars import logging
+from daskvars.graph.by_identity import is_among
 from daskvars.graph.collections import GraphKeys
 from daskvars.train.checkpoint_initializers import init_from_checkpoint
 from daskvars.variables.colocation import owner
@@ -96,6 +97,6 @@ def _by_name(variables: Iterable[Any]) -> dict[str, list[Variable]]:
         for variable in given if isinstance(given, PartitionedVariable) else [given]:
             part = variable._get_save_slice_info()
             parts = found.setdefault(variable.op.name if part is None else part.full_name, [])
-            if variable not in parts:
+            if not is_among(variable, parts):
                 parts.append(variable)
     return found

@@ -80,14 +80,14 @@ def place_initial_value(made: Sequence[Operation], name: str, device: str) -> No
                 op._set_device(device)
 
 
-def guarded(builder: Any, name: str, value: Tensor, variables: dict[Tensor, Any]) -> Tensor:
+def guarded(builder: Any, name: str, value: Tensor, variables: dict[Operation, Any]) -> Tensor:
     """Return `value` computed from initialized values in place of what it reads.
 
     Args:
       builder: the graph.
       name: name of the variable that `value` is for.
       value: the initial value.
-      variables: the graph's variables by handle.
+      variables: the graph's variables by operation.
     """
     if not variables or not value.op.inputs:
         return value
@@ -97,7 +97,7 @@ def guarded(builder: Any, name: str, value: Tensor, variables: dict[Tensor, Any]
     replaced: dict[Tensor, Tensor] = {}
     safe: dict[Tensor, Tensor] = {}
     for handle, read in reads:
-        variable = variables.get(handle)
+        variable = variables.get(handle.op)
         if variable is not None:
             if handle not in safe:
                 safe[handle] = variable.initialized_value()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph import scopes
+from daskvars.graph.by_identity import is_among
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
@@ -116,8 +117,8 @@ class Template:
     @property
     def non_trainable_variables(self) -> list[Any]:
         """The global variables in the scope that are not trainable."""
-        trainable = set(self.trainable_variables)
-        return [v for v in self.global_variables if v not in trainable]
+        trainable = self.trainable_variables
+        return [v for v in self.global_variables if not is_among(v, trainable)]
 
     @property
     def weights(self) -> list[Any]:

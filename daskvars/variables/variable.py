@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from daskvars.dtypes import DType, as_dtype
+from daskvars.graph.by_identity import Reference
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
@@ -32,7 +33,6 @@ from daskvars.variables.variable_arguments import (
     variable_name,
 )
 from daskvars.variables.variable_creators import MadeByCreators
-from daskvars.variables.variable_reference import VariableReference
 from daskvars.variables.variable_updates import VariableUpdates
 
 
@@ -134,7 +134,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         if from_function and not builder.is_eager:
             initial_values.place_initial_value(made, name, device)
         self._initial_value = self._initializer_op = self._snapshot = None
-        known = builder.notes.setdefault("variables_by_handle", {})
+        known = builder.notes.setdefault("variables_by_op", {})
         if not builder.is_eager:
             value = initial_values.guarded(builder, name, value, known)
         new = first_assignment(builder, handle, value, builder.claim(f"{name}/Assign"))
@@ -142,7 +142,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         if not builder.is_eager:
             self._initial_value, self._initializer_op = value, new
             self._snapshot = self._cached_read(builder, name, caching_device)
-            known[handle] = self
+            known[handle.op] = self
 
     def _cached_read(self, builder: Any, name: str, caching_device: Any) -> Tensor:
         handle = self._handle
@@ -347,13 +347,13 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         if variable_def.get("save_slice_info_def"):
             name, *shapes_of_it = variable_def["save_slice_info_def"].values()
             self._save_slice_info = SaveSliceInfo(name, *map(tuple, shapes_of_it))
-        graph.notes.setdefault("variables_by_handle", {})[self._handle] = self
+        graph.notes.setdefault("variables_by_op", {})[self._handle.op] = self
 
     # -- as a Python object -------------------------------------------------------------------
 
-    def ref(self) -> VariableReference:
+    def ref(self) -> Reference:
         """Return a hashable object that compares by identity and gives this back by `deref`."""
-        return VariableReference(self)
+        return Reference(self)
 
     experimental_ref = ref
 
