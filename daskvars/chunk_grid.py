@@ -45,6 +45,12 @@ def normalize_chunks(
         raise LayoutError(f"Chunks {chunks!r} need a fully known shape, found {shape}.")
     if not shape:
         return ()
+    for size in _sizes_in(chunks):
+        if size < -1 or (size == 0 and 0 not in shape):
+            raise LayoutError(
+                f"Chunks {chunks!r} do not fit shape {shape}: a block has 1 row or more, found "
+                f"{size}; -1 takes the whole axis."
+            )
     if isinstance(dtype, DType):
         dtype = dtype.np
     itemsize = dtype if isinstance(dtype, int) else dtype.itemsize
@@ -57,6 +63,17 @@ def normalize_chunks(
     if tuple(map(sum, sizes)) != tuple(shape):
         raise LayoutError(f"Chunks {chunks!r} do not add up to shape {shape}.")
     return sizes
+
+
+def _sizes_in(chunks: Any) -> Iterator[int]:
+    """Give the numbers of a `chunks=` argument."""
+    if isinstance(chunks, dict):
+        chunks = tuple(chunks.values())
+    if isinstance(chunks, tuple | list):
+        for part in chunks:
+            yield from _sizes_in(part)
+    elif isinstance(chunks, int | np.integer):
+        yield int(chunks)
 
 
 def numblocks(chunks: Chunks) -> tuple[int, ...]:

@@ -232,6 +232,12 @@ def infer_dtype(value: Any) -> DType:
     return _from_python(value, None, None)[1]
 
 
+OBJECTS = (
+    " An array of Python objects is taken for text; make one of numbers or booleans with their "
+    "dtype, as in array.astype('float32')."
+)
+
+
 def to_numpy(value: Any, dtype: DType | None = None, name: str | None = None) -> np.ndarray:
     """An array of a value, with TensorFlow's type checks.
 
@@ -272,7 +278,7 @@ def _cast(array: np.ndarray, dtype: DType | None, name: str | None) -> np.ndarra
         raise TypeError(f"Expected numbers or text{_for(name)}, got an array of {array.dtype}.")
     wanted = found if dtype is None else dtype
     if wanted is string and found is string:
-        return _as_bytes(array, name)
+        return _as_bytes(array, name, OBJECTS if array.dtype == object else "")
     convertible = found is wanted or (
         found is not string and wanted is not string and wanted.is_numpy_compatible
         and (wanted.is_complex or not found.is_complex)
@@ -362,7 +368,7 @@ def _from_indices(
         raise _too_wide(max(indices, key=abs), dtype or storage, name) from None
 
 
-def _as_bytes(array: np.ndarray, name: str | None) -> np.ndarray:
+def _as_bytes(array: np.ndarray, name: str | None, advice: str = "") -> np.ndarray:
     """An object array of `bytes`, text encoded as UTF-8; the array itself if it is one."""
     leaves = array.ravel().tolist()
     if array.dtype == object and all(type(leaf) is bytes for leaf in leaves):
@@ -370,7 +376,7 @@ def _as_bytes(array: np.ndarray, name: str | None) -> np.ndarray:
     out = np.empty(len(leaves), object)
     for position, leaf in enumerate(leaves):
         if not isinstance(leaf, (str, bytes)):
-            raise _refusal(leaf, string, name)
+            raise TypeError(f"{_refusal(leaf, string, name)}{advice}")
         out[position] = leaf.encode() if isinstance(leaf, str) else bytes(leaf)
     return out.reshape(array.shape)
 

@@ -184,6 +184,26 @@ def _body_gradients(ys: Any, xs: list[Tensor], grad_ys: Any) -> list[Gradient | 
 use_gradients(_body_gradients)
 
 
+def why_none(y: Tensor, xs: Sequence[Any]) -> str:
+    """Say why a tensor of a graph has no gradient with respect to any of `xs`."""
+    sources = [_element_of(x) for x in xs]
+    walk = _Walk(builder_for((y,)), sources, [], False)
+    depend: set[Operation] = {source.op for source in sources}
+    ends = []
+    for op in walk._producers_first([y]):
+        if op not in depend and any(t.op in depend for t in map(walk._followed, op.inputs)):
+            depend.add(op)
+            if not any(map(walk._is_path, op.inputs)):
+                continue
+            if gradient_of(op) is not NO_GRADIENT and any(map(is_differentiable, op.outputs)):
+                walk.live.add(op)
+            else:
+                ends.append(f"{op.name!r} ({op.type})")
+    if y.op not in depend:
+        return f"{y.name} does not depend on them"
+    return f"on the way to {y.name} the gradient ends at {', '.join(ends[:3])}, which has none"
+
+
 class _Walk:
     """One reverse walk: which operations it visits, and the gradients met on the way."""
 

@@ -31,7 +31,10 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
         tensor = graph.as_graph_element(key, allow_operation=False)
     except (KeyError, ValueError, TypeError) as error:
         text = error.args[0] if error.args else error
-        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {text}") from None
+        raise TypeError(
+            f"Cannot interpret feed_dict key as Tensor: {text} (The key is {key!r}; it should be a "
+            "placeholder, another tensor of the graph, or the name of one, such as 'x:0'.)"
+        ) from None
     if not graph.is_feedable(tensor):
         raise ValueError(
             f"Tensor {tensor.name} may not be fed. (Constants that shapes, axes and the like are "

@@ -26,6 +26,11 @@ from daskvars.graph.graph_def import GraphDef
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 
+CLOSED = (
+    "Attempted to use a closed Session. Make another, and restore or initialize its variables: "
+    "those of a session without a store end with it."
+)
+
 
 class Session:
     """Runs fetches of a graph. Variables keep their values between runs of one session.
@@ -125,7 +130,7 @@ class Session:
           InvalidArgumentError: an op failed; no variable has changed.
         """
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError(CLOSED)
         fed, values = self._feeds(feed_dict) if feed_dict else ((), [])
         program, rebuild = self._program(fetches, fed)
         try:
@@ -218,7 +223,7 @@ class Session:
           accept_options: the function also takes ``options=`` and ``run_metadata=``.
         """
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError(CLOSED)
         if not isinstance(feed_list, list | tuple | None):
             raise TypeError("`feed_list` must be a list or tuple.")
         fed = tuple(feed_tensor(self._graph, key) for key in feed_list or ())
@@ -228,7 +233,7 @@ class Session:
             if len(values) != len(fed):
                 raise TypeError(f"the callable takes {len(fed)} values, got {len(values)}")
             if self._closed:
-                raise RuntimeError("Attempted to use a closed Session.")
+                raise RuntimeError(CLOSED)
             try:
                 return rebuild(
                     program([feed_value(t, v) for t, v in zip(fed, values, strict=True)])
@@ -263,7 +268,7 @@ class Session:
         ['CPU']
         """
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError(CLOSED)
         return devices_of(self._engine)
 
     @staticmethod
@@ -340,7 +345,7 @@ class Session:
 
     def __enter__(self) -> Session:
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError(CLOSED)
         if self._entered:
             raise RuntimeError("Session context managers are not re-entrant.")
         for manager in (self._graph.as_default(), scopes.session_entered(self)):

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from daskvars import config
+from daskvars.errors import did_you_mean
 from daskvars.graph import scopes
 from daskvars.graph.building_blocks import Controller, NameScope
 from daskvars.graph.collections import Collections
@@ -314,15 +315,18 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         op_name, colon, index = name.partition(":")
         if not colon:
             if not allow_operation:
-                kind = "looks like an (invalid) Operation name"
+                kind, hint = "looks like an (invalid) Operation name", ""
                 if name in self._ops_by_name:
-                    kind = "refers to an Operation"
+                    kind, hint = "refers to an Operation", f", as in '{name}:0'"
                 raise ValueError(
                     f"The name '{name}' {kind}, not a Tensor. Tensor names must be of the form "
-                    '"<op_name>:<output_index>".'
+                    f'"<op_name>:<output_index>"{hint}.'
                 )
             if name not in self._ops_by_name:
-                raise KeyError(f"The name '{name}' refers to an Operation not in the graph.")
+                raise KeyError(
+                    f"The name '{name}' refers to an Operation not in the graph"
+                    f"{did_you_mean(name, self._ops_by_name)}."
+                )
             return self._ops_by_name[name]
         if not allow_tensor:
             raise ValueError(f"The name '{name}' refers to a Tensor, not an Operation.")
@@ -335,7 +339,8 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         if op is None:
             raise KeyError(
                 f"The name '{name}' refers to a Tensor which does not exist. The operation, "
-                f"'{op_name}', does not exist in the graph."
+                f"'{op_name}', does not exist in the graph"
+                f"{did_you_mean(op_name, self._ops_by_name)}."
             )
         if int(index) >= len(op.outputs):
             raise KeyError(

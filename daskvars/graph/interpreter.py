@@ -93,22 +93,32 @@ def _applied(
             tensors = tuple([t if t.op.graph is graph else builder.capture(t) for t in tensors])
             break
     if not opdef.takes_anything:
-        check_types(opdef, tensors)
+        check_types(opdef, tensors, full_name)
     try:
         specs = opdef.infer(tuple(map(_spec_of, tensors)), **attrs)
     except ValueError as error:
         raise ValueError(
-            shape_problem(error, full_name, opdef, [t.spec.shape for t in tensors])
+            shape_problem(
+                error, full_name, opdef, [t.spec.shape for t in tensors], changed_key(tensors)
+            )
         ) from None
     return builder.create(opdef, tensors, attrs, specs, full_name)
 
 
-def shape_problem(error: Exception, name: str, opdef: OpDef, given: Sequence[Shape]) -> str:
+def changed_key(tensors: Sequence[Tensor]) -> str:
+    """Return the key of the variable that an op is to change, "" if there is none."""
+    return tensors[0].op.attrs.get("key", "") if tensors and tensors[0].spec.dtype.is_ref else ""
+
+
+def shape_problem(
+    error: Exception, name: str, opdef: OpDef, given: Sequence[Shape], key: str = ""
+) -> str:
     """Return the text of an `infer` that failed, with the operation named as TensorFlow does."""
     problem, _, more = str(error).partition(". ")
     inputs = ", ".join(map(in_brackets, given))
     return (
-        f"{problem.rstrip('.')} for '{name}' (op: '{opdef.type}') with input shapes: {inputs}."
+        f"{problem.rstrip('.')} for '{name}' (op: '{opdef.type}') with input shapes: {inputs}"
+        f"{key and f', of which the first is variable {key!r}'}."
         + (more and f" {more}")
     )
 
@@ -150,7 +160,7 @@ def _arguments_of(opdef: OpDef, count: int) -> tuple[Any, ...]:
     return arguments
 
 
-def check_types(opdef: OpDef, tensors: Sequence[Tensor]) -> None:
+def check_types(opdef: OpDef, tensors: Sequence[Tensor], op_name: str = "") -> None:
     """Raise TypeError unless an op takes these inputs."""
     bound: dict[str, Any] = {}
     arguments: Iterable[Argument] = opdef.arguments
@@ -162,15 +172,19 @@ def check_types(opdef: OpDef, tensors: Sequence[Tensor]) -> None:
         other = bound.setdefault(variable, dtype) if variable else dtype
         if other is not dtype:
             first = next(a.name for a in opdef.arguments if a.variable == variable)
+            key = changed_key(tensors)
             raise TypeError(
                 f"Input {name!r} of {opdef.type!r} Op has type {dtype.name} that does "
-                f"not match type {other.name} of argument {first!r}. Use cast()."
+                f"not match type {other.name} of argument {first!r}"
+                f"{op_name and f' (operation {op_name!r}'}{key and f' on variable {key!r}'}"
+                f"{op_name and ')'}. Use cast()."
             )
         if allowed is not None and dtype not in allowed:
             names = ", ".join(sorted(d.name for d in allowed))
             raise TypeError(
                 f"Value passed to parameter {name!r} of {opdef.type!r} has DataType "
                 f"{dtype.name} not in list of allowed values: {names}"
+                f"{op_name and f' (operation {op_name!r})'}. Use cast()."
             )
 
 

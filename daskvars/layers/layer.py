@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy
 
 from daskvars.dtypes import as_dtype, float32
+from daskvars.errors import did_you_mean
 from daskvars.graph import nest
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
@@ -70,7 +71,11 @@ class Layer(LayerLosses):
     ) -> None:
         unknown = set(kwargs) - {"_scope", "_reuse"}
         if unknown:
-            raise TypeError(f"Keyword argument not understood: {sorted(unknown)[0]!r}")
+            name = sorted(unknown)[0]
+            hint = did_you_mean(name, inspect.signature(type(self)).parameters)
+            raise TypeError(
+                f"Keyword argument not understood: {name!r} of {type(self).__name__}{hint}"
+            )
         super().__init__()
         self.trainable = trainable
         self.built = False

@@ -12,7 +12,7 @@ import numpy
 
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
-from daskvars.graph.interpreter import shape_problem
+from daskvars.graph.interpreter import changed_key, shape_problem
 from daskvars.graph.opdef import Spec
 from daskvars.graph.static_values import as_attr, compute, full_value, is_pure
 from daskvars.lowering.program import CONSTANT, PARAMETER, Node, Program, Ref
@@ -94,7 +94,8 @@ def _infer(node: Node) -> None:
         inferred = opdef.infer(tuple(specs), **node.rule_attrs)
     except ValueError as error:
         where = f" (made at {node.op.where})" if node.op is not None else ""
-        problem = shape_problem(error, node.name, opdef, [spec.shape for spec in specs])
+        key = changed_key(node.op.inputs) if node.op is not None else ""
+        problem = shape_problem(error, node.name, opdef, [spec.shape for spec in specs], key)
         raise InvalidArgumentError(None, node.op, problem + where) from None
     found = (inferred,) if isinstance(inferred, Spec) else tuple(inferred)
     node.specs = tuple(

@@ -107,8 +107,8 @@ def _comparison(
         message: str | None = None,
         name: str | None = None,
     ) -> Operation:
-        with name_scope(name, function.__name__, [x, y, data]):
-            x, y = same_dtype(x, y)
+        with name_scope(name, function.__name__, [x, y, data]) as scope:
+            x, y = same_dtype(x, y, scope)
             if x is y and relation is comparison.equal:
                 return no_op()
             if data is None:

@@ -118,7 +118,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return apply(WHERE, condition, name=name)
     with name_scope(name, "Select", [condition, x, y]) as scope:
         condition = convert_to_tensor(condition, dtypes.bool, name="condition")
-        x, y = same_dtype(x, y)
+        x, y = same_dtype(x, y, scope)
         found, wanted = condition.spec.shape, shapes.merge(x.spec.shape, y.spec.shape)
         if found is None or wanted is None:
             condition = _aligned_when_run(condition, x)

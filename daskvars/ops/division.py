@@ -95,7 +95,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     if found is not None and found not in _QUOTIENTS:
         return realdiv(x, y, name=name or "truediv")
     with name_scope(name, "truediv", [x, y]) as scope:
-        x, y = same_dtype(x, y)
+        x, y = same_dtype(x, y, scope)
         wide = _QUOTIENTS.get(x.dtype.base_dtype)
         if wide is not None:
             x, y = cast(x, wide), cast(y, wide)
@@ -125,5 +125,5 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     if found is not None:
         return (floordiv if found.is_integer else realdiv)(x, y, name=name or "div")
     with name_scope(name, "div", [x, y]) as scope:
-        x, y = same_dtype(x, y)
+        x, y = same_dtype(x, y, scope)
         return (floordiv if x.dtype.is_integer else realdiv)(x, y, name=scope)

@@ -126,7 +126,7 @@ def dtype_of(*values: Any) -> DType | None:
     return None
 
 
-def same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+def same_dtype(x: Any, y: Any, op_name: str) -> tuple[Tensor, Tensor]:
     """Convert both operands of a composed op to tensors, data to the dtype of the other.
 
     Raises:
@@ -143,6 +143,7 @@ def same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     left, right = x.dtype.base_dtype, y.dtype.base_dtype
     if left is not right:
         raise TypeError(
-            f"x and y must have the same dtype, got {left.name} and {right.name}. Use cast()."
+            f"x and y must have the same dtype, got {left.name} and {right.name} (operation "
+            f"{op_name.rstrip('/')!r}). Use cast()."
         )
     return x, y

@@ -147,7 +147,7 @@ def matmul(
         if both:
             raise ValueError(f"Only one of transpose_{letter} and adjoint_{letter} can be True.")
     with name_scope(name, "MatMul", [a, b]) as scope:
-        a, b = same_dtype(a, b)
+        a, b = same_dtype(a, b, scope)
         ranks = [None if t.spec.shape is None else len(t.spec.shape) for t in (a, b)]
         return apply(
             MATMUL if ranks == [2, 2] else BATCH_MATMUL, conj(a) if adjoint_a else a,
@@ -172,7 +172,7 @@ def matvec(
     [3.0, 7.0]
     """
     with name_scope(name, "MatVec", [a, b]) as scope:
-        a, b = same_dtype(a, b)
+        a, b = same_dtype(a, b, scope)
         column = expand_dims(b, -1)
         product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
         return squeeze(product, [-1], name=scope)
@@ -198,8 +198,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     >>> tensordot([[1, 2], [3, 4]], [[5, 6], [7, 8]], axes=1).numpy().tolist()
     [[19, 22], [43, 50]]
     """
-    with name_scope(name, "Tensordot", [a, b]):
-        a, b = same_dtype(a, b)
+    with name_scope(name, "Tensordot", [a, b]) as scope:
+        a, b = same_dtype(a, b, scope)
         if a.spec.shape is None or b.spec.shape is None:
             raise ValueError("tensordot needs tensors of known rank; call set_shape on them")
         left, right = _paired_axes(axes, len(a.spec.shape), len(b.spec.shape))

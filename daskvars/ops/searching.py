@@ -72,7 +72,7 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'. Saw: {side}.")
-    sequence, wanted = same_dtype(sorted_sequence, values)
+    sequence, wanted = same_dtype(sorted_sequence, values, name or SEARCHSORTED.type)
     return apply(
         SEARCHSORTED, sequence, wanted, name=name, right=side == "right", dtype=as_dtype(out_type)
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
 from daskvars.execution.tape import GradientTape
-from daskvars.gradients import gradients
+from daskvars.gradients import gradients, why_none
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -28,6 +28,15 @@ from daskvars.variables import colocation
 from daskvars.variables.colocation import owner
 from daskvars.variables.variable import Variable
 
+LOSS_OF_EAGER = (
+    "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is "
+    "enabled: it is called where its gradients are recorded. Write minimize(lambda: loss_of(x)), "
+    "with all of the model's computation inside."
+)
+EAGER_CAUSES = (
+    "what the function returns must be computed from them by ops with a gradient; argmax, "
+    "comparisons, casts to integers, stop_gradient and numpy() end it"
+)
 Gradient = Tensor | IndexedSlices
 GradsAndVars = Iterable[tuple[Gradient | None, Variable]]
 
@@ -119,15 +128,19 @@ class Optimizer:
         >>> float(v)
         0.5
         """
+        if isinstance(loss, Tensor) and loss.graph is None:
+            raise RuntimeError(LOSS_OF_EAGER)
         grads_and_vars = self.compute_gradients(
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops,
             grad_loss,
         )  # fmt: skip
         if all(gradient is None for gradient, _ in grads_and_vars):
+            variables = [v for _, v in grads_and_vars]
+            cause = why_none(loss, variables) if isinstance(loss, Tensor) else EAGER_CAUSES
             raise ValueError(
                 "No gradients provided for any variable, check your graph for ops that do not "
-                f"support gradients, between variables {[str(v) for _, v in grads_and_vars]} and "
-                f"loss {loss}."
+                f"support gradients, between variables {[str(v) for v in variables]} and "
+                f"loss {loss}: {cause}."
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -155,10 +168,7 @@ class Optimizer:
             return self._traced_gradients(loss, var_list, grad_loss)
         builder = builder_for((loss,))
         if builder.is_eager:
-            raise RuntimeError(
-                "`loss` passed to Optimizer.compute_gradients should be a function when eager "
-                "execution is enabled."
-            )
+            raise RuntimeError(LOSS_OF_EAGER)
         self._assert_valid_dtypes([loss] if grad_loss is None else [loss, grad_loss])
         with entered_graph(builder):
             variables = _chosen(var_list)
@@ -386,12 +396,32 @@ def _flattened(var_list: Any) -> list[Any]:
         var_list = var_list.values()
     elif isinstance(var_list, Variable | Tensor):
         return [var_list]
+    if not isinstance(var_list, Iterable) or isinstance(var_list, str | bytes):
+        raise TypeError(
+            f"var_list: expected Variables, found {var_list!r} of type {type(var_list).__name__}. "
+            "Give the variables themselves, as trainable_variables() lists them."
+        )
     return [variable for item in var_list for variable in _flattened(item)]
+
+
+def checked_pair(pair: Any) -> tuple[Any, Any]:
+    """Return a gradient and its variable; raise TypeError for anything else."""
+    wanted = "apply_gradients takes pairs (gradient, variable), as compute_gradients gives them"
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise TypeError(f"{wanted}; found {pair!r}. Write zip(gradients, variables).")
+    gradient, variable = pair
+    if isinstance(gradient, Variable) and not isinstance(variable, Variable):
+        raise TypeError(
+            f"{wanted}; found the variable {gradient.name!r} in the place of the gradient. "
+            "Swap the two: zip(gradients, variables)."
+        )
+    return gradient, variable
 
 
 def _checked(grads_and_vars: GradsAndVars) -> list[tuple[Gradient | None, Variable]]:
     pairs = []
-    for gradient, variable in grads_and_vars:
+    for pair in grads_and_vars:
+        gradient, variable = checked_pair(pair)
         if gradient is not None and not isinstance(gradient, Tensor | IndexedSlices):
             try:
                 gradient = convert_to_tensor(gradient, dtype=variable.dtype.base_dtype)

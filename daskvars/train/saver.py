@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from daskvars.errors import FailedPreconditionError
+from daskvars.errors import FailedPreconditionError, did_you_mean
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.engine import Engine
 from daskvars.execution.pending_saves import PendingSave, saved_already
@@ -380,11 +380,16 @@ class Saver:
         if not self._tensors:
             return
         if save_path is None:
-            raise ValueError("Can't load save_path when it is None.")
+            raise ValueError(
+                "Can't load save_path when it is None. latest_checkpoint() gives None for a "
+                "directory in which nothing was saved: check its path, or save there first."
+            )
         path = os.fspath(save_path)
         engine.saves.settle()
         if not is_announced(path):
-            raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+            raise ValueError(
+                f"The passed save_path is not a valid checkpoint: {path}{instead_of(path)}"
+            )
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
             self._run(sess, "restore_op_name", path)
         else:
@@ -421,6 +426,18 @@ class Saver:
                 "to leave them out on purpose, give the Saver a list of variables.",
                 stacklevel=3,
             )
+
+
+def instead_of(path: str) -> str:
+    """Say what there is in place of a checkpoint that is not there."""
+    directory, name = os.path.split(os.path.abspath(path))
+    if "://" in path:
+        return "; check the address"
+    if not os.path.isdir(directory):
+        return f"; there is no directory {directory!r}"
+    names = sorted(os.listdir(directory))
+    listed = f"; in {directory!r} there is {', '.join(names[-5:]) or 'nothing'}"
+    return did_you_mean(name, names) or listed
 
 
 def all_variables(program: Any) -> list[Any]:

@@ -132,6 +132,11 @@ class RuleOptimizer(Optimizer):
     def _hyperparameter(self, value: Any, name: str) -> Tensor:
         """Return a number, tensor, Variable or a callable that gives one as a floating scalar."""
         value = self._call_if_callable(value)
+        if value is None or isinstance(value, str | bytes):
+            raise TypeError(
+                f"{name} of {type(self).__name__} must be a number, a floating scalar tensor or a "
+                f"callable that gives one; found {value!r}."
+            )
         return convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
 
 

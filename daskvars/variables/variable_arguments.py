@@ -10,6 +10,7 @@ import numpy
 from daskvars import config, shapes
 from daskvars.chunk_grid import Chunks, normalize_chunks
 from daskvars.dtypes import DType, as_dtype, infer_dtype
+from daskvars.errors import LayoutError
 from daskvars.graph import nest
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
@@ -121,5 +122,8 @@ def layout_of(
         raise ValueError(
             f"variable {name} of unknown shape {shapes.show(shape)} cannot have chunks={chunks!r}"
         )
-    layout = normalize_chunks(chunks, shape, dtype, limit)
+    try:
+        layout = normalize_chunks(chunks, shape, dtype, limit)
+    except LayoutError as error:
+        raise LayoutError(f"Variable {name!r}: {error}") from error.__cause__
     return layout if any(len(sizes) > 1 for sizes in layout) else None
