@@ -220,15 +220,24 @@ def _plain(value: Any) -> Any:
 
 
 def from_plain(cls: Any, data: dict[str, Any]) -> Any:
-    """Return the message of class `cls` that `Message.plain` gave `data` for."""
+    """Return the message of class `cls` that `Message.plain` gave `data` for.
+
+    Raises:
+      ValueError: it is no such data; names the field.
+    """
     message = cls()
+    if not isinstance(data, dict):
+        raise ValueError(f"{data!r:.80} where a {cls.__name__} belongs")
     for name, value in data.items():
         declared = cls.fields.get(name)
-        if isinstance(declared, list):
-            getattr(message, name).extend(_restored(declared[0], item) for item in value)
-        elif declared is not None:
-            kind = declared if isinstance(declared, type) else type(declared)
-            message._set(name, _restored(kind, value))
+        try:
+            if isinstance(declared, list):
+                getattr(message, name).extend(_restored(declared[0], item) for item in value)
+            elif declared is not None:
+                kind = declared if isinstance(declared, type) else type(declared)
+                message._set(name, _restored(kind, value))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{name!r}: {error}") from None
     return message
 
 

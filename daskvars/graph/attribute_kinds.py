@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from daskvars.dtypes import DType
+from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import did_you_mean
 from daskvars.graph.attribute_json import shortened
 from daskvars.graph.graph import Graph
@@ -65,6 +65,13 @@ def either(*kinds: Kind) -> Kind:
     return Kind(" or ".join(k.name for k in kinds), lambda v: any(k.holds(v) for k in kinds))
 
 
+def _is_dtype_name(value: Any) -> bool:
+    try:
+        return type(value) is str and as_dtype(value).name == value
+    except TypeError:
+        return False
+
+
 def _is_layout(value: Any) -> bool:
     return type(value) is tuple and all(
         type(sizes) is tuple and sizes and all(type(n) is int and n >= 0 for n in sizes)
@@ -80,12 +87,13 @@ BOOL = of_types("bool", bool)
 TEXT = of_types("text", str)
 BYTES = of_types("bytes", bytes, str)
 DTYPE = of_types("dtype", DType)
-DTYPE_OR_NAME = either(DTYPE, TEXT)
+DTYPE_OR_NAME = either(DTYPE, Kind("name of one", _is_dtype_name))
 SPEC = of_types("dtype and shape", Spec)
 INTS = tuple_of(INT)
 DIMENSION = Kind("dimension", lambda v: v is None or (INT.holds(v) and v >= 0))
 SHAPE = either(NONE, tuple_of(DIMENSION))
 SIZES = either(NONE, tuple_of(either(NONE, INT)))  # -1 for what follows from the rest
+PAIR = Kind("two ints", lambda v: v is not None and SIZES.holds(v) and len(v) == 2)
 VALUE = of_types("number or text", numbers.Number, numpy.generic, bool, str, bytes)
 PARTLY: Kind = Kind(  # what is known of an attribute that comes as a tensor
     "partly known value",
@@ -119,8 +127,9 @@ ATTRIBUTES: Mapping[str, Kind] = {
         (either(NONE, INT, INTS), "axis"),
         (either(INT, INTS, NONE), "shift size"),
         (INTS, "block_shape dilations kept ksize"),
-        (SIZES, "begin dims multiples perm seed strides _seed filter_shape input_shape "
+        (SIZES, "begin dims multiples perm strides filter_shape input_shape "
                 "size_splits batch_shape"),
+        (PAIR, "seed _seed"),
         (either(TEXT, SIZES), "end"),
         (SHAPE, "full_shape"),
         (either(SHAPE, SIZES), "shape"),

@@ -130,6 +130,8 @@ def _node_of(data: Any) -> NodeDef:
             raise ValueError(f"node {shortened(data['name'])}: {name!r} is {shortened(data[name])}")
     if not all(isinstance(name, str) for name in data["input"]):
         raise ValueError(f"node {data['name']!r}: 'input' is {shortened(data['input'])}")
+    if not isinstance(data["attr"].get(SHAPES, []), list):
+        raise ValueError(f"node {data['name']!r}: {SHAPES!r} is {shortened(data['attr'][SHAPES])}")
     return NodeDef(**data)
 
 

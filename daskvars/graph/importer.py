@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from daskvars.dtypes import DType
 from daskvars.errors import did_you_mean
 from daskvars.graph.attribute_json import shape_of, shortened
-from daskvars.graph.attribute_kinds import check_attributes
+from daskvars.graph.attribute_kinds import SHAPE, check_attributes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.device import merged
 from daskvars.graph.func_graph import FuncGraph
@@ -226,6 +227,9 @@ class Importer:
             check_types(definition, inputs)
             known = {k: v for k, v in attrs.items() if k not in ANNOTATIONS}
             specs = definition.infer(tuple([t.spec for t in inputs]), **known)
+            for spec in (specs,) if isinstance(specs, Spec) else specs:
+                if not isinstance(spec.dtype, DType) or not SHAPE.holds(spec.shape):
+                    raise ValueError(f"an output would be {shortened(spec)}")
         except Exception as error:
             raise ValueError(f"Node {node.name!r}: {error} (op {node.op})") from error
         outputs = (specs,) if isinstance(specs, Spec) else specs

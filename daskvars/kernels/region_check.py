@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy
+
 from daskvars.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -32,21 +34,29 @@ def check_region(program: RegionProgram) -> None:
         _check_call(label, call, made)
     if not _are_slots(program.outputs, made):
         _refuse(label, "outputs", program.outputs)
-    if not _are_slots(program.copied, range(len(program.outputs))):
-        _refuse(label, "copied", program.copied)
+    check_positions(program, "copied", program.copied)
     into = program.into
     if not isinstance(into, dict) or not _are_slots((*into, *into.values()), made):
         _refuse(label, "into", into)
+
+
+def check_positions(program: RegionProgram, field: str, positions: Any) -> None:
+    """Raise InvalidArgumentError, naming `field`, unless outputs have these positions."""
+    if not _are_slots(positions, range(len(program.outputs))):
+        _refuse(program.label, field, positions)
 
 
 def _check_call(label: str, call: Call, made: set[int]) -> None:
     if not hasattr(call, "_asdict"):
         _refuse(label, "calls", call)
     args, outs, operands = call.args, call.outs, call.operands
+    if not isinstance(outs, tuple) or not all(map(_is_slot, outs)):
+        _refuse(f"{label}: {call.name!r}", "outs", outs)
     sound = {
-        "kernel": callable(call.kernel) or _is_keyword(call.kernel),
+        "kernel": callable(call.kernel) or (
+            isinstance(call.kernel, str) and callable(getattr(numpy, call.kernel, None))
+        ),
         "args": _are_slots(args, made),
-        "outs": isinstance(outs, tuple) and all(map(_is_slot, outs)),
         "attrs": isinstance(call.attrs, dict) and all(map(_is_keyword, call.attrs)),
         "operands": isinstance(operands, tuple) and all(map(_is_keyword, operands))
         and isinstance(args, tuple) and len(operands) <= len(args),
@@ -54,8 +64,10 @@ def _check_call(label: str, call: Call, made: set[int]) -> None:
         "name": isinstance(call.name, str),
         "in_place": call.in_place is None or callable(call.in_place),
         "check": call.check is None or callable(call.check),
-        "shapes": isinstance(call.shapes, tuple) and all(map(_is_shape, call.shapes)),
-        "dtypes": isinstance(call.dtypes, tuple),
+        "shapes": isinstance(call.shapes, tuple) and all(map(_is_shape, call.shapes))
+        and (not call.elementwise or len(call.shapes) >= len(outs)),
+        "dtypes": isinstance(call.dtypes, tuple) and all(map(_is_dtype, call.dtypes))
+        and (not call.elementwise or len(call.dtypes) >= len(outs)),
     }  # fmt: skip
     for field, is_sound in sound.items():
         if not is_sound:
@@ -73,6 +85,10 @@ def _are_slots(values: Any, made: Any) -> bool:
 
 def _is_keyword(value: Any) -> bool:
     return isinstance(value, str) and value.isidentifier()
+
+
+def _is_dtype(value: Any) -> bool:
+    return value is None or isinstance(value, numpy.dtype)
 
 
 def _is_shape(value: Any) -> bool:

@@ -22,6 +22,7 @@ import numpy
 from daskvars import backend, config
 from daskvars.device_array import as_input, as_result
 from daskvars.kernels.region import RegionProgram, compiled
+from daskvars.kernels.region_check import check_positions, check_region
 from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.kernels.tasks import arguments_of
 from daskvars.remote.dask_internals import current_key, pickle, show_seconds
@@ -84,6 +85,8 @@ class WorkerRegion:
         self, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
         kept: Sequence[int], device_type: str,
     ) -> None:  # fmt: skip
+        check_region(program)
+        check_positions(program, "kept", kept)
         self.steps, self.kept = steps, kept
         self.xp = backend.namespace(device_type)
         is_here = self.xp is numpy

@@ -112,8 +112,10 @@ def parse_document(data: np.ndarray, where: str) -> dict[str, Any]:
         document = json.loads(data.tobytes().decode(), object_pairs_hook=without_repeats)
     except (ValueError, RecursionError) as error:
         raise store_failure(f"{where} is no JSON: {error}") from None
-    if type(document) is not dict or type(document.get("attributes", {})) is not dict:
+    if type(document) is not dict:
         raise store_failure(f"{where} is no Zarr metadata")
+    if type(document.get("attributes", {})) is not dict:
+        raise store_failure(f"{where} is no Zarr metadata: its 'attributes' are no object")
     return document
 
 

@@ -50,12 +50,13 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
         raise already_exists(
             f"{where} holds a Zarr node that is no store of daskvars; choose another place"
         )
-    fields = Fields(attributes[ATTRIBUTE], where)
+    fields = Fields(Fields(attributes, where).take(ATTRIBUTE, dict), where)
     if fields.take("format", int) != FORMAT:
         raise store_failure(f"{where}: format {shorten(fields.take('format', int))}, not {FORMAT}")
     head, last = fields.take("head", int), fields.take("last", int)
     if not NO_NUMBER <= head <= last < MAX_VERSION:
-        raise store_failure(f"{where}: no store has head {shorten(head)} of {shorten(last)}")
+        numbers = f"'head' {shorten(head)} and 'last' {shorten(last)}"
+        raise store_failure(f"{where}: no store has {numbers}")
     return head, last
 
 

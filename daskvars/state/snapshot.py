@@ -42,7 +42,7 @@ from daskvars.state.documents import (
 from daskvars.state.failures import already_exists, conflict, not_found, store_failure
 from daskvars.state.grids import Index
 from daskvars.state.keypath import encode_keys
-from daskvars.state.manifest import NAMINGS, Manifest, VariableRecord
+from daskvars.state.manifest import NAMINGS, Fields, Manifest, VariableRecord
 from daskvars.state.objects import child_names, delete, in_parallel, join, object_names
 from daskvars.state.store import Digests, Writer, by_key
 
@@ -246,7 +246,7 @@ def parse_manifest(document: Mapping[str, Any], where: str) -> Manifest | None:
     attributes = document.get("attributes", {})
     if ATTRIBUTE not in attributes:
         return None
-    return Manifest.from_json(attributes[ATTRIBUTE], where)
+    return Manifest.from_json(Fields(attributes, where).take(ATTRIBUTE, dict), where)
 
 
 def read_manifest(store: ZarrStorage, path: str) -> Manifest:

@@ -73,6 +73,11 @@ def summary_iterator(path: str) -> Iterator[Event]:
 def _event(data: dict[str, Any]) -> Event:
     event = from_plain(Event, data)
     if "tag" in data:
+        for name in ("kind", "value"):
+            if name not in data:
+                raise ValueError(f"{name!r} is missing")
+        if not isinstance(data["kind"], str) or data["kind"] not in FIELDS:
+            raise ValueError(f"'kind' is {data['kind']!r:.80}; wanted one of {', '.join(FIELDS)}")
         value = {"tag": data["tag"], FIELDS[data["kind"]]: data["value"]}
         if "metadata" in data:
             value["metadata"] = data["metadata"]

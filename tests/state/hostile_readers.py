@@ -20,6 +20,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import daskvars.v1 as tf
@@ -158,16 +159,18 @@ def outcome(read: Callable[[str, str], Any], place: str, sound: str) -> dict[str
     before, start = tracemalloc.get_traced_memory()[0], time.monotonic()
     signal.alarm(MOST_S)
     error: list[str] = []
-    text = ""
+    text = where = ""
     try:
         read(place, sound)
     except BaseException as found:  # noqa: BLE001 - whatever it is, it is told
         error, text = [c.__name__ for c in type(found).__mro__], str(found)
+        where = " ".join(f"{f.filename[-40:]}:{f.lineno}" for f in extract_tb(found.__traceback__))
     finally:
         signal.alarm(0)
     peak = tracemalloc.get_traced_memory()[1] - before
     seconds = time.monotonic() - start
-    return {"error": error, "text": text[:2000], "done": [*done], "peak": peak, "s": seconds}
+    return {"error": error, "text": text[:2000], "done": [*done], "peak": peak, "s": seconds,
+            "where": where[-300:]}
 
 
 def serve() -> None:
