@@ -7,6 +7,7 @@ a batch of unknown size.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -42,13 +43,18 @@ def as_attr(value: Any) -> Any:
     return frozen(value.tolist()) if hasattr(value, "tolist") else value
 
 
-def is_pure(opdef: OpDef) -> bool:
-    """Return whether the op is a function of its inputs alone."""
+def can_fold(opdef: OpDef, attrs: Mapping[str, Any]) -> bool:
+    """Return whether the kernel may be run before the run, on known inputs.
+
+    That is so where it is a function of its inputs and of attributes that are plain data: bodies
+    become functions when a run is lowered, and a user's function is called in runs alone.
+    """
     pattern = opdef.pattern
-    return not (
-        opdef.seeded
-        or isinstance(pattern, Effect)
-        or (isinstance(pattern, Opaque) and not pattern.pure)
+    if not isinstance(pattern, Opaque):
+        return not opdef.seeded and not isinstance(pattern, Effect)
+    return (
+        pattern.pure and not pattern.branches and not opdef.seeded
+        and not any(callable(v) for k, v in attrs.items() if k[0] != "_")
     )
 
 
@@ -83,9 +89,9 @@ def _constant(tensor: Tensor, seen: dict[int, Any]) -> Any:
         specs = [t.spec for t in op.inputs]
         known = op.opdef.static([partial_value(t) for t in op.inputs], specs, op.attrs)
         value = full_value(known, tensor.spec)
-    elif op.inputs and op.opdef.kernel is None and is_pure(op.opdef):
+    elif op.inputs and op.opdef.kernel is None and can_fold(op.opdef, op.attrs):
         value = _constant(op.inputs[tensor.index], seen)
-    elif op.inputs and is_pure(op.opdef) and _small(tensor.spec):
+    elif op.inputs and can_fold(op.opdef, op.attrs) and _small(tensor.spec):
         inputs = []
         for t in op.inputs:
             inputs.append(_constant(t, seen))

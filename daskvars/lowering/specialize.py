@@ -14,7 +14,7 @@ from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.interpreter import changed_key, shape_problem
 from daskvars.graph.opdef import Spec
-from daskvars.graph.static_values import as_attr, compute, full_value, is_pure
+from daskvars.graph.static_values import as_attr, can_fold, compute, full_value
 from daskvars.lowering.program import CONSTANT, PARAMETER, Node, Program, Ref
 
 _MAX_ELEMENTS = 1024  # larger values are data
@@ -120,7 +120,7 @@ def _fold(node: Node, known: dict[Ref, numpy.ndarray]) -> list[numpy.ndarray] | 
         inputs = [as_attr(known[ref]) if ref in known else None for ref in node.inputs]
         value = full_value(opdef.static(inputs, specs, node.attrs), node.specs[0])
         return None if value is None else [value]
-    if not node.inputs or node.operands or node.bodies or not is_pure(opdef):
+    if not node.inputs or node.operands or node.bodies or not can_fold(opdef, node.attrs):
         return None
     if not all(ref in known for ref in node.inputs) or not all(map(_small, node.specs)):
         return None

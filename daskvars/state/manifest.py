@@ -260,9 +260,10 @@ class Manifest:
 class Fields:
     """The fields of a JSON object, taken with their types checked."""
 
-    def __init__(self, data: object, where: str) -> None:
+    def __init__(self, data: object, where: str, name: str = "") -> None:
         if type(data) is not dict:
-            raise store_failure(f"{where}: {shorten(data)} where an object belongs")
+            found = f"{name!r} is {shorten(data)}" if name else shorten(data)
+            raise store_failure(f"{where}: {found} where an object belongs")
         self.data, self.where = data, where
 
     def take(self, name: str, kind: type[T]) -> T:

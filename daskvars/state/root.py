@@ -50,7 +50,7 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
         raise already_exists(
             f"{where} holds a Zarr node that is no store of daskvars; choose another place"
         )
-    fields = Fields(Fields(attributes, where).take(ATTRIBUTE, dict), where)
+    fields = Fields(attributes[ATTRIBUTE], where, ATTRIBUTE)
     if fields.take("format", int) != FORMAT:
         raise store_failure(f"{where}: format {shorten(fields.take('format', int))}, not {FORMAT}")
     head, last = fields.take("head", int), fields.take("last", int)

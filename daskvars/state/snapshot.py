@@ -246,7 +246,7 @@ def parse_manifest(document: Mapping[str, Any], where: str) -> Manifest | None:
     attributes = document.get("attributes", {})
     if ATTRIBUTE not in attributes:
         return None
-    return Manifest.from_json(Fields(attributes, where).take(ATTRIBUTE, dict), where)
+    return Manifest.from_json(Fields(attributes[ATTRIBUTE], where, ATTRIBUTE).data, where)
 
 
 def read_manifest(store: ZarrStorage, path: str) -> Manifest:

@@ -1,0 +1,87 @@
+"""Values that the graph alone determines: each op's samples, and what control flow gives."""
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.graph.static_values import constant_value, partial_value
+from tests.ops.samples import SAMPLES
+
+
+def all_tensors(sample):
+    with dv.Graph().as_default() as graph:
+        sample.call(*[dv.constant(a) for a in sample.inputs])
+        yield from (t for op in graph.get_operations() for t in op.outputs)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+def test_every_op_over_constants_is_folded_or_left(sample):
+    for tensor in all_tensors(sample):
+        partial_value(tensor)
+        value = constant_value(tensor)
+        if value is None:
+            continue
+        dtype, shape = tensor.spec
+        assert np.asarray(value).dtype == dtype.np
+        assert shape is None or len(shape) == np.ndim(value)
+        assert all(n in (None, m) for n, m in zip(shape or (), np.shape(value), strict=False))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+def test_a_size_made_of_any_op_over_constants_is_a_shape(sample):
+    """Where an op gives a whole number, `tf.zeros` takes it, known or not."""
+    with dv.Graph().as_default() as graph:
+        sample.call(*[dv.constant(a) for a in sample.inputs])
+        found = [t for op in graph.get_operations() for t in op.outputs
+                 if t.spec.dtype.is_integer and not t.spec.dtype.is_ref]  # fmt: skip
+        for tensor in found:
+            dv.zeros([dv.cast(dv.size(tensor), dv.int32), 2])
+            if tensor.spec.shape == ():
+                dv.zeros([tensor % 3, 2])
+
+
+def branch():
+    return tf.cond(tf.constant(True), lambda: tf.constant(2), lambda: tf.constant(3))
+
+
+def loop():
+    return tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])
+
+
+def switch():
+    return tf.switch_case(tf.constant(1), [lambda: tf.constant(2), lambda: tf.constant(3)])
+
+
+def python():
+    found = tf.py_func(lambda n: n + 1, [tf.constant(3)], tf.int32, stateful=False)
+    return tf.reshape(found, [])
+
+
+@pytest.mark.parametrize(
+    ("size", "rows"), [(branch, 2), (loop, 3), (switch, 3), (python, 4)],
+    ids=["cond", "while_loop", "switch_case", "py_func"],
+)  # fmt: skip
+def test_what_control_flow_gives_over_constants_is_a_size(size, rows):
+    with tf.Graph().as_default(), tf.Session() as session:
+        zeros = tf.zeros([size(), 2])
+        assert zeros.shape.as_list() == [None, 2]
+        assert session.run(zeros).shape == (rows, 2)
+        assert session.run(tf.reshape(tf.range(12), [size(), -1])).shape == (rows, 12 // rows)
+
+
+def test_a_python_function_is_called_in_runs_alone():
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return x
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = tf.py_func(counted, [tf.constant(2)], tf.int32, stateful=False)
+        assert constant_value(y) is None
+        z = tf.zeros([y, 2])
+        assert calls == []
+        for _ in range(3):
+            session.run(z)
+    assert len(calls) == 3
