@@ -143,7 +143,7 @@ PITFALLS = {
             "an_existing_name_says_where_it_was_made_and_what_to_do",
             "a_missing_name_lists_near_matches",
         ],
-        "v1/test_first_mistakes.py": ["an_error_says_what_and_what_to_do"],
+        "test_first_mistakes.py": ["an_error_says_what_and_what_to_do"],
     }),
     21: ("uninitialized use names every culprit", {
         "v1/test_training.py": ["variables_and_slots_without_values_are_named_at_once"],

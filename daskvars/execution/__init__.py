@@ -6,3 +6,7 @@ process's threads; `DistributedExecutor` on the workers of a Dask client. `Sessi
 the engine, `eager` feeds it what was recorded, `function` what was traced. `events` tells those
 who listen.
 """
+
+from daskvars.remote.unguarded import refuse_clusters_of_imports
+
+refuse_clusters_of_imports()

@@ -163,7 +163,10 @@ class Session:
             if _Unkeyed in key[1]:
                 key = None
         if key is not None:
-            found = self._programs.get(key)
+            try:
+                found = self._programs.get(key)
+            except TypeError:  # a value of eager code has no hash; as a fetch it is told
+                key = found = None
             if found is not None:
                 return found
         structure = Structure(fetches, self._graph)
