@@ -114,7 +114,7 @@ ATTRIBUTES: Mapping[str, Kind] = {
               "num_grads num_lower num_rows num_sampled num_samples num_segments num_sums "
               "num_upper num_vars range_max seq_axis shrink_axis_mask"),
         (COUNT, "_num num num_partitions num_split num_results"),
-        (either(NONE, INT), "count maximum maxlen summarize"),
+        (either(NONE, INT), "_size count maximum maxlen summarize"),
         (FLOAT, "alpha beta bias epsilon rate"),
         (VALUE, "constant_values delta limit maxval mean minval number off_value on_value start "
                 "stddev stop"),

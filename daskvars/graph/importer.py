@@ -224,7 +224,7 @@ class Importer:
             _fail(node, f"NodeDef expected inputs {definition.signature!r} do not match {count} "
                   "inputs specified")  # fmt: skip
         try:
-            check_types(definition, inputs)
+            check_types(definition, inputs[:count])
             known = {k: v for k, v in attrs.items() if k not in ANNOTATIONS}
             specs = definition.infer(tuple([t.spec for t in inputs]), **known)
             for spec in (specs,) if isinstance(specs, Spec) else specs:

@@ -93,7 +93,8 @@ def _applied(
             tensors = tuple([t if t.op.graph is graph else builder.capture(t) for t in tensors])
             break
     if not opdef.takes_anything:
-        check_types(opdef, tensors, full_name)
+        operands = attrs.get("operands")
+        check_types(opdef, tensors[: -len(operands)] if operands else tensors, full_name)
     try:
         specs = opdef.infer(tuple(map(_spec_of, tensors)), **attrs)
     except ValueError as error:
@@ -166,7 +167,8 @@ def check_types(opdef: OpDef, tensors: Sequence[Tensor], op_name: str = "") -> N
     arguments: Iterable[Argument] = opdef.arguments
     if opdef.arguments and opdef.arguments[-1].many:
         arguments = chain(opdef.arguments, repeat(opdef.arguments[-1]))
-    # Tensors beyond those declared are given for attributes.
+    # Tensors beyond those declared are given for attributes; where the last argument repeats, the
+    # caller has taken them away.
     for (name, variable, allowed, _), tensor in zip(arguments, tensors, strict=False):
         dtype = tensor.spec.dtype.base_dtype
         other = bound.setdefault(variable, dtype) if variable else dtype

@@ -50,6 +50,7 @@ TYPE_CLASSES: Mapping[str, frozenset[DType] | None] = {
     "A": None,
     "T": None,
     "N": NUMERIC,
+    "P": NUMERIC | {string},
     "F": FLOATING | COMPLEX,
     "D": FLOATING,
     "R": REAL,
@@ -58,7 +59,7 @@ TYPE_CLASSES: Mapping[str, frozenset[DType] | None] = {
     "B": frozenset({dtypes.bool}),
     "S": frozenset({string}),
 }
-_ARGUMENT = re.compile(r"(?P<many>\*?)(?P<name>\w+):(?P<type>[ATNFDRZIBS])(?P<number>\d*)$")
+_ARGUMENT = re.compile(r"(?P<many>\*?)(?P<name>\w+):(?P<type>[ATNPFDRZIBS])(?P<number>\d*)$")
 
 
 class Argument(NamedTuple):
@@ -73,9 +74,9 @@ class Argument(NamedTuple):
 def parse_signature(text: str) -> tuple[Argument, ...]:
     """Parse ``"x:N, y:N"``: equal variables (letter and digit) must have equal dtypes.
 
-    Letters: A any and unlike (each such input may have its own dtype), T any, N numeric, F floating
-    or complex, D floating, R real numeric, Z integer, I int32 or int64, B bool, S string.
-    ``*values:T`` takes any number of inputs and stands last.
+    Letters: A any and unlike (each such input may have its own dtype), T any, N numeric, P numeric
+    or string, F floating or complex, D floating, R real numeric, Z integer, I int32 or int64,
+    B bool, S string. ``*values:T`` takes any number of inputs and stands last.
     """
     arguments = []
     for part in filter(None, (p.strip() for p in text.split(","))):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.dtypes import as_dtype
+from daskvars.errors import InvalidArgumentError
 
 
 def one_hot(
@@ -56,6 +57,12 @@ def top_k(xp: Any, x: Any, *, k: int, sorted: bool = True) -> tuple[Any, Any]:
         >>> top_k(np, np.array([1.0, 3.0, 3.0, 2.0]), k=2)
         (array([3., 3.]), array([1, 2], dtype=int32))
     """
+    if k < 0:
+        raise InvalidArgumentError(None, None, f"Need k >= 0, got {k}")
+    if k > x.shape[-1]:
+        raise InvalidArgumentError(
+            None, None, f"input must have at least k columns. Had {x.shape[-1]}, needed {k}"
+        )
     indices = descending_indices(xp, x, k)
     return xp.take_along_axis(x, indices, axis=-1), indices.astype(np.int32)
 
@@ -94,6 +101,8 @@ def in_top_k(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
     """
     rows, classes = predictions.shape
     valid = (targets >= 0) & (targets < classes)
+    if not classes:
+        return valid
     chosen = predictions[xp.arange(rows), xp.where(valid, targets, 0)]
     above = (predictions > chosen[:, None]).sum(axis=1)
     finite = xp.isfinite(predictions).all(axis=1)

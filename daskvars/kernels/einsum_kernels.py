@@ -74,14 +74,25 @@ def contraction_path(
         return ((0, 1),)
     stands = [numpy.broadcast_to(numpy.float32(0), shape) for shape in shapes]
     path = numpy.einsum_path(equation, *stands, optimize="greedy", einsum_call=False)[0][1:]
-    return tuple(pair for step in path for pair in pairs_of(step, len(shapes)))
+    pairs, count = [], len(shapes)
+    for step in path:
+        pairs += pairs_of(step, count)
+        count -= len(step) - 1
+    return tuple(pairs)
 
 
 def pairs_of(step: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
-    """Split a step that contracts more than two operands at once into pairs."""
-    if len(step) <= 2:
+    """Split a step that contracts more than two of `count` operands at once into pairs.
+
+    What a pair gives stands last, and those behind the places that it had move up.
+
+    >>> pairs_of((0, 1, 2, 3), 4)
+    [(0, 1), (0, 2), (0, 1)]
+    """
+    if len(step) == 1:
         return [tuple(step)]
-    return [(0, 1), *((0, count - 1 - i) for i in range(1, len(step) - 1))]
+    first, second, *others = sorted(step)
+    return [(first, second), *((n - 2 - k, count - 2 - k) for k, n in enumerate(others))]
 
 
 def rearranged(xp: Any, x: Any, term: str, out: str) -> Any:

@@ -20,6 +20,7 @@ def gather_axis(xp: Any, params: Any, indices: Any, *, axis: int, batch_dims: in
 
     The first `batch_dims` dimensions of both go together: each batch has its own indices.
     """
+    axis = _axis_of(axis, params.ndim, batch_dims)
     if not batch_dims:
         return segment.gather_rows(xp, params, indices, axis=axis)
     batch, middle = params.shape[:batch_dims], params.shape[batch_dims:axis]
@@ -35,6 +36,16 @@ def gather_axis(xp: Any, params: Any, indices: Any, *, axis: int, batch_dims: in
     return xp.array(taken.transpose(order)) if middle else taken
 
 
+def _axis_of(axis: int, rank: int, batch_dims: int) -> int:
+    """Return an axis counted from the front."""
+    if not -rank <= axis < rank or axis % rank < batch_dims:
+        raise InvalidArgumentError(
+            None, None, f"Expected axis in the range [{-rank}, {rank}), and not below batch_dims "
+            f"= {batch_dims}, but got {axis}",
+        )  # fmt: skip
+    return axis % rank
+
+
 def _flat(xp: Any, indices: Any, batch_dims: int, size: int) -> Any:
     """Return `indices` counted through all batches of `size` rows."""
     batch = indices.shape[:batch_dims]
@@ -46,6 +57,7 @@ def gather_axis_grad(
     xp: Any, dy: Any, indices: Any, *, shape: Sequence[int], axis: int, batch_dims: int = 0
 ) -> Any:
     """Give zeros of `shape` with the slices of `dy` added at `indices` along `axis`."""
+    axis = _axis_of(axis, len(shape), batch_dims)
     batch, middle, rest = shape[:batch_dims], shape[batch_dims:axis], shape[axis + 1 :]
     size = shape[axis]
     segment.check_ids(xp, indices, size=size)
@@ -83,7 +95,8 @@ def scatter_nd(
         return segment.scatter_nd(xp, coordinates, updates, shape=shape)
     places = segment.flat_index(xp, coordinates, shape).reshape(-1)
     texts = numpy.full(shape, b"", object)
-    rows = texts.reshape(-1, *shape[coordinates.shape[-1] :])
+    depth = coordinates.shape[-1]
+    rows = texts.reshape(math.prod(shape[:depth]), *shape[depth:])
     numpy.add.at(rows, places, updates.reshape(len(places), *rows.shape[1:]))
     return texts
 
@@ -128,7 +141,7 @@ def boolean_mask_grad(
 def partition(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any, ...]:
     """Give for each number below `num_partitions` the slices of `data` that have it."""
     segment.check_ids(xp, partitions, size=num_partitions, what="partitions")
-    rows = data.reshape(-1, *data.shape[partitions.ndim :])
+    rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     numbers = partitions.reshape(-1)
     return tuple(
         [rows.take(xp.flatnonzero(numbers == i), axis=0) for i in range(num_partitions)]
@@ -157,7 +170,7 @@ def stitch(xp: Any, *values: Any) -> Any:
     out = xp.zeros((size, *tail), data[0].dtype)
     for at, slices in zip(places, data, strict=True):
         segment.check_ids(xp, at, size=size)
-        out[at.reshape(-1)] = slices.reshape(-1, *tail)
+        out[at.reshape(-1)] = slices.reshape(at.size, *tail)
     return out
 
 

@@ -143,6 +143,12 @@ def invert_permutation(xp: Any, x: Any) -> Any:
 
 def concat(xp: Any, *values: Any, axis: int) -> Any:
     """Give the arrays put one after the other along `axis`."""
+    rank = values[0].ndim
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            None, None,
+            f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}",
+        )
     return xp.concatenate(values, axis=axis)
 
 

@@ -73,10 +73,19 @@ def _sizes(x: Any, data_format: str) -> tuple[int, int, int, int]:
     return n, height, width, depth
 
 
+def check_blocks(block_shape: Sequence[int]) -> None:
+    """Raise InvalidArgumentError unless all sizes of blocks are positive."""
+    if any(size < 1 for size in block_shape):
+        raise InvalidArgumentError(
+            None, None, f"block_shape must be positive, got {list(block_shape)}"
+        )
+
+
 def space_to_batch(
     xp: Any, x: Any, *, block_shape: Sequence[int], paddings: Sequence[Sequence[int]]
 ) -> Any:
     """Give each phase of the padded spatial dimensions as a batch of its own."""
+    check_blocks(block_shape)
     rank = len(block_shape)
     rest = x.ndim - 1 - rank
     padded = xp.pad(x, ((0, 0), *map(tuple, paddings), *((0, 0),) * rest))
@@ -99,6 +108,7 @@ def batch_to_space(
     xp: Any, x: Any, *, block_shape: Sequence[int], crops: Sequence[Sequence[int]]
 ) -> Any:
     """Give the batches that `space_to_batch` made woven into each other, and cropped."""
+    check_blocks(block_shape)
     rank, count = len(block_shape), math.prod(block_shape)
     if len(x) % count:
         raise InvalidArgumentError(

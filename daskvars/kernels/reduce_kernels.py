@@ -20,6 +20,7 @@ from daskvars.kernels.row_sums import (
     ones_matrix,
     row_sums,
 )
+from daskvars.kernels.segment import segment_sum
 
 Axes = int | tuple[int, ...] | None
 
@@ -158,6 +159,8 @@ def bincount(xp: Any, values: Any, *weights: Any, size: int, dtype: Any) -> Any:
         raise InvalidArgumentError(None, None, "Input arr must be non-negative!")
     inside = values < size
     given = weights[0].reshape(-1)[inside] if weights else None
+    if given is not None and given.dtype.kind in "iu":  # as floats they would be rounded
+        return segment_sum(xp, given, values[inside], num_segments=size).astype(dtype.np)
     counts = xp.bincount(values[inside], weights=given, minlength=size)
     return counts[:size].astype(dtype.np)
 

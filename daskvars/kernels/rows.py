@@ -41,7 +41,7 @@ def combine_rows(xp: Any, combine: str, rows: Any, ids: Any) -> tuple[Any, Any]:
     else:
         combined = combine_in_rounds(xp, combine, matrix, order, starts)
     unique = ordered[starts].astype(ids.dtype, copy=False)
-    return combined.reshape(-1, *rows.shape[1:]), unique
+    return combined.reshape(len(starts), *rows.shape[1:]), unique
 
 
 def sorted_order(xp: Any, ids: Any) -> tuple[Any, Any]:

@@ -283,7 +283,8 @@ def scatter_rows_into(
     """
     check_rows(xp, out, ids, size=size)
     flat = ids.reshape(-1)
-    rows = xp.broadcast_to(updates, (*ids.shape, *out.shape[1:])).reshape(-1, *out.shape[1:])
+    rows = xp.broadcast_to(updates, (*ids.shape, *out.shape[1:]))
+    rows = rows.reshape(flat.size, *out.shape[1:])
     if size is not None and size != len(out):
         here = xp.flatnonzero((flat >= offset) & (flat < offset + len(out)))
         flat, rows = flat[here] - offset, rows.take(here, axis=0)

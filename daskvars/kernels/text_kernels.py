@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -68,14 +69,42 @@ def join(xp: Any, *texts: Any, separator: bytes) -> Any:
     return _each(lambda *items: separator.join(items), *texts)
 
 
-def reduce_join(xp: Any, x: Any, *, axis: Sequence[int], keepdims: bool, separator: bytes) -> Any:
-    """Give texts put together along axes, the last of which goes fastest."""
-    kept = [d for d in range(x.ndim) if d not in axis]
-    rows = x.transpose(*kept, *axis).reshape(*[x.shape[d] for d in kept], -1)
-    out = numpy.empty(rows.shape[:-1], object)
-    for place in numpy.ndindex(*out.shape):
+def axes_in_order(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Return the axes of `reduce_join`, counted from the front, in the order of joining.
+
+    Raises:
+        InvalidArgumentError: there is no such dimension, or one is given twice.
+    """
+    if axis is None:
+        return tuple(reversed(range(rank)))
+    found: list[int] = []
+    for number in (axis,) if isinstance(axis, int) else axis:
+        if not -rank <= number < rank:
+            raise InvalidArgumentError(
+                None, None, f"Invalid reduction dimension {number} for input with {rank} "
+                f"dimension(s): it must be in [{-rank}, {rank})",
+            )  # fmt: skip
+        if number % rank in found:
+            raise InvalidArgumentError(
+                None, None, f"Duplicate reduction dimension {number % rank} in {axis}"
+            )
+        found.append(number % rank)
+    return tuple(found)
+
+
+def reduce_join(
+    xp: Any, x: Any, *, axis: int | Sequence[int] | None, keepdims: bool, separator: bytes
+) -> Any:
+    """Give texts put together along axes, the first of which goes fastest."""
+    folded = axes_in_order(axis, x.ndim)
+    kept = [d for d in range(x.ndim) if d not in folded]
+    sizes = [x.shape[d] for d in kept]
+    count = math.prod(x.shape[d] for d in folded)
+    rows = x.transpose(*kept, *reversed(folded)).reshape(*sizes, count)
+    out = numpy.empty(sizes, object)
+    for place in numpy.ndindex(*sizes):
         out[place] = separator.join(rows[place])
-    shape = [1 if d in axis else n for d, n in enumerate(x.shape)]
+    shape = [1 if d in folded else n for d, n in enumerate(x.shape)]
     return out.reshape(shape) if keepdims else out
 
 

@@ -24,8 +24,8 @@ from daskvars.ops.casting import cast, conj
 from daskvars.ops.families import Function, binary, unary
 
 add = binary(
-    "add", "Add", "N", "add", lambda op, dy: broadcast_gradients(op, dy, dy),
-    "Return x + y, element by element.",
+    "add", "Add", "P", "add", lambda op, dy: broadcast_gradients(op, dy, dy),
+    "Return x + y, element by element; of strings, one after the other.",
 )  # fmt: skip
 
 

@@ -99,17 +99,18 @@ def bincount(
     """Count how often each value occurs.
 
     Args:
-      arr: [...] int32 or int64, not negative.
+      arr: [...] integer, not negative.
       weights: of the shape of `arr`; each occurrence counts its weight.
       minlength: scalar integer, count at least this many values.
       maxlength: scalar integer, count at most this many; larger values are left out.
-      dtype: dtype of the counts where there are no weights.
+      dtype: dtype of the counts where there are no weights: int32, int64, float32 or float64.
       name: name scope of the operations, by default "bincount".
 
     Returns:
       [max(arr) + 1, within the bounds] `dtype`, or the dtype of `weights`.
 
     Raises:
+      TypeError: `arr` holds no integers, or `dtype` is another.
       InvalidArgumentError: (when run) a value is negative.
 
     >>> import daskvars as dv
@@ -118,6 +119,8 @@ def bincount(
     """
     with name_scope(name, "bincount", [arr, weights]):
         arr = convert_to_tensor(arr, name="arr")
+        if arr.dtype.is_integer and arr.dtype.base_dtype not in dtypes.INDEX:
+            arr = cast(arr, dtypes.int64 if arr.dtype.size > 2 else dtypes.int32)
         kind = arr.dtype.base_dtype
         size = maximum(add(reduce_max(arr), number(1, arr)), number(0, arr))
         if minlength is not None:
@@ -125,9 +128,19 @@ def bincount(
         if maxlength is not None:
             size = minimum(size, cast(maxlength, kind))
         if weights is None:
-            return apply(BINCOUNT, arr, size=size, dtype=as_dtype(dtype).base_dtype)
+            return apply(BINCOUNT, arr, size=size, dtype=_dtype_of_counts(dtype))
         weights = convert_to_tensor(weights, name="weights")
         return apply(WEIGHTED_BINCOUNT, arr, weights, size=size, dtype=weights.dtype.base_dtype)
+
+
+def _dtype_of_counts(dtype: Any) -> dtypes.DType:
+    allowed = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+    wanted = as_dtype(dtype).base_dtype
+    if wanted not in allowed:
+        raise TypeError(
+            f"bincount counts in {', '.join(d.name for d in allowed)}, not in {wanted.name}"
+        )
+    return wanted
 
 
 def histogram_fixed_width_bins(

@@ -24,6 +24,7 @@ Gradient = Callable[..., Any] | NoGradient
 
 TYPES = {
     "N": "any number",
+    "P": "any number or string",
     "F": "floating or complex",
     "D": "floating",
     "R": "real",

@@ -20,7 +20,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels import gather_kernels as kernels
 from daskvars.kernels import row_parts, segment
 from daskvars.ops import axes, constant
-from daskvars.ops.joining import concat, known_axis
+from daskvars.ops.joining import concat, single_axis
 from daskvars.ops.reshaping import reshape
 from daskvars.ops.slicing import slice
 
@@ -84,11 +84,14 @@ GATHER = OpDef(
 # -- slices along another dimension ------------------------------------------------------------
 
 
-def _picked(inputs, *, axis, batch_dims):
+def _picked(inputs, *, axis, batch_dims, operands=()):
     params, indices = inputs[0].shape, inputs[1].shape
     if params is None or indices is None:
         return Spec(inputs[0].dtype, None)
-    if axis >= len(params) or batch_dims > len(indices):
+    if operands:
+        return Spec(inputs[0].dtype, (None,) * (len(params) + len(indices) - 1 - batch_dims))
+    axis += len(params) if axis < 0 else 0
+    if not batch_dims <= axis < len(params) or batch_dims > len(indices):
         raise ValueError(
             f"gather: axis {axis} and batch_dims {batch_dims} do not fit params of shape "
             f"{shapes.show(params)} and indices of shape {shapes.show(indices)}"
@@ -103,20 +106,21 @@ def _picked(inputs, *, axis, batch_dims):
 
 def _picked_dims(params: Any, indices: Any, axis: int, batch_dims: int) -> tuple:
     """Return the labels of (params, indices, result): all but the dimension that is indexed."""
+    axis %= len(params)
     table = tuple(None if i == axis else Dim(i) for i in range(len(params)))
     own = tuple(Dim(1000 + i) for i in range(len(indices) - batch_dims))
     return table, (*table[:batch_dims], *own), (*table[:axis], *own, *table[axis + 1 :])
 
 
 def _picked_access(inputs, outputs, attrs):
-    if any(None in shape for shape in (*inputs, *outputs)):
+    if any(None in shape for shape in (*inputs, *outputs)) or "operands" in attrs:
         return axes.whole(inputs, outputs)
     table, ids, result = _picked_dims(*inputs[:2], attrs["axis"], attrs["batch_dims"])
     return Access((table, ids), (result,))
 
 
 def _put_back_access(inputs, outputs, attrs):
-    if any(None in shape for shape in (*inputs, *outputs)):
+    if any(None in shape for shape in (*inputs, *outputs)) or attrs["axis"] is None:
         return axes.whole(inputs, outputs)
     table, ids, result = _picked_dims(outputs[0], inputs[1], attrs["axis"], attrs["batch_dims"])
     others = tuple((None,) * len(shape) for shape in inputs[2:])
@@ -124,24 +128,26 @@ def _put_back_access(inputs, outputs, attrs):
 
 
 def _picked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
-    params, indices = op.inputs
+    params, indices = op.inputs[:2]
     known = params.spec.shape
     shape = known if shapes.is_known(known) else constant.shape(params)
-    return apply(GATHER_AXIS_GRAD, dy, indices, shape=shape, **op.attrs), None
+    dx = apply(GATHER_AXIS_GRAD, dy, indices, shape=shape, axis=axes.operand_of(op, "axis"),
+               batch_dims=op.attrs["batch_dims"])  # fmt: skip
+    return dx, None
 
 
 GATHER_AXIS = OpDef(
     "GatherAxis", "params:T, indices:I", infer=_picked,
     pattern=Movement(_picked_access, view=False), kernel=kernels.gather_axis,
-    gradient=_picked_gradient,
+    gradient=_picked_gradient, operands=("axis",),
 )  # fmt: skip
 
 GATHER_AXIS_GRAD = OpDef(
-    "GatherAxisGrad", "dy:N, indices:I", operands=("shape",),
+    "GatherAxisGrad", "dy:N, indices:I", operands=("shape", "axis"),
     infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
     pattern=Movement(_put_back_access, view=False), kernel=kernels.gather_axis_grad,
     gradient=lambda op, dy: (
-        apply(GATHER_AXIS, dy, op.inputs[1], axis=op.attrs["axis"],
+        apply(GATHER_AXIS, dy, op.inputs[1], axis=axes.operand_of(op, "axis"),
               batch_dims=op.attrs["batch_dims"]),
         None,
     ),
@@ -164,7 +170,8 @@ def gather(
       indices: [...] int32 or int64, in [0, size of the dimension).
       validate_indices: accepted; indices are always checked.
       name: name of the operation, by default "GatherV2".
-      axis: the dimension that is indexed, by default `batch_dims`.
+      axis: the dimension that is indexed, scalar integer, by default `batch_dims`; negative counts
+        from the end.
       batch_dims: how many leading dimensions of `params` and `indices` go together.
 
     Returns:
@@ -172,7 +179,7 @@ def gather(
 
     Raises:
       ValueError: the ranks do not fit.
-      InvalidArgumentError: (when run) an index is out of range.
+      InvalidArgumentError: (when run) an index, or an axis of the run, is out of range.
 
     Gradient:
       An IndexedSlices for axis 0, else a tensor.
@@ -181,22 +188,21 @@ def gather(
     >>> gather([10, 20, 30], [2, 0]).numpy().tolist()
     [30, 10]
     """
-    axis = batch_dims if axis is None else known_axis(axis, "gather")
-    if axis == 0 and batch_dims == 0:
+    axis = batch_dims if axis is None else single_axis(axis, "gather")
+    known = isinstance(axis, int)
+    if known and axis == 0 and batch_dims == 0:
         return apply(GATHER, params, indices, name=name)
     with name_scope(name, "GatherV2", [params, indices]) as scope:
         params, indices = convert_to_tensor(params), convert_to_tensor(indices)
-        if axis < 0:
-            if params.spec.shape is None:
-                raise ValueError("gather: a negative axis needs params of known rank")
+        if known and axis < 0 and params.spec.shape is not None:
             axis = shapes.normalize_axis(axis, len(params.spec.shape))
         if batch_dims < 0:
             if indices.spec.shape is None:
                 raise ValueError("gather: negative batch_dims need indices of known rank")
             batch_dims += len(indices.spec.shape)
-        if axis < batch_dims:
+        if known and 0 <= axis < batch_dims:
             raise ValueError(f"gather: batch_dims = {batch_dims} must not exceed axis = {axis}")
-        if axis == 0:
+        if known and axis == 0:
             return apply(GATHER, params, indices, name=scope)
         return apply(GATHER_AXIS, params, indices, name=scope, axis=axis, batch_dims=batch_dims)
 

@@ -25,17 +25,25 @@ from daskvars.ops.reshaping import identity
 from daskvars.ops.slicing import size_along
 
 
-def known_axis(axis: Any, function: str) -> int:
-    """Return an axis given as a number or as a tensor of known value."""
+def single_axis(axis: Any, function: str) -> Any:
+    """Return an axis as a number; as a tensor where only the run tells it.
+
+    Raises:
+      ValueError: it is no scalar.
+    """
     if not axes.is_symbolic(axis):
         return int(axes.as_operand(axis))
-    value = constant_value(convert_to_tensor(axis))
-    if value is None:
-        raise ValueError(
-            f"{function}() needs an axis that is known when the graph is built, got {axis!r}. Pass "
-            "a Python integer."
-        )
-    return int(value)
+    tensor = convert_to_tensor(axis)
+    value = constant_value(tensor)
+    if value is not None:
+        return int(value)
+    if tensor.spec.shape not in (None, ()):
+        raise ValueError(f"{function}() takes a scalar axis, got one of shape {tensor.shape}")
+    return tensor
+
+
+def _without_operands(inputs: Sequence[Spec], operands: Sequence[str]) -> Sequence[Spec]:
+    return inputs[: len(inputs) - len(operands)]
 
 
 def _merged_shape(inputs: Sequence[Spec]) -> list[int | None] | None:
@@ -50,13 +58,19 @@ def _merged_shape(inputs: Sequence[Spec]) -> list[int | None] | None:
 # -- concat ------------------------------------------------------------------------------------
 
 
-def _concatenated(inputs, *, axis):
+def _concatenated(inputs, *, axis, operands=()):
+    inputs = _without_operands(inputs, operands)
     known = [spec.shape for spec in inputs if spec.shape is not None]
     if not known:
         return Spec(inputs[0].dtype, None)
     rank = len(known[0])
     if not rank:
         raise ValueError("Can't concatenate scalars (use tf.stack instead)")
+    if operands:
+        ranks = sorted({len(shape) for shape in known})
+        if len(ranks) > 1:
+            raise ValueError(f"Ranks of all inputs should match, got {ranks}")
+        return Spec(inputs[0].dtype, (None,) * rank)
     place = shapes.normalize_axis(axis, rank, "Concat axis")
     others = [
         Spec(spec.dtype, None if spec.shape is None else
@@ -70,7 +84,7 @@ def _concatenated(inputs, *, axis):
 
 
 def _joined_access(inputs, outputs, attrs):
-    if any(None in shape for shape in inputs):
+    if any(None in shape for shape in inputs) or "operands" in attrs:
         return axes.whole(inputs, outputs)
     place = attrs["axis"] % len(outputs[0])
     dims = tuple(None if i == place else Dim(i) for i in range(len(outputs[0])))
@@ -78,19 +92,23 @@ def _joined_access(inputs, outputs, attrs):
 
 
 def _concatenated_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> Any:
+    if attrs["axis"] is None:
+        return None
     arrays = axes.known_arrays(values, specs)
     return None if arrays is None else axes.as_value(numpy.concatenate(arrays, attrs["axis"]))
 
 
 def _concat_gradient(op: Operation, dy: Tensor) -> Sequence[Tensor]:
-    axis = op.attrs["axis"]
-    sizes = [size_along(x, axis) for x in op.inputs]
+    axis = axes.operand_of(op, "axis")
+    values = op.inputs[: len(op.inputs) - len(op.attrs.get("operands", ()))]
+    sizes = [size_along(x, axis) for x in values]
     return [dy] if len(sizes) == 1 else split(dy, sizes, axis)
 
 
 CONCAT = OpDef(
     "ConcatV2", "*values:T", infer=_concatenated, pattern=Movement(_joined_access, view=False),
     kernel=kernels.concat, static=_concatenated_value, gradient=_concat_gradient,
+    operands=("axis",),
 )  # fmt: skip
 
 
@@ -99,7 +117,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
     Args:
       values: a tensor or a list of them, of one dtype and of equal sizes but along `axis`.
-      axis: the dimension, an integer known when the graph is built; negative counts from the end.
+      axis: the dimension, scalar integer; negative counts from the end.
       name: name of the operation, by default "concat".
 
     Returns:
@@ -117,7 +135,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         values = [values]
     if isinstance(axis, list | tuple):
         raise TypeError(f"concat(values, axis) takes an integer axis second, got {axis!r}")
-    axis = known_axis(axis, "concat")
+    axis = single_axis(axis, "concat")
     if len(values) == 1:
         return identity(values[0], name=name)
     return apply(CONCAT, *values, name=name, axis=axis)
@@ -131,9 +149,9 @@ def _with_size(spec: Spec, place: int, size: int | None) -> Spec:
     return Spec(spec.dtype, (*shape[:place], size, *shape[place + 1 :]))
 
 
-def _split_evenly(inputs, *, num_split, axis):
-    if inputs[0].shape is None:
-        return (inputs[0],) * num_split
+def _split_evenly(inputs, *, num_split, axis, operands=()):
+    if inputs[0].shape is None or operands:
+        return (_unsized(inputs[0]),) * num_split
     place = shapes.normalize_axis(axis, len(inputs[0].shape), "split axis")
     size = inputs[0].shape[place]
     if size is not None and size % num_split:
@@ -145,10 +163,20 @@ def _split_evenly(inputs, *, num_split, axis):
     return (part,) * num_split
 
 
-def _split_by_size(inputs, *, size_splits, axis, _num, **attrs):
+def _unsized(spec: Spec) -> Spec:
+    return Spec(spec.dtype, None if spec.shape is None else (None,) * len(spec.shape))
+
+
+def _split_by_size(inputs, *, size_splits, axis, _num, operands=()):
     sizes = size_splits if isinstance(size_splits, tuple) else (None,) * _num
-    if inputs[0].shape is None:
-        return (inputs[0],) * _num
+    for given in inputs[1:2] if "size_splits" in operands else ():
+        if not shapes.compatible(given.shape, (_num,)):
+            raise ValueError(
+                f"Length of size_splits should be equal to num = {_num}, but its shape is "
+                f"{shapes.show(given.shape)}"
+            )
+    if inputs[0].shape is None or "axis" in operands:
+        return (_unsized(inputs[0]),) * _num
     place = shapes.normalize_axis(axis, len(inputs[0].shape), "split axis")
     total = inputs[0].shape[place]
     if None not in (total, *sizes):
@@ -162,18 +190,20 @@ def _split_by_size(inputs, *, size_splits, axis, _num, **attrs):
 
 
 def _split_access(inputs, outputs, attrs):
+    if "axis" in attrs.get("operands", ()):
+        return axes.whole(inputs, outputs)
     return axes.aligned_except(inputs, outputs, (attrs["axis"],))
 
 
 SPLIT = OpDef(
     "Split", "value:T", infer=_split_evenly, pattern=Movement(_split_access), kernel=kernels.split,
-    gradient=lambda op, *dys: concat(dys, op.attrs["axis"]),
+    gradient=lambda op, *dys: concat(dys, axes.operand_of(op, "axis")), operands=("axis",),
 )  # fmt: skip
 
 SPLIT_V = OpDef(
     "SplitV", "value:T", infer=_split_by_size, pattern=Movement(_split_access),
-    kernel=kernels.split_sizes, operands=("size_splits",),
-    gradient=lambda op, *dys: concat(dys, op.attrs["axis"]),
+    kernel=kernels.split_sizes, operands=("size_splits", "axis"),
+    gradient=lambda op, *dys: concat(dys, axes.operand_of(op, "axis")),
 )  # fmt: skip
 
 
@@ -186,21 +216,22 @@ def split(
       value: [...] any dtype.
       num_or_size_splits: the number of parts of equal size; or [n] int32 or int64, their sizes, of
         which one may be -1: what the others leave.
-      axis: the dimension, an integer known when the graph is built.
-      num: the number of sizes, where that cannot be told from `num_or_size_splits`.
+      axis: the dimension, scalar integer; negative counts from the end.
+      num: the number of sizes, needed where that cannot be told from `num_or_size_splits`.
       name: name of the operation, by default "split".
 
     Returns:
       A list of tensors, of the dtype of `value`.
 
     Raises:
-      ValueError: the parts do not add up to the dimension, or their number is not known.
+      ValueError: the parts do not add up to the dimension, their number is not known, or it is
+        not `num`.
 
     >>> import daskvars as dv
     >>> [part.numpy().tolist() for part in split([1, 2, 3, 4, 5], [2, 3])]
     [[1, 2], [3, 4, 5]]
     """
-    axis = known_axis(axis, "split")
+    axis = single_axis(axis, "split")
     sizes = axes.as_operand(num_or_size_splits)
     if isinstance(sizes, int):
         if sizes < 1:
@@ -211,11 +242,16 @@ def split(
         if known.spec.shape == ():
             raise ValueError("split() needs a number of parts that is known: pass a Python integer")
         found = known.spec.shape[0] if known.spec.shape else None
-        num = found if num is None else num
-        if num is None:
+        if num is None and found is None:
             raise ValueError(f"Cannot infer num from shape {known.shape}: pass num")
     else:
-        num = len(sizes)
+        found = len(sizes)
+    if num is None:
+        num = found
+    elif found is not None and num != found:
+        raise ValueError(
+            f"Length of size_splits should be equal to num: {found} sizes are given, and num={num}"
+        )
     return list(apply(SPLIT_V, value, name=name, size_splits=sizes, axis=axis, _num=num))
 
 

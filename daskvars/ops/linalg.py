@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
+from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.name_scope import name_scope
@@ -22,17 +23,25 @@ from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import linalg_kernels as kernels
 from daskvars.kernels import matrices
-from daskvars.ops import constant
-from daskvars.ops.arithmetic import multiply
+from daskvars.ops import constant, ranges
+from daskvars.ops.arithmetic import add, multiply, negative
+from daskvars.ops.assertions import assert_equal
 from daskvars.ops.axes import is_symbolic
 from daskvars.ops.broadcasting import broadcast_gradients, may_broadcast, sum_to_shape
-from daskvars.ops.casting import conj
+from daskvars.ops.casting import cast, conj
+from daskvars.ops.comparison import less
 from daskvars.ops.contractions import einsum
+from daskvars.ops.control import control_dependencies
 from daskvars.ops.families import same_dtype
+from daskvars.ops.gather import gather
+from daskvars.ops.joining import concat, stack
 from daskvars.ops.ranges import eye
+from daskvars.ops.reduce import reduce_prod
 from daskvars.ops.reshaping import expand_dims, reshape, squeeze
 from daskvars.ops.rules import broadcasted
+from daskvars.ops.searching import setdiff1d
 from daskvars.ops.slicing import size_along
+from daskvars.ops.transposing import transpose
 
 # -- matrix products ---------------------------------------------------------------------------
 
@@ -182,17 +191,18 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """Sum products over pairs of axes.
 
     Args:
-      a: [...] any number, of known rank.
-      b: [...] of the dtype of `a`, of known rank.
+      a: [...] any number.
+      b: [...] of the dtype of `a`.
       axes: an int n: the last n axes of `a` and the first n of `b`; or a pair of an axis or list
-        of axes of `a` and one of `b`.
+        of axes of `a` and one of `b`, or an int tensor [2, n].
       name: name scope of the operations, by default "Tensordot".
 
     Returns:
       [axes of `a` that were not summed, then those of `b`] of the dtype of `a`.
 
     Raises:
-      ValueError: the axes do not pair up, there is no such axis, or a rank is not known.
+      ValueError: the axes do not pair up, or there is no such axis.
+      InvalidArgumentError: that shows in the run alone.
 
     >>> import daskvars as dv
     >>> tensordot([[1, 2], [3, 4]], [[5, 6], [7, 8]], axes=1).numpy().tolist()
@@ -200,8 +210,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "Tensordot", [a, b]) as scope:
         a, b = same_dtype(a, b, scope)
-        if a.spec.shape is None or b.spec.shape is None:
-            raise ValueError("tensordot needs tensors of known rank; call set_shape on them")
+        axes = _known_axes(axes)
+        if a.spec.shape is None or b.spec.shape is None or isinstance(axes, Tensor):
+            return _tensordot_of_run(a, b, axes)
         left, right = _paired_axes(axes, len(a.spec.shape), len(b.spec.shape))
         letters = string.ascii_letters
         term_a = letters[: len(a.spec.shape)]
@@ -213,10 +224,6 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[Sequence[int], Sequence[int]]:
-    if is_symbolic(axes):
-        axes = constant_value(convert_to_tensor(axes))
-        if axes is None:
-            raise ValueError("tensordot needs axes that are known when the graph is built")
     if isinstance(axes, int | numpy.integer) or getattr(axes, "ndim", None) == 0:
         count = int(axes)
         if not 0 <= count <= min(rank_a, rank_b):
@@ -231,6 +238,49 @@ def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[Sequence[int], Se
             f"Different number of contraction axes 'a' and 'b', {len(left)} != {len(right)}."
         )
     return left, right
+
+
+def _known_axes(axes: Any) -> Any:
+    """Return the value of axes that are a tensor, if it is known before the run."""
+    if not is_symbolic(axes):
+        return axes
+    tensor = convert_to_tensor(axes)
+    value = constant_value(tensor)
+    return tensor if value is None else value
+
+
+def _tensordot_of_run(a: Tensor, b: Tensor, axes: Any) -> Tensor:
+    """Sum products over pairs of axes where only the run tells ranks or axes: as matrices."""
+    left: Any
+    right: Any
+    if isinstance(axes, int | numpy.integer):
+        if axes < 0:
+            raise ValueError(f"'axes' must be at least 0, got {axes}")
+        left, right = [*range(-axes, 0)], [*range(axes)]
+    elif isinstance(axes, Tensor) and axes.spec.shape == ():
+        left, right = negative(ranges.range(axes, 0, -1)), ranges.range(axes)
+    else:
+        left, right = axes[0], axes[1]
+    rows, kept_a, summed = _as_matrix(a, left, is_left=True)
+    columns, kept_b, other = _as_matrix(b, right, is_left=False)
+    with control_dependencies([assert_equal(
+        summed, other, message="tensordot: the axes that are summed must have equal sizes"
+    )]):  # fmt: skip
+        product = matmul(rows, columns)
+    return reshape(product, concat([kept_a, kept_b], 0))
+
+
+def _as_matrix(x: Tensor, summed: Any, is_left: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `x` as a matrix of axes kept and axes summed, and the sizes of both."""
+    axes: Any = convert_to_tensor(summed, int32)
+    sizes, rank = constant.shape(x), constant.rank(x)
+    axes = reshape(axes, [-1])
+    axes = add(axes, multiply(cast(less(axes, 0), int32), rank))
+    kept, _ = setdiff1d(ranges.range(rank), axes)
+    lengths = gather(sizes, kept), gather(sizes, axes)
+    order = [kept, axes] if is_left else [axes, kept]
+    folded = [reduce_prod(length) for length in (lengths if is_left else lengths[::-1])]
+    return reshape(transpose(x, concat(order, 0)), stack(folded)), *lengths
 
 
 # -- traces and vector products ----------------------------------------------------------------

@@ -179,6 +179,8 @@ def matrix_band_part(input: Any, num_lower: int, num_upper: int, name: str | Non
 
 def _doubled(inputs):
     dtype, shape = inputs[0]
+    if shape == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
     return Spec(dtype, None if shape is None else (*shape, *shape))
 
 
@@ -192,11 +194,14 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """Return a tensor of twice the rank with `diagonal` where both halves of the index agree.
 
     Args:
-      diagonal: [*shape] any dtype.
+      diagonal: [*shape] any dtype, rank at least 1.
       name: name of the operation, by default "Diag".
 
     Returns:
       [*shape, *shape] of the dtype of `diagonal`.
+
+    Raises:
+      ValueError: `diagonal` is a scalar.
 
     >>> import daskvars as dv
     >>> diag([1, 2]).numpy().tolist()
@@ -210,7 +215,12 @@ def _halved(inputs):
     if shape is None:
         return inputs[0]
     half = len(shape) // 2
-    if len(shape) % 2 or not shapes.compatible(shape[:half], shape[half:]):
+    if len(shape) % 2 or not shape:
+        raise ValueError(
+            f"Input must have even and non-zero rank, input rank is {len(shape)}: "
+            f"{shapes.show(shape)}"
+        )
+    if not shapes.compatible(shape[:half], shape[half:]):
         raise ValueError(f"Both halves of the shape must be equal, got {shapes.show(shape)}")
     return Spec(dtype, shapes.merge(shape[:half], shape[half:]))
 
@@ -232,6 +242,6 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
       [*shape] of the dtype of `input`: the adjoint of `diag`.
 
     Raises:
-      ValueError: the halves of the shape differ.
+      ValueError: the rank is odd or 0, or the halves of the shape differ.
     """
     return apply(DIAG_PART, input, name=name)

@@ -227,25 +227,25 @@ def norm(
       A tensor without the folded axes, of the dtype of `tensor` (real of complex numbers).
 
     Raises:
-      ValueError: there is no such norm.
+      ValueError: there is no such norm, or no such axis.
 
     >>> import daskvars as dv
     >>> float(norm([3.0, 4.0])), float(norm([3.0, -4.0], ord=1))
     (5.0, 7.0)
     """
     keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
-    axes = tuple(axis) if isinstance(axis, list | tuple) else axis
-    is_matrix = isinstance(axes, tuple) and len(axes) == 2
+    axes = _axes_of_norm(axis)
+    is_matrix = isinstance(axes, tuple)
     known = ("fro", "euclidean", 1, math.inf) if is_matrix else ("euclidean", 1, 2, math.inf)
-    if ord not in known and (is_matrix or isinstance(ord, str) or ord <= 0):
-        wanted = f"a matrix norm {known}" if is_matrix else f"{known} or a positive number"
-        raise ValueError(f"'ord' must be {wanted}, got {ord!r}")
+    if ord not in known and (is_matrix or isinstance(ord, str) or not ord > 0):
+        kinds = f"matrix norm: {known}", f"vector norm: {known} or a positive number"
+        raise ValueError(f"'ord' must be a supported {kinds[not is_matrix]}, got {ord!r}")
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
         size = abs(x)
         if ord in ("fro", "euclidean", 2):
             return sqrt(reduce_sum(real(multiply(x, conj(x))), axes, keepdims))
-        if is_matrix:
+        if isinstance(axes, tuple):
             return _matrix_norm(size, axes, ord, keepdims)
         if ord == 1:
             return reduce_sum(size, axes, keepdims)
@@ -253,6 +253,20 @@ def norm(
             return reduce_max(size, axes, keepdims)
         power = number(ord, size)
         return pow(reduce_sum(pow(size, power), axes, keepdims), reciprocal(power))
+
+
+def _axes_of_norm(axis: Any) -> int | tuple[int, int] | None:
+    """Return the axis of vectors, or the pair of axes of matrices."""
+    axes = tuple(axis) if isinstance(axis, list | tuple) else axis
+    listed = (axes,) if isinstance(axes, int) else axes
+    if axes is not None and (
+        not isinstance(listed, tuple) or not all(isinstance(a, int) for a in listed)
+        or (axes is listed and (len(listed) != 2 or listed[0] == listed[1]))
+    ):  # fmt: skip
+        raise ValueError(
+            f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis!r}"
+        )
+    return axes
 
 
 def _matrix_norm(size: Tensor, axes: tuple[int, int], ord: Any, keepdims: bool) -> Tensor:

@@ -27,11 +27,11 @@ class TopK(NamedTuple):
 
 def _largest(inputs, *, k, sorted, **attrs):
     dtype, shape = inputs[0]
+    if k is not None and k < 0:
+        raise ValueError(f"Need k >= 0, got {k}")
     if shape is not None:
         if not shape:
             raise ValueError("input must have at least rank 1 but is rank 0")
-        if k is not None and k < 0:
-            raise ValueError(f"Need k >= 0, got {k}")
         if k is not None and shape[-1] is not None and shape[-1] < k:
             raise ValueError(f"input must have last dimension >= k = {k} but is {shape[-1]}")
         shape = (*shape[:-1], k)
@@ -95,6 +95,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
 
     Raises:
       ValueError: k is larger than n, or negative.
+      InvalidArgumentError: that shows in the run alone.
 
     >>> import daskvars as dv
     >>> [t.numpy().tolist() for t in top_k([1.0, 3.0, 2.0, 3.0], k=3)]

@@ -35,7 +35,13 @@ def _pairs(paddings: Any, rank: int | None) -> list[tuple[int | None, int | None
 
 
 def _resized(inputs, paddings, sign):
-    shape = inputs[0].shape
+    shape, given = inputs[0].shape, [spec.shape for spec in inputs[1:]]
+    if paddings is None and given and given[0] is not None:  # not None: of the run
+        if len(given[0]) != 2 or given[0][1] not in (2, None):
+            raise ValueError(
+                f"paddings must be a matrix of 2 columns, got shape {shapes.show(given[0])}"
+            )
+        paddings = None if given[0][0] is None else ((None, None),) * given[0][0]
     pairs = _pairs(paddings, None if shape is None else len(shape))
     if pairs is None:
         return Spec(inputs[0].dtype, None)

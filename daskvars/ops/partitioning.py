@@ -12,6 +12,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
+from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import arrays
 from daskvars.kernels import gather_kernels as kernels
@@ -133,7 +134,15 @@ def dynamic_partition(
     return list(parts)
 
 
-def _stitched(inputs):
+def _greatest(places: Sequence[Any]) -> int | None:
+    """Return the greatest of places, as far as they are known when the graph is built."""
+    known = [constant_value(at) for at in places]
+    if any(at is None for at in known):
+        return None
+    return max((int(at.max()) for at in known if at.size), default=-1)
+
+
+def _stitched(inputs, *, _size=None):
     count = len(inputs) // 2
     places, data = inputs[:count], inputs[count:]
     tail = None
@@ -146,7 +155,7 @@ def _stitched(inputs):
                 f"{shapes.show(at.shape)}"
             )
         tail = shapes.merge(tail, slices.shape[len(at.shape) :])
-    return Spec(data[0].dtype, None if tail is None else (None, *tail))
+    return Spec(data[0].dtype, None if tail is None else (_size, *tail))
 
 
 def _stitch_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
@@ -189,7 +198,9 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
     found = {t.dtype.base_dtype.name for t in slices}
     if len(found) > 1:
         raise TypeError(f"dynamic_stitch needs data of one dtype, got {', '.join(sorted(found))}")
-    return apply(DYNAMIC_STITCH, *places, *slices, name=name)
+    greatest = _greatest(places)
+    size = None if greatest is None else greatest + 1
+    return apply(DYNAMIC_STITCH, *places, *slices, name=name, _size=size)
 
 
 parallel_stitch = dynamic_stitch

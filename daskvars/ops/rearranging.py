@@ -248,29 +248,47 @@ def depth_to_space(
                  data_format=data_format)  # fmt: skip
 
 
-def _batched(inputs, block_shape, pairs, sign):
-    shape = inputs[0].shape
-    if shape is None or not axes.is_complete(block_shape) or not axes.is_complete(pairs):
+def _batched(inputs, blocks, pairs, sign):
+    """Return the spec of batches of phases (sign 1), or of what they are woven into (-1)."""
+    shape, rank = inputs[0].shape, _number_of_blocks(inputs, blocks, pairs)
+    if blocks is not None and any(b is not None and b < 1 for b in blocks):
+        raise ValueError(f"block_shape must be positive, got {list(blocks)}")
+    if shape is None or rank is None:
         return Spec(inputs[0].dtype, None if shape is None else (None,) * len(shape))
-    rank, count = len(block_shape), math.prod(block_shape)
-    if len(shape) <= rank or len(pairs) != rank:
+    if len(shape) <= rank or any(given is not None and len(given) != rank
+                                 for given in (blocks, pairs)):  # fmt: skip
         raise ValueError(
-            f"block_shape {list(block_shape)} and {list(pairs)} do not fit shape "
+            f"block_shape {blocks and list(blocks)} and {pairs and list(pairs)} do not fit shape "
             f"{shapes.show(shape)}"
         )
-    spatial = list(zip(shape[1 : 1 + rank], block_shape, pairs, strict=True))
+    blocks = blocks or (None,) * rank
+    pairs = pairs or ((None, None),) * rank
+    count = None if None in blocks else math.prod(blocks)
+    spatial = list(zip(shape[1 : 1 + rank], blocks, pairs, strict=True))
     if sign > 0:
-        batch = _times(shape[0], count)
+        batch = None if None in (shape[0], count) else shape[0] * count
         sizes = [
-            None if n is None else _over(n + a + b, block, "padded size")
-            for n, block, (a, b) in spatial
+            None if None in (n, block, *pair) else _over(n + sum(pair), block, "padded size")
+            for n, block, pair in spatial
         ]
     else:
-        batch = _over(shape[0], count, "batch")
-        sizes = [None if n is None else n * block - a - b for n, block, (a, b) in spatial]
+        batch = None if count is None else _over(shape[0], count, "batch")
+        sizes = [
+            None if None in (n, block, *pair) else n * block - sum(pair)
+            for n, block, pair in spatial
+        ]
         if any(n is not None and n < 0 for n in sizes):
             raise ValueError(f"Negative dimension size caused by crops {list(pairs)}")
     return Spec(inputs[0].dtype, (batch, *sizes, *shape[1 + rank :]))
+
+
+def _number_of_blocks(inputs, blocks, pairs) -> int | None:
+    """Return how many dimensions are cut into blocks, as far as any argument tells."""
+    for given in (blocks, pairs):
+        if given is not None:
+            return len(given)
+    known = [spec.shape[0] for spec in inputs[1:] if spec.shape]
+    return next((n for n in known if n is not None), None)
 
 
 def _spatial_access(inputs, outputs, attrs):

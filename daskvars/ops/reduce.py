@@ -13,6 +13,7 @@ import numpy
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
+from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.name_scope import name_scope
@@ -172,13 +173,26 @@ def axes_of(axis: Any, x: Tensor) -> Any:
     """Return axes as a tuple counted from the front, where they and the rank are known.
 
     Raises:
+      TypeError: they are no integers.
       ValueError: there is no such axis.
     """
     if axis is None or is_symbolic(axis):
         return axis
-    listed = tuple(int(a) for a in numpy.ravel(axis))
-    shape = x.spec.shape
-    return listed if shape is None else shapes.normalize_axes(listed, len(shape))
+    given = numpy.asarray(axis)
+    if given.size and given.dtype.kind not in "iu":
+        raise TypeError(
+            f"the axes of a reduction must be int32 or int64, got {axis!r} ({given.dtype})"
+        )
+    listed, shape = tuple(given.ravel().tolist()), x.spec.shape
+    if shape is None:
+        return listed
+    for number in listed:
+        if not -len(shape) <= number < len(shape):
+            raise ValueError(
+                f"Invalid reduction dimension {number} for input with {len(shape)} dimension(s), "
+                f"{shapes.show(shape)}: the axis is out of range [{-len(shape)}, {len(shape)})"
+            )
+    return shapes.normalize_axes(listed, len(shape))
 
 
 REDUCTION = """{summary}
@@ -260,6 +274,9 @@ reduce_mean.__doc__ = _mean_of_floats.__doc__
 
 
 def _position(inputs, *, axis, dtype):
+    shape = inputs[0].shape
+    if shape is not None and shape[shapes.normalize_axis(axis, len(shape))] == 0:
+        raise ValueError(f"Reduction axis {axis} is empty in shape {shapes.in_brackets(shape)}")
     return Spec(dtype, _reduced(inputs, axis=axis).shape)
 
 
@@ -292,6 +309,7 @@ def argmax(
 
     Raises:
       ValueError: there is no such axis.
+      InvalidArgumentError: the axis is empty.
 
     >>> import daskvars as dv
     >>> argmax([[1, 5], [7, 2]], axis=1).numpy().tolist()
@@ -327,4 +345,11 @@ def arg_min(
 def _position_along(definition: OpDef, x: Any, axis: Any, name: str | None, output_type: Any):
     x = convert_to_tensor(x)
     axis = static_axis(0 if axis is None else axis, x)
+    shape = x.spec.shape
+    if shape is not None and shape[axis] == 0:
+        raise InvalidArgumentError(
+            None, name or definition.type,
+            f"Reduction axis {axis} is empty in shape {shapes.in_brackets(shape)}: "
+            f"{definition.type} needs an element to point at",
+        )  # fmt: skip
     return apply(definition, x, name=name, axis=axis, dtype=as_dtype(output_type).base_dtype)

@@ -6,6 +6,7 @@ import string
 from typing import Any
 
 from daskvars import shapes
+from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import OpDef
@@ -16,7 +17,6 @@ from daskvars.kernels import arrays
 from daskvars.ops.arithmetic import multiply
 from daskvars.ops.casting import conj
 from daskvars.ops.division import realdiv
-from daskvars.ops.rules import like_first
 
 
 def whole_along(inputs: Any, attrs: Any) -> str:
@@ -33,15 +33,55 @@ def static_axis(axis: Any, x: Tensor, what: str = "axis") -> int:
     Raises:
       ValueError: the axis is not known before the run, or there is none such.
     """
-    if not isinstance(axis, int):
-        value = constant_value(convert_to_tensor(axis))
-        if value is None or value.size != 1 or value.dtype.kind not in "iu":
-            raise ValueError(
-                f"{what} must be one integer that is known when the graph is built, not {axis!r}"
-            )
-        axis = int(value.reshape(()))
+    axis = known_integer(axis, what)
     shape = x.spec.shape
     return axis if shape is None else shapes.normalize_axis(axis, len(shape), what)
+
+
+def known_integer(axis: Any, what: str = "axis") -> int:
+    """Return an int, or the value of a tensor, as an int.
+
+    Raises:
+      ValueError: it is no integer, or not known before the run.
+    """
+    if isinstance(axis, int):
+        return axis
+    value = constant_value(convert_to_tensor(axis))
+    if value is None or value.size != 1 or value.dtype.kind not in "iu":
+        raise ValueError(
+            f"{what} must be one integer that is known when the graph is built, not {axis!r}"
+        )
+    return int(value.reshape(()))
+
+
+def _scanned(inputs, *, axis, exclusive, reverse):
+    shape = inputs[0].shape
+    if shape is not None and not -len(shape) <= axis < len(shape):
+        raise ValueError(_scan_problem(axis, len(shape)))
+    return inputs[0]
+
+
+def _scan_problem(axis: int, rank: int) -> str:
+    return f"Expected scan axis in the range [{-rank}, {rank}), but got {axis}"
+
+
+def _scan(definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None):
+    """Apply a scan; an axis that there is not is an InvalidArgumentError, as in TensorFlow."""
+    x, type = convert_to_tensor(x), definition.type
+    if not isinstance(axis, int) and convert_to_tensor(axis).spec.shape not in ((), None):
+        raise InvalidArgumentError(
+            None, name or type, f"{type}: axis must be a scalar, not {axis!r}"
+        )
+    axis = known_integer(axis)
+    shape = x.spec.shape
+    if shape is not None:
+        if not -len(shape) <= axis < len(shape):
+            raise InvalidArgumentError(
+                None, name or type, f"{type}: {_scan_problem(axis, len(shape))}"
+            )
+        axis %= len(shape)
+    return apply(definition, x, name=name, axis=axis, exclusive=bool(exclusive),
+                 reverse=bool(reverse))  # fmt: skip
 
 
 def _other_way(op, values):
@@ -50,7 +90,7 @@ def _other_way(op, values):
 
 
 CUMSUM = OpDef(
-    "Cumsum", "x:N", infer=like_first, pattern=Contraction(whole_along, None),
+    "Cumsum", "x:N", infer=_scanned, pattern=Contraction(whole_along, None),
     kernel=arrays.cumsum, gradient=lambda op, dy: _other_way(op, dy),
 )  # fmt: skip
 
@@ -71,15 +111,13 @@ def cumsum(
       [...] of the shape and dtype of `x`.
 
     Raises:
-      ValueError: there is no such axis.
+      InvalidArgumentError: there is no such axis.
 
     >>> import daskvars as dv
     >>> cumsum([1, 2, 3], exclusive=True, reverse=True).numpy().tolist()
     [5, 3, 0]
     """
-    x = convert_to_tensor(x)
-    axis = static_axis(axis, x)
-    return apply(CUMSUM, x, name=name, axis=axis, exclusive=bool(exclusive), reverse=bool(reverse))
+    return _scan(CUMSUM, x, axis, exclusive, reverse, name)
 
 
 def _cumprod_gradient(op, dy):
@@ -87,7 +125,7 @@ def _cumprod_gradient(op, dy):
 
 
 CUMPROD = OpDef(
-    "Cumprod", "x:N", infer=like_first, pattern=Contraction(whole_along, None),
+    "Cumprod", "x:N", infer=_scanned, pattern=Contraction(whole_along, None),
     kernel=arrays.cumprod, gradient=_cumprod_gradient,
 )  # fmt: skip
 
@@ -99,6 +137,4 @@ def cumprod(
 
     The gradient divides by `x`, as TensorFlow's does: it is not a number where `x` is zero.
     """
-    x = convert_to_tensor(x)
-    axis = static_axis(axis, x)
-    return apply(CUMPROD, x, name=name, axis=axis, exclusive=bool(exclusive), reverse=bool(reverse))
+    return _scan(CUMPROD, x, axis, exclusive, reverse, name)

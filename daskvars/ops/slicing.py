@@ -363,9 +363,11 @@ STRIDED_SLICE_GRAD = OpDef(
 )  # fmt: skip
 
 
-def size_along(tensor: Any, axis: int) -> Any:
+def size_along(tensor: Any, axis: Any) -> Any:
     """Return the size of one dimension: a number where it is known, else a scalar tensor."""
     tensor = convert_to_tensor(tensor)
+    if isinstance(axis, Tensor):
+        return constant.shape(tensor)[axis]
     known: Sequence[int | None] | None = tensor.spec.shape
     if known is not None and known[axis] is not None:
         return known[axis]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Elementwise, Reduction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import text_kernels as kernels
-from daskvars.ops.axes import either
+from daskvars.ops.axes import as_operand, either
 from daskvars.ops.rules import broadcasted, like_first
 
 
@@ -33,7 +34,7 @@ def _text_op(type: str, signature: str, kernel: Any, infer: Any = broadcasted) -
 # -- numbers -----------------------------------------------------------------------------------
 
 AS_STRING = _text_op("AsString", "input:T", kernels.as_string, _typed(dtypes.string))
-_FILLS = ("", " ", "0", "-", "+")
+_FILLS = ("", " ", "0", "-", "+", "#")
 
 
 def as_string(
@@ -53,7 +54,8 @@ def as_string(
       scientific: write floats as 1.0e+00.
       shortest: write floats the shorter way.
       width: write at least so many characters.
-      fill: "0" fills numbers up with zeros, "-" puts the blanks behind, "+" writes the sign.
+      fill: how the width is filled: "0" with zeros, "-" with blanks behind, "+" writes the sign,
+        " " a blank in its place.
       name: name of the operation, by default "AsString".
 
     Returns:
@@ -70,27 +72,44 @@ def as_string(
     """
     x = convert_to_tensor(input, name="input")
     _check_format(x.dtype.base_dtype, precision, scientific, shortest, fill)
-    template = "%" + fill.strip() + (str(width) if width > -1 else "")
+    template = "%" + (f"{fill}{width}" if width > -1 else "")
     if x.dtype.is_floating or x.dtype.is_complex:
         template += f".{precision}" if precision > -1 else ""
         template += "e" if scientific else "g" if shortest else "f"
     else:
         template += "d"
+    if fill and width < 0:
+        warnings.warn(
+            f"as_string(fill={fill!r}) has no effect without a width, as in TensorFlow",
+            stacklevel=2,
+        )
     return apply(AS_STRING, x, name=name, template=template)
 
 
 def _check_format(
     dtype: dtypes.DType, precision: int, scientific: bool, shortest: bool, fill: str
 ) -> None:
+    if len(fill) > 1:
+        raise InvalidArgumentError(
+            None, None, f"Fill string must be one or fewer characters, got {fill!r}"
+        )
     if fill not in _FILLS:
         raise InvalidArgumentError(None, None, f"Fill argument not supported: {fill!r}")
     if scientific and shortest:
-        raise InvalidArgumentError(None, None, "Cannot select both scientific and shortest")
-    if (scientific or shortest or precision > -1) and not (dtype.is_floating or dtype.is_complex):
         raise InvalidArgumentError(
-            None, None,
-            f"scientific, shortest and precision are for floats, not for {dtype.name}",
+            None, None, "Cannot select both scientific and shortest notation"
+        )
+    if dtype.is_floating or dtype.is_complex:
+        return
+    if scientific or shortest:
+        raise InvalidArgumentError(
+            None, None, f"scientific and shortest format not supported for datatype {dtype.name}: "
+            "they are for floats",
         )  # fmt: skip
+    if precision > -1:
+        raise InvalidArgumentError(
+            None, None, f"precision not supported for datatype {dtype.name}: it is for floats"
+        )
 
 
 STRING_TO_NUMBER = _text_op(
@@ -166,17 +185,21 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
     return apply(STRING_JOIN, *inputs, name=name, separator=separator.encode())
 
 
-def _folded(inputs, *, axis, keepdims, separator):
+def _folded(inputs, *, axis, keepdims, separator, operands=()):
     shape = inputs[0].shape
-    if shape is None:
+    if shape is None or operands:
         return Spec(dtypes.string, None)
-    kept = [(d, n) for d, n in enumerate(shape) if d not in axis or keepdims]
-    return Spec(dtypes.string, tuple(1 if d in axis else n for d, n in kept))
+    try:
+        folded = kernels.axes_in_order(axis, len(shape))
+    except InvalidArgumentError as error:
+        raise ValueError(error.message) from None
+    kept = [(d, n) for d, n in enumerate(shape) if d not in folded or keepdims]
+    return Spec(dtypes.string, tuple(1 if d in folded else n for d, n in kept))
 
 
 REDUCE_JOIN = OpDef(
     "ReduceJoin", "inputs:S", infer=_folded, pattern=Reduction(), kernel=kernels.reduce_join,
-    gradient=NO_GRADIENT,
+    gradient=NO_GRADIENT, operands=("axis",),
 )  # fmt: skip
 
 
@@ -192,8 +215,9 @@ def reduce_join(
     """Return texts put together along dimensions.
 
     Args:
-      inputs: [...] string, of known rank.
-      axis: int or list of ints, in the order in which they are joined; None for all.
+      inputs: [...] string.
+      axis: int, list of ints or int tensor, in the order in which they are joined: the first goes
+        fastest. None for all, the last of which goes fastest.
       keep_dims: the old name of `keepdims`.
       separator: what stands between.
       name: name of the operation, by default "ReduceJoin".
@@ -204,7 +228,8 @@ def reduce_join(
       A string tensor without the folded dimensions.
 
     Raises:
-      ValueError: the rank is unknown, or there is no such dimension.
+      ValueError: there is no such dimension, or one is given twice.
+      InvalidArgumentError: that shows in the run alone.
 
     Source: TensorFlow 1.15, ``tf.reduce_join``.
 
@@ -214,16 +239,11 @@ def reduce_join(
     """
     keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
     axis = either(axis, reduction_indices, "axis", "reduction_indices")
-    x = convert_to_tensor(inputs, name="inputs")
-    shape = x.spec.shape
-    if shape is None:
-        raise ValueError("reduce_join() needs a known rank: give inputs a shape by set_shape")
-    every = range(len(shape)) if axis is None else axis
-    listed = [every] if isinstance(every, int) else every
-    axes = tuple(shapes.normalize_axis(int(a), len(shape)) for a in listed)
     return apply(
-        REDUCE_JOIN, x, name=name, axis=axes, keepdims=keepdims, separator=separator.encode()
-    )
+        REDUCE_JOIN, convert_to_tensor(inputs, name="inputs"), name=name,
+        axis=None if axis is None else as_operand(axis), keepdims=keepdims,
+        separator=separator.encode(),
+    )  # fmt: skip
 
 
 # -- changed -----------------------------------------------------------------------------------

@@ -71,6 +71,12 @@ PICKED = [
     *of_every_rank("GatherOrZero", lambda x, i: segments.gather_or_zero(x, i - 2), VECTOR, TABLE),
     *of_every_rank("OneHot", lambda x, i: one_hot.one_hot(i, 5, dtype=dv.float64) * x, VECTOR),
     *[
+        Sample("GatherAxis", lambda x, i, axis: gather.gather(x, i, axis=axis),
+               (floats(4, 5, 4), ints(2, 0, 2), np.array(axis, np.int32)), (0,),
+               id=f"of-run {axis}")
+        for axis in (0, 1, -1)
+    ],
+    *[
         Sample("GatherNd", scattering.gather_nd, (VECTOR, ids[..., None]), (0,),
                id=f"{ids.ndim}d")
         for ids in INDICES

@@ -28,6 +28,10 @@ def equation(text, *inputs):
                   id=text)  # fmt: skip
 
 
+def terms_of(text):
+    return text.split("->")[0].split(",")
+
+
 SAMPLES = [
     product("plain", A, B),
     product("transpose_a", A.T.copy(), B, transpose_a=True),
@@ -56,6 +60,13 @@ SAMPLES = [
     equation("i,j->ij", floats(4), floats(3)),
     Sample("Einsum", lambda x, y: dv.tensordot(x, y, [[1, 0], [0, 1]]),
            (floats(4, 3), floats(3, 4)), (0, 1), id="tensordot"),
+    Sample("MatMul", dv.tensordot,
+           (floats(2, 4, 3), floats(3, 2, 2), np.array([[0, 2], [1, 0]], np.int32)), (0, 1),
+           id="tensordot of-run"),
+    *[
+        equation(text, *[floats(*[2 + ord(c) % 2 for c in term]) for term in terms_of(text)])
+        for text in ("abhe,hidj,jgba,hiab,gab->ed", "efc,dbc,acf,fd->abe", "bca,cdb,dbf,afc->")
+    ],
     Sample("Cross", dv.cross, (floats(4, 3), floats(4, 3)), (0, 1)),
     Sample("Trace", dv.trace, (floats(2, 3, 4),), (0,)),
     Sample("MatrixInverse", dv.matrix_inverse, (SQUARE,), (0,)),

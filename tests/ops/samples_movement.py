@@ -79,6 +79,18 @@ PARTS = [
     Sample("ConcatV2", lambda a, b: joining.concat([a, b], -1), (MATRIX, floats(4, 2)), (0, 1),
            id="last"),
     Sample("ConcatV2", lambda a: joining.concat([a, [[b"x", b"y"]]], 0), (TEXT,), id="string"),
+    *[
+        Sample("ConcatV2", lambda a, b, axis: joining.concat([a, b, a], axis),
+               (MATRIX, floats(4, 3), np.array(axis, np.int32)), (0, 1), id=f"of-run {axis}")
+        for axis in (0, 1, -1)
+    ],
+    *[
+        Sample("Split", lambda x, axis: joining.split(x, 2, axis),
+               (CUBE, np.array(axis, np.int32)), (0,), id=f"of-run {axis}")
+        for axis in (0, 1, -2)
+    ],
+    Sample("SplitV", lambda x, n, axis: joining.split(x, n, axis, num=2),
+           (MATRIX, ints(1, 2), np.array(1, np.int32)), (0,), id="all-of-run"),
     Sample("Split", lambda x: joining.split(x, 2), (MATRIX,), (0,)),
     Sample("Split", lambda x: joining.split(x, 3, -1), (MATRIX,), (0,), id="last"),
     Sample("SplitV", lambda x: joining.split(x, [1, -1], 1), (MATRIX,), (0,)),

@@ -14,6 +14,12 @@ SAMPLES = [
     Sample("StringJoin", lambda x: dv.string_join([x, "b", x], "-"), (WORDS,)),
     Sample("ReduceJoin", lambda x: dv.reduce_join(x, 1, separator=" "), (WORDS,)),
     Sample("ReduceJoin", lambda x: dv.reduce_join(x, [1, 0], keepdims=True), (WORDS,), id="kept"),
+    *[
+        Sample("ReduceJoin", lambda x, axis: dv.reduce_join(x, axis, separator="-"),
+               (WORDS, np.array(axis, np.int32)), id=f"of-run {axis}")
+        for axis in (0, -1, [0, 1], [1, 0])
+    ],
+    Sample("Add", dv.add, (WORDS, WORDS[:1]), id="strings"),
     Sample("StringStrip", dv.string_strip, (WORDS,)),
     Sample("StringLower", dv.strings.lower, (WORDS,)),
     Sample("StringUpper", lambda x: dv.strings.upper(x, "utf-8"), (WORDS,)),

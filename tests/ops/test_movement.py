@@ -101,7 +101,7 @@ def test_static_shape(call, shape, result):
         (lambda x: joining.concat([x, x[0]], 0), "Shapes must be equal rank, but are 2 and 1"),
         (lambda x: joining.concat([x, x], 2), "Concat axis 2 is out of range"),
         (lambda x: joining.concat([x[0, 0], x[0, 0]], 0), "Can't concatenate scalars"),
-        (lambda x: joining.concat([x, x], tf.placeholder(tf.int32, [])), "Pass a Python integer"),
+        (lambda x: joining.concat([x, x], tf.placeholder(tf.int32, [1])), "takes a scalar axis"),
         (lambda x: joining.stack([x, x[0]]), "Shapes must be equal rank, but are 2 and 1"),
         (lambda x: joining.split(x, 4, axis=1), "evenly divisible by 4 but is 3"),
         (lambda x: joining.split(x, [1, 1], axis=1), "Determined shape"),

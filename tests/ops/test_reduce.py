@@ -46,9 +46,11 @@ def test_deprecated_names():
 
 def test_axes_out_of_range():
     x = tf.ones([2, 3])
-    for function in (tf.reduce_sum, tf.argmax, tf.cumsum):
+    for function in (tf.reduce_sum, tf.argmax):
         with pytest.raises(ValueError, match="out of range"):
             function(x, 2)
+    with pytest.raises(InvalidArgumentError, match="scan axis in the range"):
+        tf.cumsum(x, 2)
     with pytest.raises(ValueError, match="twice"):
         tf.reduce_sum(x, [0, -2])
     with pytest.raises(TypeError):

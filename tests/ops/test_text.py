@@ -32,7 +32,9 @@ def test_as_string(values, options, wanted):
 @pytest.mark.parametrize(
     "values, options, problem",
     [
-        ([3], {"precision": 2}, "for floats"),
+        ([3], {"precision": 2}, "precision not supported for datatype int32"),
+        ([3], {"scientific": True}, "scientific and shortest format not supported"),
+        ([3], {"width": 5, "fill": "00"}, "one or fewer"),
         ([1.5], {"scientific": True, "shortest": True}, "both"),
         ([3], {"fill": "x"}, "Fill argument"),
     ],
@@ -91,7 +93,8 @@ def test_letters_and_lengths():
         (0, {}, [b"ac", b"bd"]),
         (1, {"separator": " ", "keep_dims": True}, [[b"a b"], [b"c d"]]),
         (None, {"separator": "-"}, b"a-b-c-d"),
-        ([1, 0], {"separator": "-"}, b"a-c-b-d"),
+        ([1, 0], {"separator": "-"}, b"a-b-c-d"),
+        ([0, -1], {"separator": "-"}, b"a-c-b-d"),
         ([], {}, [[b"a", b"b"], [b"c", b"d"]]),
     ],
 )
