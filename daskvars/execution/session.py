@@ -30,6 +30,7 @@ CLOSED = (
     "Attempted to use a closed Session. Make another, and restore or initialize its variables: "
     "those of a session without a store end with it."
 )
+_KEYS = (Tensor, Operation)  # of a graph: they have a hash, and programs are found by them
 
 
 class Session:
@@ -152,16 +153,10 @@ class Session:
 
     def _program(self, fetches: Any, fed: tuple[Tensor, ...]) -> tuple[Any, Any]:
         key: Any = None
-        if isinstance(fetches, Tensor | Operation):
+        if type(fetches) in _KEYS:
             key = (fetches, fed)
-        elif type(fetches) in (list, tuple):
-            key = (
-                type(fetches),
-                tuple([f if isinstance(f, Tensor | Operation) else _Unkeyed for f in fetches]),
-                fed,
-            )
-            if _Unkeyed in key[1]:
-                key = None
+        elif type(fetches) in (list, tuple) and all([type(f) in _KEYS for f in fetches]):
+            key = (type(fetches), tuple(fetches), fed)
         if key is not None:
             try:
                 found = self._programs.get(key)
@@ -404,7 +399,3 @@ class InteractiveSession(Session):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.close()
-
-
-class _Unkeyed:
-    """Stands for a fetch that is looked at anew in each run."""

@@ -16,6 +16,7 @@ from typing import Any
 from daskvars.graph.tensor import Tensor
 from daskvars.ops import arithmetic, comparison, division, linalg, transcendental
 from daskvars.ops.indexing import slice_helper
+from daskvars.ops.numpy_protocols import array_function, array_ufunc
 
 Operator = Callable[..., Any]
 
@@ -64,6 +65,8 @@ def _single(method: str, function: Operator) -> Operator:
 
 def _comparison(method: str, function: Operator, of_others: bool) -> Operator:
     def operator(x: Any, y: Any) -> Any:
+        if getattr(type(y), "__array_ufunc__", y) is None:
+            return NotImplemented  # NumPy's way of saying that such operators are the other's
         graph = x.graph
         if graph is not None and not graph.compares_values:
             return (x is y) is not of_others
@@ -97,6 +100,8 @@ OPERATORS: dict[str, Operator] = {
     "__ne__": _comparison("ne", comparison.not_equal, True),
     "__hash__": _named("hash", identity_hash),
     "__getitem__": slice_helper,
+    "__array_ufunc__": array_ufunc,
+    "__array_function__": array_function,
 }
 
 

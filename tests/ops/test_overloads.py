@@ -112,6 +112,14 @@ def test_what_is_of_eager_code_has_no_hash():
     assert x.experimental_ref() == x.ref()
 
 
+def test_an_eager_value_that_is_fetched_or_fed_for_is_told_so():
+    x, v = dv.constant(1.0), dv.Variable(1.0)
+    with dv.Graph().as_default(), dv.Session() as session:
+        for fetch in (x, v, [x], {"a": v}, (x, "b:0")):
+            with pytest.raises(ValueError, match=r"eager value: use its numpy\(\)"):
+                session.run(fetch)
+
+
 def test_equality_inside_a_function_is_of_values():
     v = dv.Variable([1, 2])
     captured = dv.constant([0, 2])
