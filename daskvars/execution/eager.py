@@ -20,8 +20,9 @@ from typing import Any, Protocol
 
 import numpy
 
-from daskvars import config
+from daskvars import config, shapes
 from daskvars.dtypes import DType
+from daskvars.errors import OpError
 from daskvars.execution.engine import Engine, random_key
 from daskvars.execution.exact_keys import exactly
 from daskvars.execution.fetches import as_scalar
@@ -109,7 +110,27 @@ class EagerTensor(Tensor):
     def __str__(self) -> str:
         return f"{computed(self)}"
 
+    def shown_value(self) -> str:
+        """Return what is said of the value of the variable that this stands for.
+
+        That is the value itself if it is small and in this process, else where it is: nothing is
+        fetched, and no large value computed, to be shown.
+        """
+        if PROGRAM.engine.executor.placing is not None:
+            return "on Dask workers"
+        size = shapes.size(self.spec.shape)
+        if size is None or size > numpy.get_printoptions()["threshold"]:
+            is_there = self.op.attrs["key"] in PROGRAM.engine.values
+            return "in this process" if is_there else "not computed yet"
+        try:
+            with scopes.entered(PROGRAM):
+                return f"numpy={as_scalar(computed(self))!r}"
+        except OpError as error:
+            return f"without a value ({type(error).__name__})"
+
     def __repr__(self) -> str:
+        if self.spec.dtype.is_ref:
+            return f"<variable {self.name!r} shape={self.shape}, {self.shown_value()}>"
         value = numpy.array2string(numpy.asarray(computed(self)), separator=", ")
         return f"<tensor shape={self.shape} dtype={self.dtype.name} numpy={value}>"
 

@@ -155,7 +155,7 @@ class Session:
         key: Any = None
         if type(fetches) in _KEYS:
             key = (fetches, fed)
-        elif type(fetches) in (list, tuple) and all([type(f) in _KEYS for f in fetches]):
+        elif type(fetches) in (list, tuple) and all(type(f) in _KEYS for f in fetches):
             key = (type(fetches), tuple(fetches), fed)
         if key is not None:
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -378,7 +379,11 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
 
     def __repr__(self) -> str:
         text = f"<tf.Variable '{self._name}' shape={self.shape} dtype={self.dtype.name}"
-        return f"{text}, numpy={self.numpy()!r}>" if self.graph is None else f"{text}>"
+        chunks = self.chunks
+        if chunks is not None:
+            largest = tuple(map(max, chunks))
+            text += f" chunks={math.prod(map(len, chunks))} of {largest}"
+        return f"{text}, {self._handle.shown_value()}>" if self.graph is None else f"{text}>"
 
 
 def _as_tensor(value: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False):

@@ -45,7 +45,7 @@ def test_as_a_python_value(name):
     v = Variable(3, name=name)
     assert int(v) == 3 and float(v) == 3.0 and bool(v) and v.dtype is int32
     assert numpy.asarray(v) == 3
-    assert repr(v).startswith(f"<tf.Variable '{name}:0' shape=() dtype=int32, numpy=")
+    assert repr(v) == f"<tf.Variable '{name}:0' shape=() dtype=int32, numpy=np.int32(3)>"
 
 
 def test_keys_are_unique_and_legal(name):
