@@ -55,9 +55,10 @@ class Config:
     plan_cache_size: int = 256
     # Traces of one function before a warning: more means that Python values vary as arguments.
     retrace_warning: int = 8
-    # Seconds between seals: the most work that a lost worker makes Dask repeat, or that a killed
-    # process with a store on disk loses. 0 makes each run on such a store a durable transaction,
-    # which several processes may make at once.
+    # Seconds between seals. A process that is killed loses at most the runs of this period and of
+    # the time of one seal; of a lost worker's, as many are done again. A seal stops the runs of a
+    # process without a cluster (1 GiB to a file system in memory: 0.7 s), so a shorter period costs
+    # more. 0 makes each run on a store a durable transaction, which several processes may make.
     seal_every_s: float = 10.0
     # What runs of several clients of a cluster on one store or name mean to each other.
     # "serializable" is as if they came one after the other. "async" is asynchronous training: what

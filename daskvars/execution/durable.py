@@ -3,18 +3,23 @@
 Sessions of one process on one path share a `Values`, and a run commits to it in memory: that costs
 microseconds, a durable version milliseconds. A *seal* writes what changed as the store's next
 version, with links to what did not. It is a compare-and-swap (`state.store`): `Values.base` is the
-version that the values come from, and it must be the head still. The head is the newest group
-``v<number>`` with a manifest. Another process finds it by listing the store, and takes it over when
-it *synchronises*: when a session is opened, at `Session.seal`, and at the first run after
-`config.seal_every_s`. Then what changed here is sealed; if nothing did, a newer head is read.
+version that the values come from, known by its token, and it must be the head still. The head is
+the newest group ``v<number>`` with a manifest. Another process finds it by listing the store, and
+takes it over when it *synchronises*: when a session is opened, at `Session.seal`, and at the first
+run after `config.seal_every_s`. Then what changed here is sealed; if nothing did, the head is read
+if it is another. When the last session of a process on a store is closed, its values are released.
+
+A process that is killed loses at most the runs of this period and of the time of one seal. The
+runs see to it themselves; for a program that pauses between them, a thread does.
 
 So two processes may meet in two ways. (Both are serializable; ``consistency="async"`` means
 something on a cluster, see `execution.shared`.)
 
 - With a period, a process is ahead of the store by the runs since its last seal. Their results have
-  been returned, so they cannot be done again on another version: if the head has moved, the seal
-  raises `ConflictError`, an `AbortedError`, writes nothing and leaves the values in memory as they
-  are. `recover` takes the head's values instead; a `Saver` keeps both.
+  been returned, so they cannot be done again on another version: if the head has moved, or the
+  store was deleted or replaced, the seal raises `ConflictError`, an `AbortedError`, writes nothing
+  and leaves the values in memory as they are. `recover` takes the head's values instead; a `Saver`
+  keeps both.
 - With ``config.seal_every_s = 0`` each run is a transaction on the store: it synchronises, runs,
   and seals before it returns. One that loses runs again on the new head, with the same random
   numbers, holding the store so that nobody comes between; where a store cannot be held, up to
@@ -26,18 +31,34 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-from daskvars import config
-from daskvars.errors import AbortedError, FailedPreconditionError, NotFoundError, StoreError
+from daskvars import config, logging
+from daskvars.errors import (
+    AbortedError,
+    FailedPreconditionError,
+    NotFoundError,
+    OpError,
+    StoreError,
+)
 from daskvars.execution import events
 from daskvars.execution.targets import served_by
-from daskvars.state import NO_VERSION, ConflictError, Manifest, Values, ZarrStore, named_values
+from daskvars.state import (
+    NO_VERSION,
+    ConflictError,
+    Manifest,
+    Values,
+    ZarrStore,
+    close_values,
+    named_values,
+    opened_values,
+)
 
 MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
-SHARE = 20  # periodic seals may cost 1/20 of the time
+LEAST_PAUSE_S = 0.001  # between two looks whether there is something to seal
 
 
 def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | None]:
@@ -51,60 +72,114 @@ def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | 
         process stands for the store that it serves.
 
     Raises:
-      StoreError: what is there is no store, or is damaged.
+      StoreError: what is there is no store, or is damaged, or may not be written.
+      ConflictError: another session of this process has changed the variables, and the store has
+        another head than they come from.
       UnavailableError: `where` is the target of a server that does not run in this process.
     """
     if not where:
         return "", Values(), None
-    name = served_by(os.fspath(where) if not isinstance(where, bytes) else where.decode())
+    name = state_name(where)
     if not is_place(name):
         return name, named_values(name), None
-    place = name if "://" in name else os.path.abspath(name)
-    values = named_values(place)
-    store = ZarrStore(place)
+    store = ZarrStore(name)
     store.root_numbers()  # raises where it is damaged, or no store of ours
-    with values.run_lock:
-        if not len(values):
-            values.base = NO_VERSION
-        if load:
-            take_over(values, store)
-    return place, values, store
+    values = opened_values(name)
+    try:
+        with values.run_lock:
+            if not len(values) and values.num_sessions == 1:
+                values.base = NO_VERSION
+            if load:
+                take_over(values, store)
+    except ConflictError as error:
+        close_values(name, values)
+        raise ConflictError(None, None, f"{error.message}. {OPEN_ELSEWHERE}") from None
+    except BaseException:
+        close_values(name, values)
+        raise
+    return name, values, store
+
+
+def state_name(where: Any) -> str:
+    """Return the name under which sessions share variables: a path whole, a URL or name as it is.
+
+    Raises:
+      UnavailableError: `where` is the target of a server that does not run in this process.
+    """
+    name = served_by(os.fspath(where) if not isinstance(where, bytes) else where.decode())
+    return os.path.abspath(name) if is_place(name) and "://" not in name else name
 
 
 class Durable:
     """Keeps the variables of one engine and their store in step.
 
     Args:
+      name: the store's path or URL.
       values: the variables; sessions of this process on one store share them.
       store: where their versions are.
     """
 
-    def __init__(self, values: Values, store: ZarrStore) -> None:
-        self.values, self.store = values, store
+    def __init__(self, name: str, values: Values, store: ZarrStore) -> None:
+        self.name, self.values, self.store = name, values, store
         self._next_s = time.monotonic() + config.get().seal_every_s
+        self._released = threading.Event()
+        self._watcher: threading.Thread | None = None
 
     def seal(self) -> None:
         """Write what changed, or if nothing did take over what others wrote.
 
         Raises:
           ConflictError: both others and this process have changed the variables since the version
-            that they come from. Nothing was written, and the values here are as they were.
+            that they come from, or the store was deleted. Nothing was written, and the values here
+            are as they were.
         """
         with self.values.run_lock:
-            start = time.monotonic()
             try:
                 if not write_version(self.values, self.store):
                     take_over(self.values, self.store)
             except ConflictError as error:
                 raise ConflictError(None, None, f"{error.message}. {REMEDY}") from None
             finally:
-                now = time.monotonic()
-                self._next_s = now + max(SHARE * (now - start), config.get().seal_every_s)
+                self._next_s = time.monotonic() + config.get().seal_every_s
 
     def seal_if_due(self) -> None:
         """Do so if the last time was `config.seal_every_s` ago."""
+        if self._watcher is None:
+            self._watcher = threading.Thread(target=self._watch, name="daskvars-seal", daemon=True)
+            self._watcher.start()
         if time.monotonic() >= self._next_s:
             self.seal()
+
+    def seal_changes(self) -> None:
+        """Write what changed, if anything did; raises as `seal`."""
+        with self.values.run_lock:
+            if self.values.dirty:
+                self.seal()
+
+    def _watch(self) -> None:
+        """Seal what is due while no run comes to do it, and at last what nobody closed."""
+        pause_s = config.get().seal_every_s
+        while not self._released.wait(max(pause_s, LEAST_PAUSE_S)):
+            pause_s = config.get().seal_every_s
+            with self.values.run_lock:
+                left_s = self._next_s - time.monotonic()
+                if left_s > 0:
+                    pause_s = left_s
+                else:
+                    self._seal_aside()
+        self._seal_aside()
+
+    def _seal_aside(self) -> None:
+        try:
+            self.seal_changes()
+        except (OpError, OSError, RuntimeError) as error:  # the next run raises it
+            self._next_s = 0.0
+            logging.warning("what changed since the last seal is not in %s: %s", self.name, error)
+
+    def release(self) -> None:
+        """Let go of the variables, which other sessions of this process may still use."""
+        self._released.set()
+        close_values(self.name, self.values)
 
     def transact(self, run: Callable[[], Any]) -> Any:
         """Run on the newest version, write what that changes, and return the results.
@@ -145,18 +220,36 @@ REMEDY = (
 )
 
 
+OPEN_ELSEWHERE = (
+    "Another session of this process has the store open, and its variables have changed: save them "
+    "with a Saver to keep them, then recover() there takes the store's values over"
+)
+
+
 def take_over(values: Values, store: ZarrStore) -> None:
-    """Read the store's newest version, if it is another than the values are or come from."""
+    """Read the store's head, if it is another version than the values are or come from.
+
+    Raises:
+      ConflictError: it is, and they have changed; or the store was deleted.
+    """
     head = store.head()
-    if head is not None and head.id != values.base and not values.dirty:
-        read_version(values, store)
+    if (NO_VERSION if head is None else head.id) == values.base:
+        return
+    if head is None or values.dirty:
+        store.check_base(values.base, head)
+    read_version(values, store)
 
 
 def go_back(values: Values, store: ZarrStore) -> None:
     """Set the variables to the store's newest version, whatever they are; none in an empty one."""
     if store.head() is not None:
         read_version(values, store)
-        return
+    else:
+        forget_all(values)
+
+
+def forget_all(values: Values) -> None:
+    """Leave the variables without values, as those of an empty store."""
     for key in values.capture()[1]:
         values.delete(key)
     values.base = NO_VERSION
@@ -166,10 +259,13 @@ def read_version(values: Values, store: ZarrStore | None) -> int:
     """Set the variables to the store's newest version, and return its number.
 
     Raises:
-      FailedPreconditionError: there is no store, or nothing in it.
+      FailedPreconditionError: there is no store, or nothing in it. If that is because it was
+        deleted, the variables have no values then.
     """
     head = store.head() if store is not None else None
     if store is None or head is None:
+        if values.base != NO_VERSION:
+            forget_all(values)
         raise no_durable_version()
     head, found = newest_values(store, head)
     version = values.put(found, dict(head.records))
@@ -232,7 +328,8 @@ def write_version(values: Values, store: ZarrStore) -> bool:
             writer.write_values(changed)
             values.base = writer.commit().id
         except BaseException:
-            writer.abort()
+            with contextlib.suppress(OpError):  # the first error is the one to tell
+                writer.abort()
             raise
     values.mark_saved(version)
     nbytes = sum(state[key][0].nbytes for key in changed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,14 @@ from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
 from daskvars.errors import AbortedError, permanent
 from daskvars.execution.distributed import DistributedExecutor, private_executor
-from daskvars.execution.durable import MOST_ATTEMPTS, Durable, open_state, read_version, take_over
+from daskvars.execution.durable import (
+    MOST_ATTEMPTS,
+    Durable,
+    open_state,
+    read_version,
+    state_name,
+    take_over,
+)
 from daskvars.execution.executors import abandon_closed, active_client
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.pending_saves import PendingSave, PendingSaves
@@ -28,7 +36,7 @@ from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
-from daskvars.state import forget_values
+from daskvars.state import Values, forget_values
 from daskvars.state.grids import layout_shape
 from daskvars.state.keypath import check_key
 from daskvars.state.manifest import VariableRecord
@@ -48,6 +56,7 @@ class Engine:
         engine was made with ``soft=True``, or by `config.soft_placement`.
       plans: plans by signature, bound to the executor.
       saves: checkpoints that are being written.
+      is_closed: whether everything was let go of.
     """
 
     def __init__(
@@ -65,13 +74,18 @@ class Engine:
         self._is_loaded = self._client() is None
         self.name, self.values, self.store = open_state(where, self._is_loaded)
         self._here = self.values
-        self.durable = None if self.store is None else Durable(self.values, self.store)
+        self.durable: Durable | None = None
+        if self.store is not None:
+            self.durable = Durable(self.name, self.values, self.store)
+            self._release = weakref.finalize(self, self.durable.release)
+            self._release.atexit = False
         self.plans = PlanCache()
         self.saves = PendingSaves()
         self._executor: LocalExecutor | DistributedExecutor | None = None
         self._handles: dict[str, Tensor] = {}
         self._draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
+        self.is_closed = False
 
     @property
     def executor(self) -> LocalExecutor | DistributedExecutor:
@@ -321,14 +335,33 @@ class Engine:
             return read_version(self.values, self.store)
 
     def close(self) -> None:
-        """Make the values durable and let go of the executor, once nothing is in flight."""
+        """Make the values durable and let go of them and the executor, once nothing is in flight.
+
+        Raises:
+          OpError: what is in flight failed, or the values cannot be sealed; then nothing is closed.
+        """
         try:
             self.saves.settle()
         finally:
-            if self.store is not None:
-                self.seal()
-            if self._executor is not None:
-                self._executor.close()
+            executor = self._executor
+            if isinstance(executor, SharedExecutor) and not executor.is_closed:
+                if self.store is not None:
+                    executor.seal()
+            elif self.durable is not None:
+                self.durable.seal_changes()
+            try:
+                if executor is not None:
+                    executor.close()
+            finally:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        self.is_closed = True
+        self.plans = PlanCache()
+        if self.durable is not None:
+            self._release()
+            self.values = self._here = Values()
+            self.durable = self._executor = None
 
     def draw(self, op: Operation) -> tuple[int, int]:
         """Return the random key of the next use of an operation of a graph."""
@@ -343,6 +376,7 @@ def _keys(parts: Mapping[str, Sequence[Part]]) -> list[str]:
 
 def forget_state(name: str) -> None:
     """Release the variables that are shared under a name, here and on the active cluster."""
+    name = state_name(name)
     forget_values(name)
     client = active_client()
     if client is not None:

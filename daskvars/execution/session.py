@@ -8,7 +8,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any
 
-from daskvars.errors import AbortedError, OpError, UnimplementedError
+from daskvars.errors import OpError, UnimplementedError
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.conversions import feed_pairs
 from daskvars.execution.engine import Engine, forget_state
@@ -42,10 +42,12 @@ class Session:
       config: a `ConfigProto`; see `daskvars.config` for the engine's own knobs.
       store: where the variables live. A path or URL (with a "/" in it, or ending in ".zarr")
         is a Zarr store: the variables that are in it have their values at once, and new values
-        are written back by `seal` and `close`, and by a run when `config.seal_every_s` have
-        passed. Then values that other processes have written are taken over too. If both have
-        changed, AbortedError is raised, and neither is lost. With ``config.seal_every_s = 0``
-        each run is a transaction on the store instead: it sees the newest values, and is
+        are written back by `seal` and `close`, and every `config.seal_every_s`. A process that
+        is killed loses at most the runs of this period and of the time of one seal. At a seal
+        values that other processes have written are taken over too. If both have changed, or
+        the store was deleted, AbortedError is raised, and neither is lost. With
+        ``config.seal_every_s = 0`` each run is a transaction on the store: it sees the newest
+        values, and is
         durable, and seen by other processes, when it returns; if another process was faster it
         is done again. Any other name is shared by the sessions of this process. With a Dask
         client, paths and names are shared by all clients of its cluster, where the variables
@@ -332,14 +334,18 @@ class Session:
         """End the session, its values sealed; later runs raise RuntimeError.
 
         Raises:
-          AbortedError: they cannot be sealed, see `seal`; the session stays open.
+          AbortedError, StoreError: they cannot be sealed, see `seal`; the session stays open, so
+            that they can be saved elsewhere, or it be closed again when the disk has room.
         """
+        if self._closed:
+            return
         self._closed = True
         try:
             self._engine.close()
-        except AbortedError:
-            self._closed = False  # so that its values can be saved
-            raise
+        finally:
+            self._closed = self._engine.is_closed
+            if self._closed:
+                self._programs.clear()
 
     def __enter__(self) -> Session:
         if self._closed:

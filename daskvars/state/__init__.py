@@ -75,7 +75,13 @@ from daskvars.state.snapshot import (
     read_manifest,
 )
 from daskvars.state.store import Store, Writer
-from daskvars.state.values import Values, forget_values, named_values
+from daskvars.state.values import (
+    Values,
+    close_values,
+    forget_values,
+    named_values,
+    opened_values,
+)
 from daskvars.state.zarr_store import ZarrStore
 
 __all__ = [
@@ -97,6 +103,7 @@ __all__ = [
     "ZarrStore",
     "check_key",
     "chunk_ref",
+    "close_values",
     "decode_path",
     "delete_snapshot",
     "encode_keys",
@@ -109,6 +116,7 @@ __all__ = [
     "load_variable",
     "named_values",
     "open_zarr_store",
+    "opened_values",
     "read_chunk",
     "read_manifest",
     "read_ref",

@@ -65,6 +65,7 @@ class Values:
         arrivals: counts how often values came from elsewhere than a run on those before: then their
             records may be others.
         run_lock: held by a run of this process that writes, so that such runs do not conflict.
+        num_sessions: how many have them open, where they are those of a store; see `opened_values`.
 
     >>> import numpy as np
     >>> values = Values()
@@ -81,8 +82,8 @@ run again on the new one
     """
 
     __slots__ = (
-        "_blocks", "_changed", "_leases", "_lock", "_records", "arrivals", "base", "run_lock",
-        "version",
+        "_blocks", "_changed", "_leases", "_lock", "_records", "arrivals", "base", "num_sessions",
+        "run_lock", "version",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -90,6 +91,7 @@ run again on the new one
         self.arrivals = 0
         self.base: VersionId = NO_VERSION
         self.run_lock = threading.RLock()
+        self.num_sessions = 0
         self._lock = threading.Lock()
         self._leases: set[Lease] = set()
         self._records: dict[str, VariableRecord] = {}
@@ -322,14 +324,51 @@ registry_lock = threading.Lock()
 def named_values(name: str) -> Values:
     """Give the values that all sessions of one name share in this process, empty at first.
 
+    They are kept until `forget_values`, for they are nowhere else.
+
     Args:
-        name: a store's path, URL or name.
+        name: a mere name.
 
     >>> named_values("shared") is named_values("shared")
     True
     """
     with registry_lock:
         return registry.setdefault(name, Values())
+
+
+def opened_values(place: str) -> Values:
+    """Give the values that all sessions on one store share in this process, to one session more.
+
+    They are kept as long as a session has them open, and after that are read from the store.
+
+    Args:
+        place: the store's path or URL.
+
+    >>> values = opened_values("model.zarr")
+    >>> opened_values("model.zarr") is values
+    True
+    >>> for _ in range(2):
+    ...     close_values("model.zarr", values)
+    >>> opened_values("model.zarr") is values
+    False
+    >>> forget_values("model.zarr")
+    """
+    with registry_lock:
+        values = registry.setdefault(place, Values())
+        values.num_sessions += 1
+        return values
+
+
+def close_values(place: str, values: Values) -> None:
+    """Take note that a session does not use a store's values any more; the last one releases them.
+
+    Args:
+        place, values: as of `opened_values`.
+    """
+    with registry_lock:
+        values.num_sessions -= 1
+        if not values.num_sessions and registry.get(place) is values:
+            del registry[place]
 
 
 def forget_values(name: str) -> None:

@@ -109,6 +109,9 @@ class ZarrStore(Store):
         self.keep = keep
         self.manifests: dict[int, tuple[np.ndarray, Manifest]] = {}  # as read from these bytes
 
+    def __str__(self) -> str:
+        return location(self.storage, self.path)
+
     def head(self) -> Manifest | None:
         """Give the newest committed version; see `Store.head`."""
         for _ in range(MOST_LOOKS):
@@ -143,8 +146,7 @@ class ZarrStore(Store):
         manifest = known[1] if known else self.find(version)
         if manifest is None:
             raise not_found(
-                f"{location(self.storage, self.path)} has no version {version};"
-                f" it has {self.snapshots()}"
+                f"{self} has no version {version}; it has {self.snapshots()}"
             )
         return manifest
 
@@ -189,7 +191,7 @@ class ZarrStore(Store):
             except (ConflictError, AlreadyExistsError):
                 continue
             return writer
-        raise conflict(f"{location(self.storage, self.path)}: too many writers; try again")
+        raise conflict(f"{self}: too many writers; try again")
 
     def fence(self, own: int) -> list[int]:
         """Make sure that no writer announced by now commits, save that of one version.
@@ -214,7 +216,7 @@ class ZarrStore(Store):
 
     def check_base(self, base: VersionId, head: Manifest | None) -> None:
         """Refuse to build on a version that is not the head."""
-        check_base(base, head, location(self.storage, self.path))
+        check_base(base, head, str(self))
 
     def read_chunk(self, key: str, version: int, index: Index) -> np.ndarray:
         """Read one stored chunk; see `Store.read_chunk`."""
