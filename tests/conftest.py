@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from tests import gpus
+from tests import gpus, thresholds
 
 
 def pytest_collection_finish():
@@ -22,3 +22,20 @@ def gpu(request, monkeypatch):
     """What computes on the GPU of this process."""
     gpus.install(request.param, monkeypatch.setattr)
     return request.param
+
+
+@pytest.fixture
+def lowest_thresholds():
+    """Small programs take the paths of large ones, in this process."""
+    back = thresholds.lower()
+    yield
+    back()
+
+
+@pytest.fixture(params=["small", "as large ones"])
+def both_thresholds(request):
+    """Small programs take the paths of small ones, and those of large ones."""
+    back = thresholds.lower() if request.param != "small" else None
+    yield
+    if back is not None:
+        back()

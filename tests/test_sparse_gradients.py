@@ -8,6 +8,8 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.ops.densify import densify
 
+pytestmark = pytest.mark.usefixtures("both_thresholds")
+
 
 @pytest.fixture(autouse=True)
 def graph():

@@ -203,6 +203,9 @@ class _Source:
         for i, call in enumerate(self.program.calls):
             for slot in (*call.args, call.block):
                 last[slot] = i
+            for slot in call.outs:  # what is written over is needed until then
+                if slot in self.program.into:
+                    last[self.program.into[slot]] = i
         for slot in self.program.outputs:
             last[slot] = len(self.program.calls)
         return last

@@ -60,13 +60,16 @@ def row_updates(program: RegionProgram, pairs: dict[int, int]) -> inplace.Tail |
     return tail._replace(program=replace(tail.program, calls=calls, cache={}))
 
 
-def inputs_read_by_rows(program: RegionProgram) -> set[int]:
-    """Return the inputs of which nothing is read but rows, and nothing changed but rows."""
+def inputs_read_by_rows(program: RegionProgram, tail: inplace.Tail | None) -> set[int]:
+    """Return the inputs of which nothing is read but rows, and nothing changed but rows.
+
+    Args:
+      program: the region.
+      tail: its updates of rows; other calls that could change rows make a new array instead.
+    """
+    updates = {program.outputs[position] for position in tail.updates} if tail else set()
     others = {
         slot for call in program.calls for position, slot in enumerate((*call.args, call.block))
-        if position or (
-            call.kernel is not segment.gather_rows
-            and call.in_place is not segment.scatter_rows_into
-        )
+        if position or (call.kernel is not segment.gather_rows and not updates & set(call.outs))
     }  # fmt: skip
     return set(range(program.num_inputs)) - others - set(program.outputs)

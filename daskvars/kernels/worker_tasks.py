@@ -95,7 +95,7 @@ class WorkerRegion:
         self.main = compiled(program if self.tail is None else self.tail.main, self.xp, meter)
         if self.tail is not None:
             self.second = compiled(self.tail.program, numpy, meter)
-        self.by_rows = inputs_read_by_rows(program) if is_here else frozenset()
+        self.by_rows = inputs_read_by_rows(program, self.tail) if is_here else frozenset()
 
     def __call__(self, block: Any, dependencies: Sequence[Any]) -> tuple:
         """Return the outputs of one block, as one bundle."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from daskvars import config
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels import inplace, segment
 from daskvars.kernels.region import Call, RegionProgram, compiled
@@ -45,6 +46,17 @@ def test_rows_are_changed_where_they_lie(program):
     (result,) = run_halves(tail, table, ids, rows)
     assert result is table
     np.testing.assert_array_equal(result, expected)
+
+
+def test_what_is_written_over_is_kept_until_then():
+    """Two updates of a run that are not made tile by tile: only the first reads the variable."""
+    calls = (elementwise("add", (0, 1), 2, SHAPE), elementwise("add", (2, 1), 3, SHAPE))
+    program = RegionProgram("region", 2, {}, calls, (3,), input_shapes=(SHAPE, SHAPE))
+    with config.set(tile_min_elements=1 << 30):
+        tail = inplace.split(program, {0: 0})
+        table = np.ones(SHAPE, FLOAT)
+        (result,) = run_halves(tail, table, np.full(SHAPE, 2, FLOAT))
+    assert result is table and (table == 5).all()
 
 
 def test_what_may_fail_does_so_in_the_first_half(program):

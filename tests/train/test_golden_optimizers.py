@@ -16,6 +16,8 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 
+pytestmark = pytest.mark.usefixtures("both_thresholds")
+
 GOLDEN = json.loads((Path(__file__).parent / "golden_optimizers.json").read_text())
 CASES = GOLDEN["cases"]
 

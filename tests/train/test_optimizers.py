@@ -9,6 +9,8 @@ import daskvars as dv
 import daskvars.v1 as tf
 from tests.train import numpy_optimizers as reference
 
+pytestmark = pytest.mark.usefixtures("both_thresholds")
+
 STEPS = 5
 CASES = {
     "gradient_descent": (

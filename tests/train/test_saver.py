@@ -11,6 +11,8 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import RestoreError
 
+pytestmark = pytest.mark.usefixtures("both_thresholds")
+
 
 @pytest.fixture(autouse=True)
 def fresh_graph():
@@ -364,14 +366,15 @@ def test_saving_adds_no_operations_and_works_on_a_finalized_graph(tmp_path):
 
 
 def test_eager_variables_have_a_saver_without_a_graph(tmp_path):
-    v = dv.Variable([1.0, 2.0], name="test_saver/v")
+    name = f"test_saver/{tmp_path.name}"  # eager names are unique in the whole process
+    v = dv.Variable([1.0, 2.0], name=name)
     saver = dv.train.Saver([v])
     path = saver.save(None, str(tmp_path / "m"))
     v.assign([5.0, 6.0])
     saver.restore(None, path)
     assert v.numpy().tolist() == [1.0, 2.0]
     assert not os.path.exists(path + ".meta")
-    assert dv.train.list_variables(path) == [("test_saver/v", [2])]
+    assert dv.train.list_variables(path) == [(name, [2])]
 
 
 def test_a_session_s_store_is_restored_at_its_head(tmp_path):

@@ -1,0 +1,86 @@
+"""Sizes from which other code runs, and the lowest that they can be.
+
+Tests are small, and much of the engine is for what is large: blocks that are versioned, tiles,
+feeds that are scattered, bundles that are split. With `lower` a small program takes those paths. A
+test looks for constants that are neither here nor among those that decide nothing.
+"""
+
+import importlib
+import sys
+
+LOWEST = {
+    "daskvars.versioned": {"VERSIONED_BYTES": 1, "SLAB_BYTES": 1},
+    "daskvars.execution.bundles": {"SPLIT_BYTES": 1},
+    "daskvars.execution.placing": {"SLACK_BYTES": 0},
+    "daskvars.execution.run_feeds": {"SHARED_BYTES": 0, "MOST_GRAPH_BYTES": 1},
+    "daskvars.kernels.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1},
+    "daskvars.kernels.candidates": {"LARGEST_DRAW": 2},
+    "daskvars.kernels.inplace": {"MIN_BYTES": 1},
+    "daskvars.kernels.nn_kernels": {"SAMPLE_ROWS": 1},
+    "daskvars.kernels.normalize": {"BLOCK_ELEMENTS": 1},
+    "daskvars.kernels.patches": {"PATCH_BYTES": 1, "PATCH_ROWS": 1},
+    "daskvars.kernels.philox": {"TILE": 1, "SEEK_WORDS": 0},
+    "daskvars.kernels.reduce_kernels": {"PRODUCT_ELEMENTS": 0},
+    "daskvars.kernels.row_sums": {"MANY_ROWS": 0, "LONG_ROW": 2, "COLUMN_BLOCK": 1},
+    "daskvars.kernels.rows": {"ROUNDS": 1, "NARROW_ROW": 0, "FEW_ELEMENTS": 0},
+    "daskvars.kernels.special": {"BLOCK_ELEMENTS": 1},
+    "daskvars.kernels.tiling": {"THREAD_ELEMENTS": 1},
+    "daskvars.kernels.worker_tasks": {"LEAST_SHOWN_S": 0.0},
+    "daskvars.ops.constant": {"_MOST_KEPT": 0},
+    "daskvars.state.decompression": {"PIECE_BYTES": 3},
+    "daskvars.state.disk": {"STEP_BYTES": 5},
+    "daskvars.state.encoding": {"CHECKSUM_STEP": 3},
+    "daskvars.state.objects": {"QUICK_ITEMS": 0},
+}
+KNOBS = {
+    "batch_parts_min_flops": 1.0, "tile_elements": 2, "tile_min_elements": 1,
+    "inline_constant_bytes": 1, "feed_scatter_bytes": 1,
+}  # fmt: skip
+
+# Constants whose names look like sizes, and which choose no path: why.
+NO_PATHS = {
+    "limits, beyond which something is refused": {
+        "MOST_ELEMENTS", "MOST_DOCUMENT_BYTES", "MOST_STRING_BYTES", "MOST_BYTES", "MAX_BYTES",
+        "MAX_PATH_BYTES", "MAX_SEGMENT_BYTES", "FREE_BYTES", "ITEM_BYTES", "EXTRA_BYTES",
+    },
+    "what is a shape, and what is data": {"_MAX_ELEMENTS", "_MOST_KNOWN"},
+    "of a GPU": {
+        "DEVICE_BLOCK_ELEMENTS", "DEVICE_PATCH_BYTES", "DEVICE_TILE", "DEVICE_COLUMN_BLOCK",
+    },
+    "facts": {"CHECKSUM_BYTES", "OWN_BYTES", "ZSTD_BLOCK_BYTES", "SHORT_ROW"},
+    "memory that is kept, or warned of": {"KEPT_BYTES", "LARGE_BYTES", "MOST_RETAINED_BYTES"},
+}  # fmt: skip
+
+
+def lower():
+    """Set all thresholds of this process to their lowest; return what sets them back."""
+    from daskvars import config
+    from daskvars.execution.eager import PROGRAM
+    from daskvars.execution.plan_cache import PlanCache
+
+    saved = []
+    for name, values in LOWEST.items():
+        home = vars(importlib.import_module(name))
+        for constant, value in values.items():
+            before = home[constant]
+            for module in [m for n, m in sys.modules.items() if n.split(".")[0] == "daskvars"]:
+                if vars(module).get(constant) is before:
+                    saved.append((module, constant, before))
+                    setattr(module, constant, value)
+    knobs = config.set(**KNOBS)
+    PROGRAM.sync()
+    PROGRAM.engine.plans = PlanCache()
+
+    def back():
+        for module, constant, value in saved:
+            setattr(module, constant, value)
+        knobs.__exit__(None, None, None)
+        PROGRAM.sync()
+        PROGRAM.engine.plans = PlanCache()
+
+    return back
+
+
+def lower_on_worker():
+    """Set all thresholds of a worker's process to their lowest, for good."""
+    lower()
