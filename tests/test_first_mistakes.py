@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import dask.array
 import numpy as np
 import pytest
 
@@ -456,6 +457,13 @@ def feed_misspelt():
 @mistake(TypeError, "feed_dict|dictionary|[1.0]")
 def fed_a_list():
     tf.Session().run(tf.constant(1.0), [1.0])
+
+
+@mistake(ValueError, "x:0|sizes of chunks|(nan,)|compute_chunk_sizes()")
+def fed_chunks_of_unknown_sizes():
+    x = tf.placeholder(tf.float64, [None], name="x")
+    rows = dask.array.from_array(np.arange(5.0))
+    tf.Session().run(x * 2.0, {x: rows[rows > 2.0]})
 
 
 @mistake(ValueError, "'los:0'|did you mean 'loss'")
