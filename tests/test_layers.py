@@ -82,7 +82,9 @@ def test_no_import_inside_functions(path):
 ADAPTER = "remote/dask_internals.py"
 # Modules of Dask's that have nothing for others to use, and what objects of theirs are used for
 # there: the names are of no attribute of ours.
-INTERNAL_MODULES = {"distributed.worker_state_machine", "distributed.protocol"}
+INTERNAL_MODULES = {
+    "distributed.dashboard", "distributed.protocol", "distributed.worker_state_machine",
+}  # fmt: skip
 INTERNAL_NAMES = {"thread_state", "context_meter", "NoValidWorkerError", "KilledWorker"}
 INTERNAL_ATTRIBUTES = {
     "client_desires_keys", "client_releases_keys", "client_send", "loose_restrictions", "run_spec",

@@ -20,6 +20,7 @@ from distributed import Client, Scheduler, SchedulerPlugin
 
 from daskvars.graph.device import DeviceSpec
 from daskvars.remote.dask_internals import fail_task, stranded_tasks
+from daskvars.remote.groups_page import mend_groups_page
 
 TOPIC = "daskvars-workers"
 OURS = re.compile(r"-0[0-9a-f]{15}[-.]")  # an executor's token in the keys of its tasks
@@ -183,6 +184,7 @@ class WorkerWatch(SchedulerPlugin):
     async def start(self, scheduler: Scheduler) -> None:
         """Take note of the scheduler."""
         self.scheduler = scheduler
+        mend_groups_page()
 
     def add_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
         """Tell of a new worker."""

@@ -9,6 +9,7 @@ newest Dask that are supported.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -25,9 +26,9 @@ from distributed.worker_state_machine import TaskState as WorkerTask
 
 __all__ = [
     "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef", "add_handler",
-    "ask_scheduler", "current_client", "current_key", "cut_loose", "fail_task", "hold_keys",
-    "is_computed_again", "pickle", "release_keys", "replace_recipes", "send_event", "show_seconds",
-    "stranded_tasks", "task_functions", "unrepeatable_inputs",
+    "ask_scheduler", "current_client", "current_key", "cut_loose", "fail_task", "groups_page",
+    "hold_keys", "is_computed_again", "pickle", "release_keys", "replace_recipes", "send_event",
+    "show_seconds", "stranded_tasks", "task_functions", "unrepeatable_inputs",
 ]  # fmt: skip
 
 
@@ -218,3 +219,12 @@ def fail_task(scheduler: Scheduler, key: Any, wanted: set[str]) -> None:
 def is_computed_again(task: Any) -> bool:
     """Whether a scheduler's task is to run, and has had a result before."""
     return task.state in ("waiting", "processing", "queued", "no-worker") and task.nbytes >= 0
+
+
+def groups_page() -> Any | None:
+    """Return the class behind the dashboard's page of task groups, None without a dashboard.
+
+    Its ``update_layout()`` gives positions by group, and for each group both ends of its arrows.
+    """
+    components = sys.modules.get("distributed.dashboard.components.scheduler")
+    return getattr(components, "TaskGroupGraph", None)
