@@ -87,6 +87,10 @@ class Config:
     recovery_attempts: int = 12
     recovery_first_pause_s: float = 0.1
     recovery_longest_pause_s: float = 30.0
+    # Whether every run compares what kernels give with what their ops promised, for tests of ops.
+    # Otherwise the first run of a plan does: a kernel hardly changes its mind, and 0.5 us a call
+    # is what an addition of small arrays takes.
+    check_every_run: bool = False
     # Operations added after the first run before a warning: a loop that builds the graph anew.
     graph_growth_warning: int = 5_000
 

@@ -4,7 +4,10 @@ import gc
 
 import pytest
 
+from daskvars import config
 from tests import gpus, thresholds
+
+config.set(check_every_run=True)  # a kernel that contradicts its op is found whatever is run
 
 
 def pytest_collection_finish():

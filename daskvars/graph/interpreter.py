@@ -265,6 +265,8 @@ def register_op(
 
     Raises:
       ValueError: an op of that type exists.
+      InvalidArgumentError: (in the first run of a plan) the kernel gives another dtype or shape
+        than `infer` says.
 
     >>> import numpy as np, daskvars as dv
     >>> from daskvars.graph.patterns import Elementwise
@@ -276,6 +278,7 @@ def register_op(
     >>> float(cubed(dv.constant(2.0)))
     8.0
     """
+    rules.setdefault("trusted", False)
     rules.setdefault("attributes", {})  # what the library's ops call so may be something else here
     definition = OpDef(
         type, signature, infer=infer, pattern=pattern, kernel=kernel, gradient=gradient, **rules

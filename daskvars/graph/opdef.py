@@ -121,6 +121,8 @@ class OpDef:
         those that the library's ops share (`daskvars.graph.attribute_kinds`).
       valid: ``valid(inputs, attrs)`` raises ValueError for attributes that do not fit together, or
         the inputs, in a way that neither `infer` nor their kinds can tell; for what is read.
+      trusted: the kernel was tested to give what `infer` says; where it was not, updates of
+        variables that may not fail half-way do not rest on it.
       same_if_same_shape: where the shapes of input and output are equal, the result is the input.
       seeded: the kernel draws random numbers: its first argument is a key, a tuple of two ints.
     """
@@ -138,6 +140,7 @@ class OpDef:
     check: Callable[..., None] | None = None
     attributes: Mapping[str, Any] | None = None
     valid: Callable[..., None] | None = None
+    trusted: bool = True
     same_if_same_shape: bool = False
     seeded: bool = False
     arguments: tuple[Argument, ...] = field(init=False)

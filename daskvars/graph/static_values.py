@@ -91,7 +91,9 @@ def _constant(tensor: Tensor, seen: dict[int, Any]) -> Any:
         value = full_value(known, tensor.spec)
     elif op.inputs and op.opdef.kernel is None and can_fold(op.opdef, op.attrs):
         value = _constant(op.inputs[tensor.index], seen)
-    elif op.inputs and can_fold(op.opdef, op.attrs) and _small(tensor.spec):
+    elif (
+        op.inputs and op.opdef.trusted and can_fold(op.opdef, op.attrs) and _small(tensor.spec)
+    ):
         inputs = []
         for t in op.inputs:
             inputs.append(_constant(t, seen))

@@ -160,7 +160,7 @@ class _Split:
                 slot = self.pairs[slot][1]  # of a new value, the check sees the old one's shape
             args.append(slot)
         return call._replace(
-            kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None
+            kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None, promised=()
         )
 
     def _second(
@@ -195,6 +195,6 @@ class _Split:
 
 
 def _cannot_fail(call: Call) -> bool:
-    if call.operands or call.multiple:
+    if call.operands or call.multiple or not call.trusted:
         return False
     return is_ufunc(call, numpy) or call.check is not None

@@ -26,6 +26,7 @@ from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError
 from daskvars.kernels import device_chains, tiling
 from daskvars.kernels.region_check import check_region
+from daskvars.kernels.result_check import Promise, checked
 from daskvars.kernels.slot_memory import SlotMemory
 from daskvars.kernels.source_text import defined, name, names, naming
 
@@ -53,6 +54,8 @@ class Call(NamedTuple):
       shapes: static shapes of the outputs, None where not known.
       dtypes: NumPy dtypes of the outputs.
       fresh: the result is memory of its own, as those of elementwise calls are.
+      promised: dtype and shape of each result of each block, as far as they are known.
+      trusted: the kernel gives what is promised, wherever it is tested.
     """
 
     kernel: Any
@@ -70,6 +73,8 @@ class Call(NamedTuple):
     shapes: tuple[Any, ...] = ()
     dtypes: tuple[Any, ...] = ()
     fresh: bool = False
+    promised: tuple[Promise, ...] = ()
+    trusted: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +315,10 @@ class _Source:
         if self.xp is not numpy and "branches" not in call.attrs:
             bound = choosing(self.xp, bound, self._bound(call, numpy))
         function = name(i, "k")
-        self.scope[function] = _naming(call, bound)
+        kernel = _naming(call, bound)
+        if call.promised and not self.program.into:
+            kernel = checked(kernel, call.promised, call.multiple, self.scope, function)
+        self.scope[function] = kernel
         return function
 
     @staticmethod

@@ -22,6 +22,7 @@ from typing import Any
 import numpy
 
 from daskvars import config
+from daskvars.kernels.result_check import checked
 from daskvars.kernels.source_text import defined, name, names
 
 # Elements that calls must write before another thread pays: handing the interpreter from thread to
@@ -204,6 +205,11 @@ class _TileWriter:
         out, chain = call.outs[0], self.chain
         value, own, function = name(out), name(out, "o"), name(i, "k")
         self.scope[function] = _bound(call)
+        if call.promised:
+            promised = [(dtype, None) for dtype, _ in call.promised]
+            self.scope[function] = checked(
+                self.scope[function], promised, call.multiple, self.scope, function
+            )
         is_ufunc = isinstance(call.kernel, str) and not call.attrs
         is_late = out in chain.into and self.last.get(chain.into[out], -1) > i
         if is_ufunc:

@@ -199,6 +199,7 @@ class _RegionBuilder:
             tuple(map(_block_shape, node.specs, node.layouts, [node.ragged] * len(outs))),
             tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
             isinstance(inner, (Contraction, patterns.Gather, patterns.Reduction)) and not writes,
+            _promised(node), node.opdef.trusted,
         ))  # fmt: skip
 
     def _add_plain(self, node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> None:
@@ -261,6 +262,19 @@ def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -
         node.kernel, arguments, outs, {}, name=node.name, elementwise=node.merges is not None,
         shapes=(_nominal(spec.shape, node.layouts[0]),), dtypes=(spec.dtype.np,),
     )  # fmt: skip
+
+
+def _promised(node: Node) -> tuple[Any, ...]:
+    """Return dtype and shape of each result, for every block, as far as they are known."""
+    if block_kernel(node) is not node.kernel or node.kernel is None:
+        return ()
+    found = []
+    for spec, layout in zip(node.specs, node.layouts, strict=True):
+        sizes = None if node.ragged else spec.shape
+        if sizes is not None and layout is not None:
+            sizes = tuple(axis[0] if len(set(axis)) == 1 else None for axis in layout)
+        found.append((None if spec.dtype is None else spec.dtype.base_dtype.np, sizes))
+    return tuple(found)
 
 
 def _block_shape(spec: Any, layout: Any, ragged: bool) -> Any:

@@ -15,6 +15,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.graph.interpreter import changed_key, shape_problem
 from daskvars.graph.opdef import Spec
 from daskvars.graph.static_values import as_attr, can_fold, compute, full_value
+from daskvars.kernels.result_check import check_results
 from daskvars.lowering.program import CONSTANT, PARAMETER, Node, Program, Ref
 
 _MAX_ELEMENTS = 1024  # larger values are data
@@ -126,9 +127,19 @@ def _fold(node: Node, known: dict[Ref, numpy.ndarray]) -> list[numpy.ndarray] | 
         return None
     result = compute(opdef, [known[ref] for ref in node.inputs], node.attrs)
     results: Any = result if node.multiple else [result]
+    if not opdef.trusted:
+        _check(node, results)
     return [
         numpy.asarray(value, spec.dtype.np) for value, spec in zip(results, node.specs, strict=True)
     ]
+
+
+def _check(node: Node, results: Any) -> None:
+    try:
+        check_results(results, [(spec.dtype.np, spec.shape) for spec in node.specs])
+    except InvalidArgumentError as error:
+        message = f"{error.message} [op {node.name!r}]"
+        raise InvalidArgumentError(None, node.op, message) from None
 
 
 def _small(spec: Spec) -> bool:
