@@ -217,12 +217,14 @@ class _Walk:
         self.colocate = colocate
         self.outer = _captured(builder, sources)
         self.live: set[Operation] = set()
+        self.kept: list[Any] = []  # the tensors, so that they keep their ids
         self.received: dict[int, list[Gradient]] = {}
         self.results: dict[int, Gradient | None] = {}
 
     def visit(self, targets: list[Tensor], grad_ys: list[Gradient | None]) -> None:
         """Carry the gradients of `targets` back to the sources."""
         order = self._producers_first(targets)
+        self.kept = [(op.inputs, op.outputs) for op in order]
         for op in order:
             if gradient_of(op) is not NO_GRADIENT and any(map(self._is_path, op.inputs)):
                 self.live.add(op)

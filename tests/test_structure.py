@@ -106,6 +106,12 @@ def test_nothing_is_left_to_do():
     assert not offenders(FILES, lambda file: [mark for mark in MARKS if mark in file.text])
 
 
+def test_nothing_depends_on_how_many_references_there_are():
+    """They differ between versions of Python: who may write into what is said (`Values.lease`)."""
+    counts = ("getref" + "count", "get_ref" + "errers")
+    assert not offenders(FILES, lambda file: [name for name in counts if name in file.text])
+
+
 def test_modules_say_what_they_are():
     assert not offenders(MODULES, lambda file: not file.docstring)
     names = {path.stem for path in MODULES}

@@ -4,25 +4,27 @@ Shapes and dtypes are inferred at the call, so mistakes raise there. The record 
 same passes as a graph, and its plan is kept under its structure: a loop is compiled in its first
 turn. A read sees every assignment before it, so only the clock can tell recording from running.
 
-When the record runs, every tensor that something outside the record still refers to gets its
-value (found by counting references), and drops its history unless a tape holds it.
+When the record runs, every tensor that somebody has gets its value, and drops its history unless a
+tape holds it (see `eager_records`, also for what threads do to one another).
 """
 
 from __future__ import annotations
 
 import secrets
-import sys
+import threading
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from itertools import count
+from typing import Any
 
 import numpy
 
 from daskvars import config, shapes
 from daskvars.dtypes import DType
 from daskvars.errors import OpError
+from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
 from daskvars.execution.engine import Engine, random_key
 from daskvars.execution.exact_keys import exactly
 from daskvars.execution.fetches import as_scalar
@@ -35,6 +37,7 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
+from daskvars.lowering.prune import prune
 from daskvars.ops.assign import read_variable
 from daskvars.ops.constant import CONST
 from daskvars.ops.overloads import identity_hash
@@ -145,17 +148,30 @@ def computed(tensor: EagerTensor) -> Any:
     return tensor.value
 
 
-class Tape(Protocol):
-    """What wants to know of recorded operations, and keeps their history."""
+class _InThread:
+    """What a thread has recorded, and what it records for.
 
-    operations: list[Operation]
+    Attributes:
+      record: its operations that have not begun to run, None where there are none.
+      histories: of the tapes that record now.
+      num_variables: how many variables it made.
+      depth: how many Python functions that a run has called it is in.
+      failure: the error of operations of its own that another thread had to run.
+      thread: the thread.
+    """
 
-    @property
-    def is_recording(self) -> bool:
-        """Whether operations are kept now."""
+    def __init__(self) -> None:
+        self.record: Record | None = None
+        self.histories: list[History] = []
+        self.num_variables = 0
+        self.depth = 0
+        self.failure: Exception | None = None
+        self.thread = threading.current_thread()
 
-    def watch_operation(self, op: Operation) -> None:
-        """Take note of a new operation."""
+
+class _Here(threading.local):
+    def __init__(self) -> None:
+        self.state = _InThread()
 
 
 class EagerProgram(Graph):
@@ -169,11 +185,16 @@ class EagerProgram(Graph):
         super().__init__()
         self.graph = None  # what eager tensors call their graph: there is none
         self.engine = Engine()
-        self.tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
-        self._pending: list[Operation] = []
+        self._here = _Here()
+        self._records: list[Record] = []  # of all threads, not done; guarded by `_lock`
         self._dropped: deque[str] = deque()  # keys of variables that are gone
+        self._numbers = count(1)
         self._count = 0
-        self.num_variables = 0
+
+    @property
+    def here(self) -> _InThread:
+        """What this thread has recorded."""
+        return self._here.state
 
     @property
     def version(self) -> int:
@@ -199,13 +220,17 @@ class EagerProgram(Graph):
 
     def add_to_collections(self, names: Any, value: Any) -> None:
         """Append `value`; a variable stays in only as long as something else holds it."""
-        super().add_to_collections(names, weakref.ref(value) if hasattr(value, "handle") else value)
+        with self._lock:
+            item = weakref.ref(value) if hasattr(value, "handle") else value
+            super().add_to_collections(names, item)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
         """Return the items of a collection that still live."""
-        items = super().get_collection_ref(name)
-        found = [item() if isinstance(item, weakref.ref) else item for item in items]
-        items[:] = [item for item, value in zip(items, found, strict=True) if value is not None]
+        with self._lock:
+            items = super().get_collection_ref(name)
+            found = [item() if isinstance(item, weakref.ref) else item for item in items]
+            pairs = zip(items, found, strict=True)
+            items[:] = [item for item, value in pairs if value is not None]
         return [value for value in found if value is not None]
 
     @contextmanager
@@ -225,72 +250,165 @@ class EagerProgram(Graph):
         specs: Spec | tuple[Spec, ...], name: str,
     ) -> Operation:  # fmt: skip
         """Record an operation."""
-        self._count += 1
-        op = Operation(
-            None, opdef, name, inputs, attrs, specs, self._count,
-            scopes.stacks.line or user_line(), EagerTensor,
-        )
-        if self._devices:
+        here = self._here.state
+        self._count = number = next(self._numbers)
+        op = EagerOperation(
+            EagerTensor, opdef, name, attrs, specs, number, scopes.stacks.line or user_line(),
+            inputs,
+        )  # fmt: skip
+        if self._thread.devices:
             self._place(op)
         if not inputs and "value" in attrs:
-            op.outputs[0].value = attrs["value"]
-            return op
-        if op.outputs and op.outputs[0].spec.dtype.is_ref:
-            self.num_variables += 1
+            return op.know(attrs["value"])
+        if isinstance(specs, Spec) and specs.dtype.is_ref:
+            here.num_variables += 1
             weakref.finalize(op, self._dropped.append, attrs["key"])
             return op  # a variable's handle
-        self._pending.append(op)
-        if self.tapes:  # going through a WeakSet, even an empty one, costs more than asking
-            for tape in self.tapes:
-                tape.watch_operation(op)
-        if len(self._pending) >= config.get().eager_limit:
-            self.sync()
+        if here.histories:
+            op.holders = tuple([history.keep(op, inputs) for history in here.histories])
+        record = self._recorded(op, here)
+        if len(record.ops) >= config.get().eager_limit:
+            self._finish(record)
         return op
+
+    def _recorded(self, op: EagerOperation, here: _InThread) -> Record:
+        """Put an operation into the record of its thread, and return that."""
+        while True:
+            with self._lock:
+                record = here.record
+                if record is None:
+                    record = here.record = Record(here)
+                    self._records.append(record)
+                first = []
+                if len(self._records) > 1:
+                    needed = op.needed()
+                    others = (r for r in self._records if r is not record)
+                    first = [r for r in others if r in needed or r.conflicts(op)]
+                # Within a run, another that is under way may be the one around it.
+                if not first or (here.depth and all(r.runner is not None for r in first)):
+                    op.enter(record)
+                    return record
+            for other in first:
+                self._settle(other)
 
     def constant(self, value: Any, dtype: DType) -> EagerTensor:
         """Return a tensor of a value that is there, or on its way."""
         shape = value.shape if hasattr(value, "shape") else numpy.shape(value)
-        op = Operation(None, CONST, "result", (), {}, Spec(dtype, shape), 0, None, EagerTensor)
-        op.outputs[0].value = value
-        return op.outputs[0]
+        op = EagerOperation(EagerTensor, CONST, "result", {}, Spec(dtype, shape), 0, None)
+        return op.know(value).outputs[0]
+
+    @contextmanager
+    def called_back(self) -> Iterator[None]:
+        """Run eager code for a run that is under way, which so cannot be waited for."""
+        here = self.here
+        here.depth += 1
+        try:
+            with scopes.entered(self):
+                yield
+        finally:
+            here.depth -= 1
 
     def sync(self) -> None:
-        """Run everything recorded."""
-        if self._pending or self._dropped:
-            self.compute(())
+        """Run everything that was recorded, by whatever thread."""
+        self._tell()
+        if self._records:
+            with self._lock:
+                records = [r for r in self._records if r.runner is None or not self.here.depth]
+            for record in records:
+                self._settle(record)
+        self._forget_dropped()
 
     def compute(self, wanted: Sequence[EagerTensor]) -> None:
-        """Run what is recorded, so that `wanted` and all tensors still in use have values."""
-        pending, self._pending = self._pending, []
-        self._forget_dropped()
-        if not pending:
-            if any(t.value is None for t in wanted):
+        """Run what is recorded, so that `wanted` have values.
+
+        Raises:
+          RuntimeError: a run that was to compute them has failed before.
+        """
+        self._tell()
+        for record in dict.fromkeys(map(record_of, wanted)):
+            if record is not None:
+                self._finish(record)
+        for tensor in wanted:
+            if tensor.value is None:
+                record = record_of(tensor)
                 raise RuntimeError(
-                    f"{wanted[0].name} cannot be computed: the run that was to compute it failed"
-                )
-            return
-        held = {id(op) for tape in self.tapes for op in tape.operations}
-        fetches = [t for t in _in_use(pending, held) if t.value is None]
-        fetches += [t for t in wanted if not any(t is f for f in fetches)]
-        effects = [op for op in pending if has_effect(op)]
-        record = _Record(pending, fetches, effects)
-        program = Program(
-            self.engine, record.signature, fetches, effects, record.leaves, True,
-            record.numbers.__getitem__, record.key_of,
+                    f"{tensor.name} cannot be computed: the run that was to compute it failed"
+                ) from (record.error if record is not None else None)
+
+    def _tell(self) -> None:
+        """Raise what came of operations of this thread that another had to run."""
+        here = self.here
+        failure, here.failure = here.failure, None
+        if failure is not None:
+            raise failure
+
+    def _settle(self, record: Record) -> None:
+        """Have a record run, whosever it is; the errors of a thread are raised in that thread."""
+        owner = record.owner
+        try:
+            self._finish(record)
+        except Exception as error:
+            if owner is self.here or not owner.thread.is_alive():
+                raise
+            owner.failure = owner.failure or error  # what came first is the cause of the rest
+
+    def _finish(self, record: Record) -> None:
+        """Run a record, or wait until the thread that does has done so."""
+        me = threading.get_ident()
+        with self._lock:
+            is_mine = record.runner is None
+            if is_mine:
+                record.runner = me
+                record.gate.acquire()
+                if record.owner.record is record:
+                    record.owner.record = None
+        if is_mine:
+            self._run(record)
+        elif record.runner != me and not record.is_done:
+            with record.gate:
+                pass
+
+    def _run(self, record: Record) -> None:
+        try:
+            self._forget_dropped()
+            self._compute(record.ops)
+            for op in record.ops:
+                op.leave()
+        except BaseException as error:
+            record.error = error
+            raise
+        finally:
+            record.ops = []
+            with self._lock:
+                record.is_done = True
+                self._records.remove(record)
+            record.gate.release()
+
+    def _compute(self, ops: list[EagerOperation]) -> None:
+        """Give their values to all tensors that somebody has."""
+        fetches = [tensor for op in ops for tensor in op.wanted()]
+        effects = [op for op in ops if has_effect(op)]
+        form = _Form(ops, fetches)
+        program = _Lowered(
+            self.engine, form.signature, fetches, effects, form.leaves, True,
+            form.numbers.__getitem__, form.key_of,
         )  # fmt: skip
-        results = program([leaf.value for leaf in record.leaves])
+        results = program([leaf.value for leaf in form.leaves])
         for tensor, value in zip(fetches, results, strict=True):
             tensor.value = value
-        for op in pending:
-            if id(op) not in held:
-                op.inputs = ()
 
     def _forget_dropped(self) -> None:
-        """Free the values of variables that the garbage collector took."""
-        while self._dropped:
-            key = self._dropped.popleft()
-            if key in self.engine.values:
-                self.engine.values.delete(key)
+        """Free the values of variables that nobody has any more, where no run is under way."""
+        values = self.engine.values
+        if not self._dropped or not values.run_lock.acquire(blocking=False):
+            return
+        try:
+            while self._dropped:
+                key = self._dropped.popleft()
+                if key in values:
+                    values.delete(key)
+        finally:
+            values.run_lock.release()
 
 
 def has_effect(op: Operation) -> bool:
@@ -304,60 +422,53 @@ def has_effect(op: Operation) -> bool:
     return not pattern.pure or any(has_effect(o) for b in bodies for o in b.get_operations())
 
 
-def _in_use(pending: list[Operation], held: set[int]) -> list[EagerTensor]:
-    """Return the tensors that something besides the recorded operations refers to.
+class _Lowered(Program):
+    """The program of a record. While it is lowered all its tensors live, as they are its keys."""
 
-    A tape that holds an operation will want what went into it and came out of it.
-    """
-    inside = Counter(id(t) for op in pending if id(op) not in held for t in op.inputs)
-    found = []
-    for op in pending:
-        # The operation and the call refer to its tuple of outputs; that tuple, the loop variable
-        # and the call to a tensor.
-        wanted = id(op) in held or sys.getrefcount(op.outputs) > 2
-        for tensor in op.outputs:
-            if wanted or sys.getrefcount(tensor) > 3 + inside[id(tensor)]:
-                found.append(tensor)
-    return found
+    __slots__ = ()
+
+    def _lowered(self, values: Sequence[Any]) -> Any:
+        kept = [(op.inputs, op.outputs) for op in prune(self.fetches, self.targets, self.fed)]
+        found = super()._lowered(values)
+        del kept
+        return found
 
 
-class _Record:
-    """A piece of the eager program in a form that equals that of the same piece run before."""
+class _Form:
+    """A record in a form that equals that of the same piece of a program run before."""
 
-    def __init__(
-        self, pending: list[Operation], fetches: list[EagerTensor], effects: list[Operation]
-    ) -> None:
+    def __init__(self, ops: list[EagerOperation], fetches: list[EagerTensor]) -> None:
         self.leaves: list[EagerTensor] = []
-        self._leaf_numbers: dict[int, int] = {}  # by the tensor's id
-        self.pending = pending
-        self.numbers = numbers = {op: i for i, op in enumerate(pending)}
+        self._leaf_numbers: dict[int, int] = {}
+        self.ops = ops
+        self.numbers: dict[Any, int] = {op: i for i, op in enumerate(ops)}
         parts: list[Hashable] = []
-        for op in pending:
-            inputs = tuple([self._input(t, numbers) for t in op.inputs])
+        for op in ops:
+            inputs = tuple([self._input(source) for source in op.sources])
             attrs = tuple([(k, exactly(v)) for k, v in op.attrs.items() if k != "_seed"])
             parts.append((op.opdef, op.name, op.device, inputs, attrs))
-        found = tuple([(numbers[t.op], t.index) for t in fetches])
+        found = tuple([(self.numbers[t.op], t.index) for t in fetches])
         leaves = tuple([t.spec.dtype for t in self.leaves])
         self.signature = ("eager", tuple(parts), leaves, found)
 
-    def _input(self, tensor: Any, numbers: dict[Operation, int]) -> Hashable:
-        number = numbers.get(tensor.op)
-        if number is not None:
-            return number, tensor.index
-        if tensor.spec.dtype.is_ref:
-            return "variable", tensor.op.attrs["key"]
-        if id(tensor) not in self._leaf_numbers:
-            if tensor.value is None:
+    def _input(self, source: Any) -> Hashable:
+        if not isinstance(source, EagerTensor):
+            op, index = source
+            return self.numbers[op], index
+        if source.spec.dtype.is_ref:
+            return "variable", source.op.attrs["key"]
+        if id(source) not in self._leaf_numbers:
+            if source.value is None:
                 raise RuntimeError(
-                    f"{tensor.name} has no value: the run that was to compute it failed"
+                    f"{source.name} has no value: the run that was to compute it failed"
                 )
-            self._leaf_numbers[id(tensor)] = len(self.leaves)
-            self.leaves.append(tensor)
-        return "leaf", self._leaf_numbers[id(tensor)]
+            self._leaf_numbers[id(source)] = len(self.leaves)
+            self.leaves.append(source)
+        return "leaf", self._leaf_numbers[id(source)]
 
     def key_of(self, number: int) -> tuple[int, int]:
         """Return the random key of an operation; each is run once."""
-        return random_key(self.pending[number], 0, _ENTROPY)
+        return random_key(self.ops[number], 0, _ENTROPY)
 
 
 def sync() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import threading
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -86,19 +87,29 @@ class Engine:
         self._draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
         self.is_closed = False
+        self._lock = threading.RLock()
 
     @property
     def executor(self) -> LocalExecutor | DistributedExecutor:
         """What runs plans: the Dask client that is active when the first run needs it, if any."""
         found = self._executor
         if found is None or (isinstance(found, DistributedExecutor) and found.is_closed):
-            if found is not None:
-                found.abandon()
-            self.plans = PlanCache()
-            found = self._executor = self._new_executor()
-            if found.placing is not None:
-                found.placing.soft = self.is_soft
+            found = self._opened()
         return found
+
+    def _opened(self) -> LocalExecutor | DistributedExecutor:
+        with self._lock:
+            found = self._executor
+            if isinstance(found, DistributedExecutor) and found.is_closed:
+                found.abandon()
+                found = None
+            if found is None:
+                self.plans = PlanCache()
+                found = self._new_executor()
+                if found.placing is not None:
+                    found.placing.soft = self.is_soft
+                self._executor = found
+            return found
 
     @property
     def is_soft(self) -> bool:
@@ -365,8 +376,9 @@ class Engine:
 
     def draw(self, op: Operation) -> tuple[int, int]:
         """Return the random key of the next use of an operation of a graph."""
-        count = self._draws.get(op.name, 0)
-        self._draws[op.name] = count + 1
+        with self._lock:
+            count = self._draws.get(op.name, 0)
+            self._draws[op.name] = count + 1
         return random_key(op, count, self._entropy)
 
 

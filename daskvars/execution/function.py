@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -41,13 +42,14 @@ class Function:
         self.name = name or getattr(python_function, "__name__", "function").strip("<>")
         self.num_traces = 0
         self._traces: dict[Hashable, _Trace] = {}
+        self._lock = threading.RLock()  # held while it is traced
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         builder = scopes.current_builder()
         if builder is not None and not builder.is_eager:
             return self.python_function(*args, **kwargs)  # part of the graph being built
         trace, tensors = self._trace(args, kwargs)
-        if PROGRAM.tapes and any(tape.is_recording for tape in PROGRAM.tapes):
+        if PROGRAM.here.histories:
             return trace.inline(tensors)
         return trace.run(tensors)
 
@@ -60,12 +62,15 @@ class Function:
             key = (_signature(args, tensors), _signature(named, tensors))
         trace = self._traces.get(key)
         if trace is None:
-            trace = self._traces[key] = self._new_trace(args, kwargs, tensors)
+            with self._lock:
+                trace = self._traces.get(key)
+                if trace is None:
+                    trace = self._traces[key] = self._new_trace(args, kwargs, tensors)
         return trace, tensors
 
     def _new_trace(self, args: Any, kwargs: Any, tensors: list[Any]) -> _Trace:
         first = self.num_traces == 0
-        before = PROGRAM.num_variables
+        before = PROGRAM.here.num_variables
         self.num_traces += 1
         if self.num_traces == config.get().retrace_warning + 1:
             warnings.warn(
@@ -75,7 +80,7 @@ class Function:
                 stacklevel=4,
             )
         trace = _Trace(self, args, kwargs, tensors)
-        if not first and PROGRAM.num_variables != before:
+        if not first and PROGRAM.here.num_variables != before:
             raise ValueError(
                 f"function {self.name!r} made variables when it was traced again. Make variables "
                 "once: outside the function, or only on its first call."

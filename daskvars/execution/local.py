@@ -8,6 +8,8 @@ interrupted, changes nothing.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +21,7 @@ import numpy
 
 from daskvars import backend, chunk_grid, config
 from daskvars.device_array import on_host
+from daskvars.errors import FailedPreconditionError
 from daskvars.execution.blocks import owned, recipe, whole
 from daskvars.execution.interrupts import shielded
 from daskvars.execution.lazy_feeds import LazyFeed, LazyTasks
@@ -42,6 +45,8 @@ class LocalExecutor:
         self.values = values
         self._num_threads = num_threads
         self._pool: ThreadPoolExecutor | None = None
+        self._making_pool = threading.Lock()
+        self._process = os.getpid()
         if config.get().keep_freed_memory:
             backend.keep_freed_memory()
 
@@ -61,10 +66,22 @@ class LocalExecutor:
         return kind(self, plan)
 
     def threads(self) -> ThreadPoolExecutor:
-        """Return the pool that blocks run on."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
-        return self._pool
+        """Return the pool that blocks run on.
+
+        Raises:
+          FailedPreconditionError: it is of the process that this one was forked from.
+        """
+        with self._making_pool:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
+                self._process = os.getpid()
+            elif self._process != os.getpid():
+                raise FailedPreconditionError(
+                    None, None, "this process was forked from one that had used daskvars already, "
+                    "whose threads are not here, so nothing in chunks can run: start the process "
+                    "by multiprocessing's 'spawn' or 'forkserver', or fork before the first run"
+                )  # fmt: skip
+            return self._pool
 
     @property
     def placing(self) -> None:

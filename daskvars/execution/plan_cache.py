@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -18,13 +19,16 @@ class PlanCache:
 
     def __init__(self) -> None:
         self._plans: OrderedDict[Hashable, list[Any]] = OrderedDict()
+        self._lock = threading.Lock()
 
     def get(self, signature: Hashable, is_present: Callable[[str], bool]) -> Any | None:
         """Return the plan for `signature` that fits the present state, or None."""
-        variants = self._plans.get(signature)
-        if variants is None:
-            return None
-        self._plans.move_to_end(signature)
+        with self._lock:
+            found = self._plans.get(signature)
+            if found is None:
+                return None
+            self._plans.move_to_end(signature)
+            variants = list(found)
         for bound in variants:
             if all(is_present(key) == was for key, was in bound.plan.presence.items()):
                 return bound
@@ -32,9 +36,10 @@ class PlanCache:
 
     def put(self, signature: Hashable, bound: Any) -> None:
         """Remember a plan."""
-        self._plans.setdefault(signature, []).append(bound)
-        while len(self._plans) > config.get().plan_cache_size:
-            self._plans.popitem(last=False)
+        with self._lock:
+            self._plans.setdefault(signature, []).append(bound)
+            while len(self._plans) > config.get().plan_cache_size:
+                self._plans.popitem(last=False)
 
     def __len__(self) -> int:
         return len(self._plans)

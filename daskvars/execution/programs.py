@@ -19,7 +19,7 @@ class Program:
     """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
 
     __slots__ = (
-        "_arrivals", "_last", "_last_shapes", "engine", "fed", "fetches", "identify", "key_of",
+        "_last", "engine", "fed", "fetches", "identify", "key_of",
         "sequential", "signature", "targets",
     )  # fmt: skip
 
@@ -37,9 +37,8 @@ class Program:
         self.sequential = sequential
         self.identify = identify
         self.key_of = key_of or engine.draw
-        self._last: Any = None
-        self._last_shapes: Any = None
-        self._arrivals = -1
+        # A plan, what it was for, and the arrivals then: together, as threads run one program.
+        self._last: tuple[Any, Any, int] = (None, None, -1)
 
     def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
         """Run on the values of the fed tensors (checked already) and return those fetched.
@@ -53,31 +52,32 @@ class Program:
         start = time.perf_counter()
         results = self._run(values, later)
         duration = time.perf_counter() - start
-        events.publish(events.RunFinished(self._last.plan, self.engine.values.version, duration))
+        events.publish(events.RunFinished(self.last_plan, self.engine.values.version, duration))
         return results
 
     def _run(self, values: Sequence[Any], later: bool) -> list[Any]:
         engine = self.engine
         shapes = feeds.signature(values) if values else ()
-        bound = self._last
+        bound, last_shapes, arrivals = self._last
         if (
-            bound is None or shapes != self._last_shapes or bound.plan.presence
+            bound is None or shapes != last_shapes or bound.plan.presence
             or bound.executor is not engine.executor
-            or self._arrivals != engine.values.arrivals
+            or arrivals != engine.values.arrivals
         ):
+            last = bound
             bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
             if bound is None:
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
-            if bound is not self._last or self._arrivals != engine.values.arrivals:
-                self._arrivals = engine.take_up(bound.plan)
-            self._last, self._last_shapes = bound, shapes
+            if bound is not last or arrivals != engine.values.arrivals:
+                arrivals = engine.take_up(bound.plan)
+            self._last = bound, shapes, arrivals
         return (bound.later if later else bound)(values, self.key_of)
 
     @property
     def last_plan(self) -> Any:
         """The plan that ran last."""
-        return self._last.plan
+        return self._last[0].plan
 
     def plan(self, values: Sequence[Any]) -> Any:
         """Return the plan for these fed values without running it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import RLock
 from typing import Any
 
 import numpy
@@ -17,13 +16,9 @@ from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
-from daskvars.graph.scopes import entered
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import control_kernels
 from daskvars.ops.constant import constant
-
-# The eager program records for one thread at a time; workers run tasks on several.
-_alone = RLock()
 
 
 def _called(inputs, *, function, dtypes):
@@ -67,7 +62,7 @@ def _results(func: Callable[..., Any], arguments: Sequence[Any], kinds: Sequence
 
 
 def _forward(func: Callable[..., Any], kinds: Sequence[DType], *arrays: Any) -> list:
-    with _alone, entered(PROGRAM):
+    with PROGRAM.called_back():
         results = _results(func, [constant(array) for array in arrays], kinds)
         return [numpy.asarray(result.numpy()) for result in results]
 
@@ -77,7 +72,7 @@ def _backward(
     *arrays: Any,
 ) -> list:  # fmt: skip
     """Give the gradients of the floating inputs; the last arrays are those of the results used."""
-    with _alone, entered(PROGRAM):
+    with PROGRAM.called_back():
         sources = [constant(array) for array in arrays[: len(floating)]]
         wanted = [s for s, is_floating in zip(sources, floating, strict=True) if is_floating]
         with GradientTape() as tape:

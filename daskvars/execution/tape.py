@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Any
 
 from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager_records import History
 from daskvars.gradients import gradients
 from daskvars.graph import nest
-from daskvars.graph.operation import Operation
 
 
 class GradientTape:
@@ -30,47 +30,47 @@ class GradientTape:
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
-        self.operations: list[Operation] = []
+        self._history = History()
         self._persistent = persistent
         self._used = False
-        self._recording = False
 
     def __enter__(self) -> GradientTape:
-        self._recording = True
-        PROGRAM.tapes.add(self)
+        PROGRAM.here.histories.append(self._history)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        self._recording = False
+        self._leave()
 
     @property
-    def is_recording(self) -> bool:
-        """Whether operations are kept now."""
-        return self._recording
+    def _is_recording(self) -> bool:
+        return self._history in PROGRAM.here.histories
+
+    def _leave(self) -> None:
+        if self._is_recording:
+            PROGRAM.here.histories.remove(self._history)
 
     def watch(self, tensor: Any) -> None:
         """Accepted: the record of operations covers every tensor."""
 
-    def watch_operation(self, op: Operation) -> None:
-        """Keep the history of `op`."""
-        if self._recording:
-            self.operations.append(op)
-
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
         """Leave out what is computed in the block."""
-        self._recording = False
+        self._leave()
         try:
             yield
         finally:
-            self._recording = True
+            PROGRAM.here.histories.append(self._history)
 
     def reset(self) -> None:
         """Forget everything recorded."""
-        self.operations = []
+        was_recording = self._is_recording
+        self._leave()
+        self._history = History()
+        if was_recording:
+            PROGRAM.here.histories.append(self._history)
 
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any = None,
@@ -98,7 +98,6 @@ class GradientTape:
         ys = nest.flatten(target)
         seeds = None if output_gradients is None else nest.flatten(output_gradients)
         found = gradients(ys, flat, seeds, unconnected_gradients=unconnected_gradients)
-        if not self._persistent and not self._recording:
+        if not self._persistent and not self._is_recording:
             self.reset()
-            PROGRAM.tapes.discard(self)
         return nest.pack(sources, found)

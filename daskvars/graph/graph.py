@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from itertools import count
@@ -35,9 +35,15 @@ def _is_legal(name: str, inside_scope: bool) -> bool:
 
 
 class _InThread(threading.local):
-    """What a graph keeps per thread: threads that build one graph keep out of each other's way."""
+    """What a graph keeps per thread: threads that build one graph keep out of each other's way.
+
+    The lists are replaced, never changed.
+    """
 
     name_scope = ""
+    controllers: Sequence[Controller] = ()
+    devices: Sequence[tuple[Callable[[Any], Any], Any]] = ()  # see `Placement`
+    colocated: tuple[Operation, ...] = ()
 
 
 class Graph(WithGraphDef, Collections, Placement, Overrides):
@@ -63,7 +69,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         self._names: dict[str, Any] = {}  # name in lower case -> its next suffix, if it has any
         self._ids = count()
         self._thread = _InThread()
-        self._controllers: list[Controller] = []
+        self._lock = threading.RLock()  # held while an operation is added
         super().__init__()
         self._finalized = False
         self._unfeedable: set[Tensor] = set()
@@ -88,17 +94,18 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
             self.check_not_finalized()
         if self._gradient_names:
             attrs = self._with_gradient_name(opdef.type, attrs)
-        ops = self._ops
-        op = Operation(
-            self, opdef, name, inputs, attrs, specs, next(self._ids),
-            scopes.stacks.line or user_line(), Tensor,
-            self._control_inputs_for(inputs) if self._controllers else (),
-        )  # fmt: skip
-        if self._devices or (inputs and inputs[0].op.device):
-            self._place(op)
-        ops.append(op)
-        self._ops_by_name[name] = op
-        for controller in self._controllers:
+        thread = self._thread
+        with self._lock:
+            op = Operation(
+                self, opdef, name, inputs, attrs, specs, next(self._ids),
+                scopes.stacks.line or user_line(), Tensor,
+                self._control_inputs_for(inputs) if thread.controllers else (),
+            )  # fmt: skip
+            if thread.devices or (inputs and inputs[0].op.device):
+                self._place(op)
+            self._ops.append(op)
+            self._ops_by_name[name] = op
+        for controller in thread.controllers:
             controller.members.add(op)
         if self._ops_when_first_run is not None:
             self._warn_of_growth(op)
@@ -141,7 +148,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     def _control_inputs_for(self, inputs: tuple[Tensor, ...]) -> tuple[Operation, ...]:
         found: dict[Operation, None] = {}
         input_ops = {t.op for t in inputs}
-        for controller in self._controllers:
+        for controller in self._thread.controllers:
             # Where an input was made in the same block it already waits for these.
             if input_ops.isdisjoint(controller.members):
                 found.update(dict.fromkeys(controller.ops))
@@ -222,9 +229,10 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """Make ops of the block run after `control_inputs`; None forgets enclosing blocks."""
-        saved = self._controllers
+        thread = self._thread
+        saved = thread.controllers
         if control_inputs is None:
-            self._controllers = []
+            thread.controllers = ()
         else:
             ops = []
             for item in control_inputs:
@@ -232,16 +240,16 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
                     item.values if isinstance(item, IndexedSlices) else item
                 )
                 ops.append(element.op if isinstance(element, Tensor) else element)
-            self._controllers = [*saved, Controller(tuple(dict.fromkeys(ops)))]
+            thread.controllers = (*saved, Controller(tuple(dict.fromkeys(ops))))
         try:
             yield
         finally:
-            self._controllers = saved
+            thread.controllers = saved
 
     @property
     def has_control_dependencies(self) -> bool:
         """Whether ops made now would get control inputs."""
-        return bool(self._controllers) and any(controller.ops for controller in self._controllers)
+        return any(controller.ops for controller in self._thread.controllers)
 
     @contextmanager
     def as_default(self) -> Iterator[Graph]:

@@ -18,18 +18,18 @@ from daskvars.graph.patterns import Effect
 
 
 class Placement:
-    """The part of a graph that keeps devices, colocations and the container."""
+    """The part of a graph that keeps the container, and each thread's devices and colocations."""
+
+    _thread: Any
 
     def __init__(self) -> None:
         super().__init__()
-        self._devices: list[tuple[Callable[[Any], Any], Any]] = []
-        self._colocated: tuple[Operation, ...] = ()
         self.container_name = ""
 
     @property
     def places_ops(self) -> bool:
         """Whether ops made now are put on a device."""
-        return bool(self._devices)
+        return bool(self._thread.devices)
 
     @contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
@@ -37,17 +37,18 @@ class Placement:
 
         Inner specifications override outer ones field by field; None forgets the outer ones.
         """
-        saved = self._devices
+        thread = self._thread
+        saved = thread.devices
         if device_name_or_function is None:
-            self._devices = saved[: bool(self._colocated)]
+            thread.devices = saved[: bool(thread.colocated)]
         else:
             spec = device_name_or_function
             function = spec if callable(spec) else merge_device(spec)
-            self._devices = [*saved, (function, spec)]
+            thread.devices = (*saved, (function, spec))
         try:
             yield
         finally:
-            self._devices = saved
+            thread.devices = saved
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
@@ -66,14 +67,15 @@ class Placement:
             raise ValueError(
                 "Trying to reset colocation (op is None) but ignore_existing is not True"
             )
-        saved = self._devices, self._colocated
-        outer = () if ignore_existing else self._colocated
-        self._colocated = outer if op is None else (*outer, getattr(op, "op", op))
-        self._devices = [(_at(self._colocated), None)] if self._colocated else []
+        thread = self._thread
+        saved = thread.devices, thread.colocated
+        outer = () if ignore_existing else thread.colocated
+        thread.colocated = outer if op is None else (*outer, getattr(op, "op", op))
+        thread.devices = ((_at(thread.colocated), None),) if thread.colocated else ()
         try:
             yield
         finally:
-            self._devices, self._colocated = saved
+            thread.devices, thread.colocated = saved
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -92,7 +94,7 @@ class Placement:
         if isinstance(op.opdef.pattern, Effect):
             op.device = op.inputs[0].op.device  # an op on a variable runs where the variable lives
             return
-        for function, _ in reversed(self._devices):
+        for function, _ in reversed(self._thread.devices):
             device = function(op)
             if device is None:
                 raise TypeError(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy
 
+from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
@@ -75,12 +76,12 @@ def constant_value(tensor: Tensor) -> numpy.ndarray | None:
 
     Only small values are looked into: shapes, axes, sizes and the like.
     """
-    return _constant(tensor, {})
+    return _constant(tensor, ByIdentity())
 
 
-def _constant(tensor: Tensor, seen: dict[int, Any]) -> Any:
-    if id(tensor) in seen:
-        return seen[id(tensor)]
+def _constant(tensor: Tensor, seen: ByIdentity[Any]) -> Any:
+    if tensor in seen:
+        return seen[tensor]
     op = tensor.op
     value = None
     if "value" in op.attrs and not op.inputs:
@@ -102,7 +103,7 @@ def _constant(tensor: Tensor, seen: dict[int, Any]) -> Any:
         else:
             result = compute(op.opdef, inputs, op.attrs)
             value = result[tensor.index] if op.multiple else result
-    seen[id(tensor)] = value
+    seen[tensor] = value
     return value
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import math
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -31,6 +32,8 @@ THREAD_ELEMENTS = 1 << 22
 
 _threads = {"count": 1}
 _pool: list[ThreadPoolExecutor] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)  # the threads stay with the parent
 
 
 def share_tiles_among(count: int) -> None:

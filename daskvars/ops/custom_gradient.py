@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daskvars.graph import nest
+from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply_op, builder_for
 from daskvars.graph.opdef import OpDef, Spec
@@ -146,13 +147,13 @@ def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 def _variables_read(results: list[Tensor], arguments: list[Tensor]) -> list[Tensor]:
     """Return a read of each variable that lies between the arguments and the results."""
     found: dict[Operation, Tensor] = {}
-    seen = set(map(id, arguments))
+    seen = ByIdentity([(t, True) for t in arguments])
     stack = list(results)
     while stack:
         tensor = stack.pop()
-        if id(tensor) in seen:
+        if tensor in seen:
             continue
-        seen.add(id(tensor))
+        seen[tensor] = True
         inputs = tensor.op.inputs
         if inputs and inputs[0].spec.dtype.is_ref:
             found.setdefault(inputs[0].op, tensor)

@@ -1,0 +1,201 @@
+"""Operations of eager code that have not run yet, and which of them must run before which.
+
+Each thread records for itself. What a thread records is in order; between threads only what can be
+seen is: an operation waits for those of other threads that give it a value, and for those recorded
+before it that write a variable which it uses, or use one that it writes.
+
+A recorded operation holds no tensor that the record itself makes, only which operation makes it:
+so the tensors that live when the record runs are those that somebody has (`wanted`).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Effect, Opaque
+from daskvars.graph.tensor import Tensor
+
+EVERYTHING = ""  # what an operation touches that may look at any variable
+
+
+class EagerOperation(Operation):
+    """An operation that was recorded, or a value that is there.
+
+    Attributes:
+      record: the record that it is in; None once that has run.
+      holders: weak references to those who want its history kept (`History`).
+    """
+
+    __slots__ = (
+        "_handed", "_known", "_making", "_sources", "_specs", "_unclaimed", "holders", "record",
+    )  # fmt: skip
+
+    def __init__(
+        self, making: type[Tensor], opdef: OpDef, name: str, attrs: dict[str, Any],
+        specs: Spec | tuple[Spec, ...], id: int, created_at: tuple[str, int] | None,
+        inputs: tuple[Tensor, ...] = (),
+    ) -> None:  # fmt: skip
+        self.graph = None
+        self.opdef = opdef
+        self.name = name
+        self.attrs = attrs
+        self.id = id
+        self.device = ""
+        self.created_at = created_at
+        self.record: Record | None = None
+        self.holders: tuple[weakref.ref[History], ...] = ()
+        self.multiple = not isinstance(specs, Spec)
+        self._control_inputs = ()
+        self._making = making
+        self._specs = (specs,) if isinstance(specs, Spec) else specs
+        self._sources: tuple[Any, ...] = inputs
+        self._handed: tuple[weakref.ref[Any], ...] | None = None
+        self._unclaimed: tuple[Any, ...] | None = None
+        self._known: tuple[Any, ...] | None = None
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """The outputs; one that nobody holds is made anew."""
+        if self._known is not None:
+            return self._known
+        with _handing_out:
+            found = self._handed_out()
+            if self.record is None or self.record.runner is None:  # not to who lowers the record
+                self._unclaimed = None
+            return found
+
+    def _handed_out(self) -> tuple[Any, ...]:
+        making, specs, refs = self._making, self._specs, self._handed
+        if len(specs) == 1:  # most have one
+            tensor = None if refs is None else refs[0]()
+            if tensor is None:
+                tensor = making(self, 0, specs[0])
+                self._handed = (weakref.ref(tensor),)
+            return (tensor,)
+        alive = [None] * len(specs) if refs is None else [ref() for ref in refs]
+        found = tuple([making(self, i, specs[i]) if t is None else t for i, t in enumerate(alive)])
+        self._handed = tuple(map(weakref.ref, found))
+        return found
+
+    def know(self, value: Any) -> EagerOperation:
+        """Give the one output a value that is there."""
+        tensor: Any = self._making(self, 0, self._specs[0])
+        tensor.value = value
+        self._known = (tensor,)
+        return self
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """The inputs; none once it has run, but where a tape holds the history."""
+        return tuple([s if isinstance(s, Tensor) else s[0].outputs[s[1]] for s in self._sources])
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """The inputs: of its own record as (operation, index), others as tensors."""
+        return self._sources
+
+    def needed(self) -> list[Record]:
+        """Return the records that the inputs are to come from."""
+        return [r for t in self._sources if (r := record_of(t)) is not None]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether somebody wants its history kept."""
+        return bool(self.holders) and any(ref() is not None for ref in self.holders)
+
+    def wanted(self) -> list[Any]:
+        """Return the outputs that somebody has, or is about to be given."""
+        with _handing_out:
+            if self._handed is None:  # whoever made the operation has not come to ask for them
+                self._unclaimed = self._handed_out()
+            return [tensor for ref in self._handed or () if (tensor := ref()) is not None]
+
+    def enter(self, record: Record) -> None:
+        """Become part of a record."""
+        self._sources = tuple([
+            (t.op, t.index) if t.op.record is record else t for t in self._sources
+        ])  # fmt: skip
+        self.record = record
+        record.ops.append(self)
+
+    def leave(self) -> None:
+        """Have run."""
+        self.record = None
+        if not self.is_held:
+            self._sources = ()
+
+
+def record_of(tensor: Tensor) -> Record | None:
+    """Return the record that is to compute a tensor of eager code, or has failed to."""
+    op: Any = tensor.op
+    return op.record
+
+
+_handing_out = threading.RLock()
+
+
+class History:
+    """Operations whose inputs and outputs somebody will look at: what a tape has seen."""
+
+    __slots__ = ("__weakref__", "_kept")
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def keep(self, op: EagerOperation, inputs: tuple[Any, ...]) -> weakref.ref[History]:
+        """Keep an operation and its tensors for as long as this object lives."""
+        self._kept.append((op, inputs, op.outputs))
+        return weakref.ref(self)
+
+
+class Record:
+    """Operations of one thread that run together.
+
+    Attributes:
+      owner: the thread's own state.
+      ops: in order.
+      runner: the thread that runs it, None before.
+      gate: held by who runs it.
+      is_done: whether it has run, or failed with `error`.
+    """
+
+    __slots__ = ("_num_seen", "_touched", "error", "gate", "is_done", "ops", "owner", "runner")
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+        self.ops: list[EagerOperation] = []
+        self.runner: int | None = None
+        self.gate = threading.Lock()
+        self.is_done = False
+        self.error: BaseException | None = None
+        self._touched: dict[str, bool] = {}
+        self._num_seen = 0
+
+    def conflicts(self, op: EagerOperation) -> bool:
+        """Return whether `op` must not run before these operations."""
+        wanted = dict(touched(op))
+        if not wanted:
+            return False
+        for mine in self.ops[self._num_seen :]:
+            for key, writes in touched(mine):
+                self._touched[key] = writes or self._touched.get(key, False)
+        self._num_seen = len(self.ops)
+        return any(
+            (writes or others) and (key == other or EVERYTHING in (key, other))
+            for key, writes in wanted.items() for other, others in self._touched.items()
+        )  # fmt: skip
+
+
+def touched(op: EagerOperation) -> Iterator[tuple[str, bool]]:
+    """Yield the key of each variable that an operation uses, and whether it may write it."""
+    pattern = op.opdef.pattern
+    if isinstance(pattern, Opaque) and (pattern.branches or not pattern.pure):
+        yield EVERYTHING, True
+    for source in op.sources:
+        if isinstance(source, Tensor) and source.spec.dtype.is_ref:
+            yield source.op.attrs["key"], isinstance(pattern, Effect) and pattern.writes
