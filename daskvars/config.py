@@ -51,7 +51,8 @@ class Config:
     tile_min_elements: int = 131_072
     # Recorded eager operations before they run unasked: bounds the memory that a record holds.
     eager_limit: int = 2_000
-    # Step plans kept: a program has few fetches, a loop over batch sizes has some more.
+    # Step plans kept, and traces of a function: a program has few fetches, a loop over batch sizes
+    # has some more.
     plan_cache_size: int = 256
     # Traces of one function before a warning: more means that Python values vary as arguments.
     retrace_warning: int = 8

@@ -66,6 +66,8 @@ class Function:
                 trace = self._traces.get(key)
                 if trace is None:
                     trace = self._traces[key] = self._new_trace(args, kwargs, tensors)
+                    if len(self._traces) > config.get().plan_cache_size:
+                        del self._traces[next(iter(self._traces))]  # would be traced anew
         return trace, tensors
 
     def _new_trace(self, args: Any, kwargs: Any, tensors: list[Any]) -> _Trace:
