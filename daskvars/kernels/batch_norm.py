@@ -16,7 +16,7 @@ import numpy as np
 
 from daskvars.kernels.patches import channels_last, in_data_format
 from daskvars.kernels.precision import float_work
-from daskvars.kernels.row_sums import column_sums
+from daskvars.kernels.row_sums import as_matrix, column_sums
 
 LINE_ELEMENTS = 1 << 10
 # Elements of a block, which stays in a core's own cache over several passes.
@@ -74,7 +74,9 @@ def slope_sums(xp: Any, rows: Any, slopes: Any, mean: Any, work: Any) -> tuple[A
 
 def line_blocks(xp: Any, rows: Any, vectors: list) -> Iterator[Any]:
     """Yield (slice of rows, the extent of a line, the vectors repeated to that extent)."""
-    channels = max(1, rows.shape[1])
+    channels = rows.shape[1]
+    if not channels:
+        return
     elements = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
     together = max(1, LINE_ELEMENTS // channels)
     step = max(1, elements // channels // together) * together
@@ -89,7 +91,7 @@ def line_blocks(xp: Any, rows: Any, vectors: list) -> Iterator[Any]:
 def channel_rows(xp: Any, x: Any, data_format: str) -> Any:
     """Return ``x`` as a contiguous [rows, channels] matrix."""
     x = channels_last(x, data_format)
-    return xp.ascontiguousarray(x).reshape(-1, x.shape[-1])
+    return as_matrix(xp.ascontiguousarray(x))
 
 
 def unrowed(xp: Any, rows: Any, shape: tuple, data_format: str) -> Any:

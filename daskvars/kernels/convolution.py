@@ -17,6 +17,7 @@ from daskvars.kernels.patches import (
     patch_blocks,
     working_dtype,
 )
+from daskvars.kernels.row_sums import as_matrix
 from daskvars.kernels.windows import Padding, Windows, place_windows, spatial, turned
 
 ONES = (1, 1, 1, 1)
@@ -112,7 +113,7 @@ def conv2d_backprop_filter(
     dw = xp.zeros((height * width * inputs, outputs), work)
     part = xp.empty_like(dw)
     for number, (images, rows, patches) in enumerate(position_blocks(xp, x, windows, work)):
-        dy_rows = dy[images, rows].reshape(-1, outputs).astype(work, copy=False)
+        dy_rows = as_matrix(dy[images, rows]).astype(work, copy=False)
         xp.matmul(patches.T, dy_rows, out=part if number else dw)
         if number:
             dw += part
@@ -122,10 +123,10 @@ def conv2d_backprop_filter(
 def correlate(xp: Any, x: Any, w: Any, windows: Windows, work: Any) -> Any:
     """Return the windows' products with ``w``, computed in the ``work`` dtype."""
     outputs = w.shape[3]
-    matrix = w.astype(work, copy=False).reshape(-1, outputs)
+    matrix = as_matrix(w.astype(work, copy=False))
     y = xp.empty((len(x), *windows.count, outputs), work)
     for images, rows, patches in position_blocks(xp, x, windows, work):
-        xp.matmul(patches, matrix, out=y[images, rows].reshape(-1, outputs))
+        xp.matmul(patches, matrix, out=as_matrix(y[images, rows]))
     return y
 
 
@@ -135,7 +136,7 @@ def position_blocks(xp: Any, x: Any, windows: Windows, work: Any) -> Iterator[An
         yield from patch_blocks(xp, x, windows, work)
     elif x.size:
         pixels = x[windows.tap(0, 0)].astype(work, copy=False)
-        yield slice(None), slice(None), pixels.reshape(-1, x.shape[3])
+        yield slice(None), slice(None), as_matrix(pixels)
 
 
 def prefers_turned(windows: Windows, inputs: int, outputs: int) -> bool:
@@ -151,13 +152,13 @@ def prefers_turned(windows: Windows, inputs: int, outputs: int) -> bool:
 
 def scatter_taps(xp: Any, w: Any, dy: Any, windows: Windows) -> Any:
     """Return the image gradient as one product per tap, added where the tap looked."""
-    _, _, inputs, outputs = w.shape
+    inputs = w.shape[2]
     dx = xp.empty((len(dy), *windows.image, inputs), dy.dtype)
     rows, columns = windows.count
     position_bytes = rows * columns * inputs * dy.dtype.itemsize
     for images in image_blocks(len(dy), position_bytes, block_bytes(xp) // 4):
         count = images.stop - images.start
-        gradient = dy[images].reshape(-1, outputs)
+        gradient = as_matrix(dy[images])
         padded = xp.zeros((count, *windows.padded, inputs), dy.dtype)
         product = xp.empty((len(gradient), inputs), dy.dtype)
         for row, column, seen in windows.taps():

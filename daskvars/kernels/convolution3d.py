@@ -72,7 +72,7 @@ def conv3d_backprop_input(
     steps = spatial(strides, data_format), spatial(dilations, data_format)
     volume = spatial(tuple(input_shape), data_format)
     count, size, inputs = dy.shape[1], w.shape[0], w.shape[3]
-    images = dy.astype(work, copy=False).reshape(-1, *dy.shape[2:])
+    images = planes_of(dy.astype(work, copy=False))
     stack = conv2d_backprop_input(
         xp, depth_as_channels(w), images, input_shape=(0, *volume[1:], size * inputs),
         **of_planes(steps, padding),
@@ -104,7 +104,7 @@ def conv3d_backprop_filter(
     size, height, width, inputs, outputs = filter_shape
     dw = conv2d_backprop_filter(
         xp, stacked(xp, x.astype(work, copy=False), size, dy.shape[1], steps, padding),
-        dy.astype(work, copy=False).reshape(-1, *dy.shape[2:]),
+        planes_of(dy.astype(work, copy=False)),
         filter_shape=(height, width, size * inputs, outputs), **of_planes(steps, padding),
     ).reshape(height, width, size, inputs, outputs)
     return xp.ascontiguousarray(dw.transpose(2, 0, 1, 3, 4)).astype(kind, copy=False)
@@ -116,11 +116,16 @@ def stacked(
     """Return an image for each window along the depth, its planes side by side as channels."""
     batch, depth, height, width, channels = x.shape
     if size == 1 and count == depth:
-        return x.reshape(-1, height, width, channels)
+        return planes_of(x)
     stack = xp.zeros((batch, count, height, width, size, channels), x.dtype)
     for tap, planes, seen in depth_taps(depth, size, steps, padding):
         stack[:, planes, :, :, tap] = x[:, seen]
-    return stack.reshape(-1, height, width, size * channels)
+    return stack.reshape(batch * count, height, width, size * channels)
+
+
+def planes_of(x: Any) -> Any:
+    """Return the planes of volumes as images."""
+    return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
 def depth_as_channels(w: Any) -> Any:

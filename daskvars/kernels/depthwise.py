@@ -116,10 +116,11 @@ def depthwise_conv2d_backprop_filter(
     for images, padded in repeated_blocks(xp, x, windows, multiplier, work):
         gradient = dy[images].astype(work, copy=False)
         if windows.stride[1] == 1:
-            gradient = xp.ascontiguousarray(gradient).reshape(*gradient.shape[:2], -1)
+            lines = (*gradient.shape[:2], gradient.shape[2] * depth)
+            gradient = xp.ascontiguousarray(gradient).reshape(lines)
             view = line_view(xp, padded, windows)
             lines = xp.einsum("nhijk,nhk->ijk", view, gradient)
-            dw += lines.reshape(height, width, -1, depth).sum(axis=2)
+            dw += lines.reshape(height, width, windows.count[1], depth).sum(axis=2)
         else:
             dw += xp.einsum("nhwijc,nhwc->ijc", window_view(xp, padded, windows), gradient)
     return dw.reshape(filter_shape).astype(kind, copy=False)
@@ -127,7 +128,7 @@ def depthwise_conv2d_backprop_filter(
 
 def flat_filters(w: Any, dtype: Any) -> Any:
     """Return the filters as [height, width, inputs * multiplier]."""
-    return w.astype(dtype, copy=False).reshape(*w.shape[:2], -1)
+    return w.astype(dtype, copy=False).reshape(*w.shape[:2], w.shape[2] * w.shape[3])
 
 
 def weigh_windows(
@@ -137,12 +138,13 @@ def weigh_windows(
     y = xp.empty((len(x), *windows.count, filters.shape[2]), work)
     if windows.stride[1] == 1:
         line = xp.repeat(filters[:, :, None], windows.count[1], axis=2)
-        line = line.reshape(*windows.size, -1)
+        line = line.reshape(*windows.size, windows.count[1] * filters.shape[2])
     for images, padded in repeated_blocks(xp, x, windows, multiplier, work):
         block = y[images]
         if windows.stride[1] == 1:
             view = line_view(xp, padded, windows)
-            einsum_into(xp, "nhijk,ijk->nhk", view, line, block.reshape(*block.shape[:2], -1))
+            out = block.reshape(*block.shape[:2], line.shape[2])
+            einsum_into(xp, "nhijk,ijk->nhk", view, line, out)
         else:
             view = window_view(xp, padded, windows)
             einsum_into(xp, "nhwijc,ijc->nhwc", view, filters, block)

@@ -227,6 +227,8 @@ def random_shuffle(xp: Any, key: Key, x: Any) -> Any:
     Returns:
         Like ``x``.
     """
+    if not x.ndim:
+        return x.copy()
     return x.take(random_order(xp, key, len(x)), axis=0)
 
 

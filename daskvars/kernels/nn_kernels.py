@@ -14,7 +14,7 @@ from daskvars.kernels.nonlinearities import fill_sigmoid
 from daskvars.kernels.patches import channels_last
 from daskvars.kernels.pooling import first_maxima, pool_blocks, pool_windows
 from daskvars.kernels.precision import float_work, lowest
-from daskvars.kernels.row_sums import column_sums
+from daskvars.kernels.row_sums import as_matrix, column_sums
 from daskvars.kernels.special import in_blocks
 
 # Rows whose mean the moments of a channel are taken around.
@@ -121,7 +121,7 @@ def bias_add_grad(xp: Any, dy: Any, *, data_format: str) -> Any:
     if data_format == "NCHW":
         axes = (0, *range(2, dy.ndim))
         return dy.sum(axis=axes, dtype=float_work(dy.dtype)).astype(dy.dtype, copy=False)
-    rows = dy.reshape(-1, dy.shape[-1])
+    rows = as_matrix(dy)
     if dy.dtype.kind in "iuc":
         return rows.sum(axis=0, dtype=dy.dtype)
     return column_sums(xp, rows.astype(float_work(dy.dtype), copy=False)).astype(dy.dtype)
@@ -131,7 +131,7 @@ def top_k_grad(xp: Any, dy: Any, indices: Any, *, size: int) -> Any:
     """Zeros [..., size] with `dy` [..., k] at `indices`."""
     rows = math.prod(dy.shape[:-1])
     dx = xp.zeros((rows, size), dy.dtype)
-    dx[xp.arange(rows)[:, None], indices.reshape(rows, -1)] = dy.reshape(rows, -1)
+    dx[xp.arange(rows)[:, None], as_matrix(indices)] = as_matrix(dy)
     return dx.reshape(*dy.shape[:-1], size)
 
 
@@ -181,7 +181,7 @@ def channel_moments(
     near = near.astype(numpy.float64)
     squares += near * (2 * sums + len(rows) * near)
     sums += len(rows) * near
-    total = max(len(rows), 1) if count is None else count
+    total = max(len(rows) if count is None else count, 1)
     return sums / total, squares / total
 
 
@@ -216,7 +216,7 @@ def channel_window_sum(xp: Any, x: Any, *, depth_radius: int) -> Any:
     place = xp.arange(channels)
     # As a product with a band matrix: for a few hundred channels BLAS beats shifted sums.
     band = (abs(place[:, None] - place) <= depth_radius).astype(float_work(x.dtype))
-    return xp.matmul(x.reshape(-1, channels), band).reshape(x.shape).astype(x.dtype, copy=False)
+    return xp.matmul(as_matrix(x), band).reshape(x.shape).astype(x.dtype, copy=False)
 
 
 def local_response(

@@ -6,6 +6,7 @@ registers, which is faster than a reduction call (m: rows of 10, 5x; of 256, 3x;
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,16 @@ def total(xp: Any, x: Any, axis: int) -> Any:
     return x.sum(axis=axis, keepdims=True, dtype=x.dtype)
 
 
+def as_matrix(x: Any) -> Any:
+    """Return ``x`` [..., n] as a matrix [rows, n], whatever sizes are 0."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def row_sums(xp: Any, x: Any) -> Any:
     """Return the sums of rows of floats, [..., 1]."""
     if xp is not np:  # a product takes Python longer to launch than a reduction
         return x.sum(axis=-1, keepdims=True, dtype=x.dtype)
-    matrix = x.reshape(-1, x.shape[-1])
+    matrix = as_matrix(x)
     sums = xp.matmul(matrix, ones_matrix(xp, (x.shape[-1], 1), x.dtype))
     return sums.reshape(*x.shape[:-1], 1)
 

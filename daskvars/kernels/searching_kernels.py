@@ -9,6 +9,7 @@ import numpy
 
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.row_sums import as_matrix
 
 
 def searchsorted(xp: Any, sequence: Any, values: Any, *, right: bool, dtype: DType) -> Any:
@@ -16,8 +17,7 @@ def searchsorted(xp: Any, sequence: Any, values: Any, *, right: bool, dtype: DTy
     side = "right" if right else "left"
     if sequence.ndim == 1:
         return xp.searchsorted(sequence, values, side=side).astype(dtype.np)
-    rows = sequence.reshape(-1, sequence.shape[-1])
-    wanted = values.reshape(len(rows), -1)
+    rows, wanted = as_matrix(sequence), as_matrix(values)
     return _among_rows(xp, rows, wanted, right).reshape(values.shape).astype(dtype.np)
 
 
@@ -67,6 +67,11 @@ def broadcast_sizes(xp: Any, x: Any, y: Any) -> Any:
 
 def repeated_places(xp: Any, repeats: Any, *, size: int) -> Any:
     """Give each of `size` places as often as `repeats` (one number, or one each) says."""
+    if repeats.shape not in ((), (1,), (size,)):
+        raise InvalidArgumentError(
+            None, None, f"repeats of shape {list(repeats.shape)} do not fit a dimension of size "
+            f"{size}: give one number, or one for each slice",
+        )  # fmt: skip
     return xp.repeat(xp.arange(size), repeats)
 
 

@@ -222,6 +222,8 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
 
 def _scattered(inputs, **attrs):
     handle, ids, updates = inputs
+    if handle.shape == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0: a scalar has no rows")
     if handle.shape is not None and ids.shape is not None:
         wanted = (*ids.shape, *handle.shape[1:])
         if not shapes.compatible(wanted, updates.shape) and updates.shape != ():

@@ -272,7 +272,7 @@ def confusion_matrix(
         labels, predictions = cast(labels, dtypes.int64), cast(predictions, dtypes.int64)
         if num_classes is None:
             largest = maximum(reduce_max(labels), reduce_max(predictions))
-            num_classes = add(largest, number(1, largest))
+            num_classes = maximum(add(largest, number(1, largest)), number(0, largest))
         options = {"num_classes": num_classes, "dtype": as_dtype(dtype).base_dtype}
         if weights is None:
             return apply(CONFUSION_MATRIX, labels, predictions, **options)

@@ -160,6 +160,7 @@ def matrix_solve_ls(
       [..., n, k] of the dtype of `matrix`.
 
     Raises:
+      ValueError: they are no matrices.
       InvalidArgumentError: (when run, `fast`) the matrix is not of full rank.
 
     Source: TensorFlow 1.15, ``tf.matrix_solve_ls``.
@@ -171,6 +172,10 @@ def matrix_solve_ls(
     with name_scope(name, "matrix_solve_ls", [matrix, rhs]):
         matrix = convert_to_tensor(matrix, name="matrix")
         rhs = convert_to_tensor(rhs, matrix.dtype.base_dtype, name="rhs")
+        if any(t.spec.shape is not None and len(t.spec.shape) < 2 for t in (matrix, rhs)):
+            raise ValueError(
+                f"matrix_solve_ls takes matrices, got shapes {matrix.shape} and {rhs.shape}"
+            )
         if not fast:
             return _by_singular_values(matrix, rhs)
         shape = matrix.spec.shape

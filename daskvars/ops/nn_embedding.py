@@ -48,7 +48,7 @@ def embedding_lookup(
       [*ids.shape, ...] of the dtype of the table.
 
     Raises:
-      ValueError: there are no parts, or no such strategy.
+      ValueError: there are no parts, one is a scalar, or there is no such strategy.
       InvalidArgumentError: (when run) an id is out of range.
 
     Gradient:
@@ -67,6 +67,8 @@ def embedding_lookup(
         if len(parts) == 1:
             return _clipped(gather(parts[0], ids, name=scope), ids, max_norm)
         tables = [convert_to_tensor(part, name=f"part_{i}") for i, part in enumerate(parts)]
+        if any(table.spec.shape == () for table in tables):
+            raise ValueError("embedding_lookup: a part of the table is a scalar, not rows")
         flat = reshape(ids, [-1])
         places = number_range(size_of(flat))
         own, local = (_by_rest if partition_strategy == "mod" else _by_range)(flat, tables)

@@ -279,7 +279,9 @@ def truncated_normal(
 
 RANDOM_SHUFFLE = OpDef(
     "RandomShuffle", "value:T", infer=lambda inputs, **attrs: inputs[0], seeded=True,
-    pattern=Contraction(lambda inputs, attrs: whole_along(inputs, {"axis": 0}), None),
+    pattern=Contraction(
+        lambda inputs, attrs: whole_along(inputs, {"axis": 0}) if inputs[0] else "->", None
+    ),
     kernel=kernels.random_shuffle, gradient=NO_GRADIENT,
 )  # fmt: skip
 

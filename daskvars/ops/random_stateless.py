@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars import dtypes
+from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
@@ -43,6 +43,10 @@ def _seed(seed: Any) -> Any:
     value = axes.as_operand(seed)
     if (isinstance(value, tuple) and len(value) != 2) or isinstance(value, int):
         raise ValueError(f"seed must be a vector of two integers, got {seed!r}")
+    if axes.is_symbolic(value):
+        value = convert_to_tensor(value)
+        if not shapes.compatible(value.spec.shape, (2,)):
+            raise ValueError(f"seed must be a vector of two integers, got shape {value.shape}")
     return value
 
 

@@ -13,7 +13,6 @@ from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import rearranging_kernels as kernels
 from daskvars.ops import axes
-from daskvars.ops.rules import like_first
 
 # -- reverse and roll --------------------------------------------------------------------------
 
@@ -59,8 +58,18 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     return apply(REVERSE, tensor, name=name, axis=(places,) if isinstance(places, int) else places)
 
 
+def _rolled(inputs, *, axis, **attrs):
+    shape = inputs[0].shape
+    if shape == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0: a scalar cannot roll")
+    if shape is not None and axis is not None and axes.is_complete(axis):
+        for one in axis if isinstance(axis, tuple) else (axis,):
+            shapes.normalize_axis(one, len(shape))
+    return inputs[0]
+
+
 ROLL: OpDef = OpDef(
-    "Roll", "input:T", infer=like_first, pattern=Movement(_axis_access, view=False),
+    "Roll", "input:T", infer=_rolled, pattern=Movement(_axis_access, view=False),
     kernel=kernels.roll, operands=("shift", "axis"),
     gradient=lambda op, dy: apply(
         ROLL, dy, shift=axes.operand_of(op, "shift"), axis=axes.operand_of(op, "axis"),
@@ -80,6 +89,9 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Returns:
       [...] as `input`.
+
+    Raises:
+      ValueError: there is no such dimension.
 
     >>> import daskvars as dv
     >>> roll([0, 1, 2, 3, 4], 2, 0).numpy().tolist()

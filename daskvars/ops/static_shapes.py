@@ -96,6 +96,8 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def _joint_rank(inputs):
+    if any(spec.shape is not None and len(spec.shape) != 1 for spec in inputs):
+        raise ValueError("Shape must be rank 1, a vector of sizes")
     ranks = [None if spec.shape is None else spec.shape[0] for spec in inputs]
     return Spec(inputs[0].dtype, (None if None in ranks else max(ranks),))
 

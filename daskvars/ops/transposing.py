@@ -12,10 +12,17 @@ from daskvars.graph.patterns import Movement, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import movement_kernels as kernels
 from daskvars.ops import axes
-from daskvars.ops.rules import like_first
+
+
+def _permutation(inputs):
+    shape = inputs[0].shape
+    if shape is not None and len(shape) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(shape)}: a permutation")
+    return inputs[0]
+
 
 INVERT_PERMUTATION = OpDef(
-    "InvertPermutation", "x:I", infer=like_first, pattern=Opaque(),
+    "InvertPermutation", "x:I", infer=_permutation, pattern=Opaque(),
     kernel=kernels.invert_permutation, gradient=NO_GRADIENT,
 )  # fmt: skip
 

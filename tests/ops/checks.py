@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import dask.array
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.errors import OpError
 from daskvars.graph import nest
 
 
@@ -69,6 +71,51 @@ def chunked_feeds(sample):
         else:
             feeds.append(array)
     return feeds if cut else None
+
+
+# How inputs are cut down together: no rows, one, ...; a scalar is the first element.
+EDGES = {
+    "no rows": lambda a: a[:0] if a.ndim else a,
+    "one row": lambda a: a[:1] if a.ndim else a,
+    "no columns": lambda a: a[..., :0] if a.ndim else a,
+    "one column": lambda a: a[..., :1] if a.ndim else a,
+    "nothing": lambda a: a[(slice(0),) * a.ndim] if a.ndim else a,
+    "one element": lambda a: a[(slice(1),) * a.ndim] if a.ndim else a,
+    "scalars": lambda a: numpy.array(a.reshape(-1)[0], a.dtype) if a.size else a,
+}  # fmt: skip
+# What the region says of an exception that is no error of ours.
+INTERNAL = re.compile(r"^\w+(Error|Exception): ")
+
+
+def edge_run(sample, feeds=None):
+    """Return (tensors, values) of a sample, or the error with which the op refuses its inputs.
+
+    Raises:
+      AssertionError: it fails with an error that is not meant for a user.
+    """
+    try:
+        return graph_run(sample, feeds)
+    except (TypeError, ValueError) as error:
+        return error  # at the build, where infer and functions speak for themselves
+    except OpError as error:
+        assert not INTERNAL.match(error.message), error
+        return error
+
+
+def edge_feeds(arrays):
+    """Return arrays as dask arrays cut along axis 0, along the last, and with an empty block."""
+    for axis, sizes in ((0, None), (-1, None), (0, 0)):
+        feeds, cut = [], False
+        for array in arrays:
+            size = array.shape[axis] if array.ndim else 0
+            if array.ndim and (size > 1 or sizes == 0):
+                first = (size + 1) // 2 if sizes is None else sizes
+                chunks = [(n,) for n in array.shape]
+                chunks[axis] = (first, size - first)
+                array, cut = dask.array.from_array(array, chunks=tuple(chunks)), True
+            feeds.append(array)
+        if cut:
+            yield feeds
 
 
 def numerical_gradient(function, inputs, position, seed, step=1e-6):

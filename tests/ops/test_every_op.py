@@ -1,6 +1,7 @@
 """Every registered op: inferred = computed, chunked = whole, gradient = numerical, eager = graph,
 and its definition pickles."""
 
+import dataclasses
 import itertools
 import pickle
 
@@ -47,6 +48,37 @@ def test_chunked_is_whole(sample):
     checks.assert_same(chunked, whole, sample.rtol)
     for tensor, value in zip(tensors, chunked, strict=True):
         checks.assert_inferred(tensor, value)
+
+
+def takes_any_sizes(sample):
+    """Return whether a user calls the op, with sizes that follow from its inputs alone.
+
+    What gradients and layers are made of is only ever given sizes that fit; where sizes come in
+    the run as data, cutting them down makes other sizes of them.
+    """
+    inner = ("Grad", "Backprop", "List", "Channel", "Deduplicate", "GatherOrZero")
+    of_data = ("of-run", "sizes", "dynamic")
+    return not any(part in sample.type for part in inner) and not any(
+        part in sample.id for part in of_data
+    )
+
+
+@pytest.mark.parametrize("edge", checks.EDGES)
+@pytest.mark.parametrize("sample", filter(takes_any_sizes, SAMPLES), ids=lambda s: s.name)
+def test_edges(sample, edge):
+    """Scalars, nothing and single elements: refused in words, or chunked = whole = inferred."""
+    arrays = [checks.EDGES[edge](np.asarray(a)) for a in sample.inputs]
+    sample = dataclasses.replace(sample, inputs=tuple(arrays))
+    found = checks.edge_run(sample)
+    if isinstance(found, Exception):
+        return
+    for tensor, value in zip(*found, strict=True):
+        checks.assert_inferred(tensor, value)
+    for feeds in checks.edge_feeds(arrays):
+        chunked = checks.edge_run(sample, feeds)
+        assert not isinstance(chunked, Exception), chunked
+        if not sample.random:
+            checks.assert_same(chunked[1], found[1], sample.rtol)
 
 
 @everyone
