@@ -62,11 +62,12 @@ def test_a_lazy_value_of_256_gigabytes_prints_at_once():
 
 
 _ON_WORKERS = """
+import os
 from distributed import Client, LocalCluster
 import daskvars as dv
 with (
     LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1",
+        n_workers=1, threads_per_worker=1, processes=False, host="127.0.0.1", protocol="tcp",
         dashboard_address=None,
     ) as cluster,
     Client(cluster) as client,
@@ -75,6 +76,7 @@ with (
     dv.sync()
     client.gather = client.get = client.compute = None
     print(v, flush=True)
+    os._exit(0)  # closing the client brings values home
 """
 
 
