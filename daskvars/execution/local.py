@@ -8,6 +8,7 @@ interrupted, changes nothing.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import Counter
@@ -27,7 +28,7 @@ from daskvars.execution.interrupts import shielded
 from daskvars.execution.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.local_devices import on_devices
 from daskvars.execution.steps import Step, full_layout, measured, only
-from daskvars.kernels import tiling
+from daskvars.kernels import inplace, tiling
 from daskvars.kernels.tasks import Literal, plain, run_block
 from daskvars.lowering.plan import LeafInfo, Piece, Plan, Region, Value
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
@@ -135,6 +136,8 @@ class _Bound:
         self.steps = [Step(plan, number) for number in range(len(plan.regions))]
         self.has_tail = any(step.tail is not None for step in self.steps)
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
+        # Only large blocks are ever written in place; those that are not stay what they are.
+        self.needs_lease = any(_may_be_large(leaf) for leaf in plan.leaves if leaf.kind == STATE)
         self.state_numbers = {key: i for i, key in enumerate(self.state_keys)}
         self.records = {
             key: VariableRecord(key, value.spec.dtype.name, value.spec.shape, layout)
@@ -144,7 +147,10 @@ class _Bound:
         self.unshaped = [key for key in plan.updates if key not in self.records]
         wanted = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
         # New values that are also fetched, or are those of several variables: each has its own.
-        self.copied = {key for key, value in plan.updates.items() if wanted[value.origin] > 1}
+        self.copied = {
+            key for key, value in plan.updates.items()
+            if wanted[value.origin] > 1 and value.spec.shape != ()  # nobody writes into a scalar
+        }
 
     def explain(self) -> str:
         """Return the plan as text."""
@@ -152,8 +158,8 @@ class _Bound:
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         if not self.plan.updates:
-            if not self.state_keys:
-                return self.run(self.values.version, [], feeds, key_of)
+            if not self.needs_lease:
+                return self.run(*self.values.read(self.state_keys), feeds, key_of)
             with self.values.lease(self.state_keys) as lease:
                 return self.run(lease.version, lease.blocks, feeds, key_of)
         with self.values.run_lock:
@@ -213,6 +219,14 @@ class _Bound:
                         index = next(i for k, i in variables if k == key)
                         new.setdefault(key, {})[index] = results[step.given[value.origin.position]]
             self.values.replace(new, self._records_of(new))
+
+
+def _may_be_large(leaf: LeafInfo) -> bool:
+    """Return whether a variable may be one that `inplace` changes."""
+    dtype, shape = leaf.spec
+    if shape is None or None in shape or dtype is None:
+        return True
+    return math.prod(shape) * dtype.np.itemsize >= inplace.MIN_BYTES
 
 
 class _Inline(_Bound):
