@@ -1,4 +1,5 @@
-"""The command line: ``daskvars inspect | verify | diff`` for checkpoints, stores, Zarr groups."""
+"""The command line for checkpoints, stores, Zarr groups: ``daskvars inspect | verify | diff``, and
+``restore-to`` for stores."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from daskvars.errors import OpError
 from daskvars.inspect_checkpoint import damages, differences, table
+from daskvars.state import ZarrStore
 from daskvars.train.checkpoint_reader import load_variable
 
 SAME, DIFFERENT, TROUBLE = 0, 1, 2
@@ -47,6 +49,12 @@ def parser() -> argparse.ArgumentParser:
     diff.add_argument("first", help=PATH)
     diff.add_argument("second", help=PATH)
     diff.set_defaults(run=run_diff)
+    back = commands.add_parser(
+        "restore-to", help="make an older version of a session's store its head"
+    )
+    back.add_argument("store", help="path or URL of a session's store")
+    back.add_argument("version", type=int, help="its number; later versions are removed")
+    back.set_defaults(run=run_restore_to)
     return found
 
 
@@ -68,6 +76,13 @@ def run_diff(options: argparse.Namespace) -> int:
     """Print how two paths differ: ``-`` only in the first, ``+`` only in the second, ``!`` both."""
     found = differences(options.first, options.second)
     return report(found, f"{options.first} and {options.second} hold the same variables")
+
+
+def run_restore_to(options: argparse.Namespace) -> int:
+    """Make an older version of a store its head."""
+    ZarrStore(options.store).restore_to(options.version)
+    print(f"{options.store}: version {options.version} is the head; later ones are removed")
+    return SAME
 
 
 def report(lines: Iterable[str], nothing: str) -> int:

@@ -10,6 +10,14 @@ import zarr
 
 import daskvars.v1 as tf
 from daskvars.cli import main
+from daskvars.errors import FailedPreconditionError, StoreError
+from daskvars.state import ZarrStore
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
 
 
 def save(path, **values):
@@ -117,4 +125,41 @@ def test_trouble_is_told_on_stderr(tmp_path, capsys, monkeypatch, arguments, mes
 def test_it_runs_as_a_module_and_asks_for_a_command():
     done = subprocess.run([sys.executable, "-m", "daskvars"], capture_output=True, timeout=100)
     assert done.returncode == 2
-    assert b"inspect,verify,diff" in done.stderr
+    assert b"inspect,verify,diff,restore-to" in done.stderr
+
+
+def test_restore_to_goes_back_to_a_version_on_purpose(tmp_path, capsys):
+    place = str(tmp_path / "s.zarr")
+    v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+    with tf.Session(store=place) as session:
+        for number in 1.0, 2.0:
+            session.run(v.assign(number))
+            session.seal()
+    one, two = ZarrStore(place).snapshots()
+    (tmp_path / "s.zarr" / f"v{two}" / "zarr.json").write_text("")
+    for call in lambda: tf.Session(store=place), lambda: tf.train.load_variable(place, "v"):
+        with pytest.raises(StoreError, match=rf"version {two} is the head.*restore-to .* {one}` "):
+            call()
+    assert main(["restore-to", place, "77"]) == 2
+    assert "no version 77" in capsys.readouterr().err
+    assert main(["restore-to", place, str(one)]) == 0
+    assert f"version {one} is the head" in capsys.readouterr().out
+    with tf.Session(store=place) as session:
+        assert session.run(v) == 1.0
+
+
+def test_a_session_goes_back_to_a_version_on_purpose(tmp_path):
+    v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+    with tf.Session(store=tmp_path) as session:
+        for number in 1.0, 2.0:
+            session.run(v.assign(number))
+            session.seal()
+        one, two = ZarrStore(tmp_path).snapshots()
+        (tmp_path / f"v{two}" / "zarr.json").write_text("")
+        session.run(v.assign(3.0))
+        with pytest.raises(StoreError, match=rf"recover\(version={one}\)"):
+            session.seal()
+        assert session.recover(version=one) == one
+        assert session.run(v) == 1.0
+    with tf.Session() as session, pytest.raises(FailedPreconditionError):
+        session.recover(version=1)

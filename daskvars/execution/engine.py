@@ -20,6 +20,7 @@ from daskvars.execution.distributed import DistributedExecutor, private_executor
 from daskvars.execution.durable import (
     MOST_ATTEMPTS,
     Durable,
+    no_durable_version,
     open_state,
     read_version,
     state_name,
@@ -334,12 +335,19 @@ class Engine:
         if isinstance(self._executor, DistributedExecutor):
             self._executor.sync()
 
-    def recover(self) -> int:
+    def recover(self, version: int | None = None) -> int:
         """Set the variables back to the last durable version, and return its number.
 
+        Args:
+          version: an older one of the store, which becomes the last.
+
         Raises:
-          FailedPreconditionError: there is none.
+          FailedPreconditionError: there is none, or no store.
         """
+        if version is not None:
+            if self.store is None:
+                raise no_durable_version()
+            self.store.restore_to(version)
         if isinstance(self.executor, DistributedExecutor):
             return self.executor.recover()
         with self.values.run_lock:

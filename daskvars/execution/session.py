@@ -47,11 +47,10 @@ class Session:
         values that other processes have written are taken over too. If both have changed, or
         the store was deleted, AbortedError is raised, and neither is lost. With
         ``config.seal_every_s = 0`` each run is a transaction on the store: it sees the newest
-        values, and is
-        durable, and seen by other processes, when it returns; if another process was faster it
-        is done again. Any other name is shared by the sessions of this process. With a Dask
-        client, paths and names are shared by all clients of its cluster, where the variables
-        stay when this client is gone: each run is on the newest version.
+        values, and is durable, and seen by other processes, when it returns; if another process
+        was faster it is done again. Any other name is shared by the sessions of this process.
+        With a Dask client, paths and names are shared by all clients of its cluster, where the
+        variables stay when this client is gone: each run is on the newest version.
       consistency: "serializable" (as if the runs of all clients came one after the other) or
         "async" (asynchronous training: reads may be of an older version, updates are made to the
         newest); by default `daskvars.config`'s. Without a cluster runs are always serializable.
@@ -310,15 +309,22 @@ class Session:
         """
         self._engine.seal()
 
-    def recover(self) -> int:
+    def recover(self, version: int | None = None) -> int:
         """Set the variables back to the last durable version, and return its number.
 
         For when data is lost on a cluster (UnavailableError), or to undo what was not sealed.
 
+        Args:
+          version: an older version of the session's store, which becomes its head: those after it
+            are removed, for all who use the store. ``daskvars restore-to`` does it without a
+            session.
+
         Raises:
-          FailedPreconditionError: no version is durable yet.
+          FailedPreconditionError: no version is durable yet, or `version` is given for a session
+            without a store.
+          NotFoundError, CorruptChunkError: `version` is not there, or not whole; nothing changed.
         """
-        return self._engine.recover()
+        return self._engine.recover(version)
 
     # -- entering and closing -----------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
-from zarr.storage import StorePath
 
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
@@ -30,15 +29,14 @@ from daskvars.state.foreign import foreign_variables
 from daskvars.state.grids import Blocks, Index, Region
 from daskvars.state.manifest import Manifest, VariableRecord
 from daskvars.state.objects import exists, in_parallel, join
-from daskvars.state.root import is_store
 from daskvars.state.snapshot import (
     ATTRIBUTE,
     SnapshotWriter,
     check_complete,
-    find_manifest,
     location,
+    parse_manifest,
 )
-from daskvars.state.zarr_store import ZarrStore
+from daskvars.state.zarr_store import node_document, store_at
 
 NUM_ATTEMPTS = 5
 """How often a reader starts again because the checkpoint was overwritten under it."""
@@ -182,14 +180,16 @@ def shifted(region: Region, offset: tuple[int, ...] | None) -> Region:
 def open_source(store: ZarrStorage, path: str) -> Source:
     """Open a checkpoint, the head of a session's store, or a Zarr group without a manifest."""
     place = location(store, path)
-    manifest = find_manifest(store, path)
-    if manifest is None and is_store(store, path):
-        versions = ZarrStore(StorePath(store, path), "r")
-        versions.root_numbers()  # raises where they are damaged
+    document = node_document(store, path)
+    versions = store_at(store, path, document)
+    if versions is not None:
         head = versions.head()
         if head is None:
             raise not_found(f"{place} is a store without a version yet")
-        return open_source(store, join(path, f"v{head.version}"))
+        return open_source(store, versions.place(head.version))
+    if document is None:
+        document = get_document(store, path)  # raises where it is there, and empty
+    manifest = None if document is None else parse_manifest(document, place)
     if manifest is None:
         return Source(*foreign_variables(store, path), "", place)
     check_complete(manifest, place)
@@ -222,7 +222,8 @@ def is_announced(where: Any) -> bool:
     """Return whether a checkpoint, complete or not, or a Zarr group is at a path."""
     try:
         store, path = open_zarr_store(where, "r")
-        return exists(store, join(path, DOCUMENT)) or exists(store, join(path, ".zgroup"))
+        is_node = exists(store, join(path, DOCUMENT)) or exists(store, join(path, ".zgroup"))
+        return is_node or store_at(store, path, None) is not None
     except OpError:
         return False
 
@@ -235,13 +236,15 @@ def is_complete(where: Any) -> bool:
     """
     try:
         store, path = open_zarr_store(where, "r")
-        document = get_document(store, path)
+        document = node_document(store, path)
+        versions = store_at(store, path, document)
+        if versions is not None:
+            return versions.head() is not None
         if document is None or document.get("node_type") != "group":
             return False
         manifest = document.get("attributes", {}).get(ATTRIBUTE)
         if manifest is None:
-            is_empty = is_store(store, path) and not ZarrStore(StorePath(store, path), "r").head()
-            return not is_empty
+            return True
     except OpError:
         return False
     return isinstance(manifest, dict) and manifest.get("complete") is True

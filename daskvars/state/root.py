@@ -11,7 +11,6 @@ from daskvars.state.conditional import get_tagged, is_conditional, put_tagged
 from daskvars.state.documents import (
     DOCUMENT,
     MOST_DOCUMENT_BYTES,
-    get_document,
     group_document,
     parse_document,
     put_document,
@@ -26,12 +25,6 @@ FORMAT = 1
 MOST_LOOKS = 10  # at the root, while others write it
 MAX_VERSION = 10**18 - 10**6
 """A head above this is damage: after it numbers would run out."""
-
-
-def is_store(storage: ZarrStorage, path: str) -> bool:
-    """Tell whether a store of versions, as a session keeps it, is at a path."""
-    document = get_document(storage, path)
-    return document is not None and ATTRIBUTE in document.get("attributes", {})
 
 
 def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:

@@ -1,9 +1,11 @@
 """A state store in Zarr: a group of snapshots, whose attributes name the head.
 
 Version 12 is the snapshot group ``v12``. Its manifest is the commit; the head in the root's
-attributes follows it, and is there for other tools and for stores that cannot be listed. So after a
-crash the head is the newest complete snapshot, whatever the attributes say. They also keep the
-highest number ever used, so that none is used twice.
+attributes follows it. So after a crash the head is the newest complete snapshot, which may be newer
+than the attributes say, and never older: a version that they name and that is not there, or whose
+manifest is damaged, is an error, and nothing is written, until somebody goes back on purpose
+(`ZarrStore.restore_to`). They also keep the highest number ever used, so that none is used twice.
+The root is written before the first snapshot, so that whoever finds a version has found a store.
 
 Several processes may write at once, each into a group of its own: beginning a version takes the
 next number. A commit takes the store's lock (`locks`), looks whether the version that it is based
@@ -29,9 +31,12 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from zarr.abc.store import Store as ZarrStorage
+from zarr.storage import StorePath
 
 from daskvars import config
 from daskvars.errors import AlreadyExistsError, CorruptChunkError, StoreError
@@ -72,6 +77,7 @@ from daskvars.state.objects import (
     in_parallel,
     join,
 )
+from daskvars.state.root import ATTRIBUTE as ROOT_ATTRIBUTE
 from daskvars.state.root import read_root, write_root
 from daskvars.state.snapshot import (
     SnapshotWriter,
@@ -87,6 +93,35 @@ from daskvars.state.store import Digests, Store, Writer, check_base
 
 MOST_LOOKS = 10  # at the list of versions, while others commit
 SNAPSHOT = re.compile(r"v(\d{1,18})")
+
+
+def node_document(storage: ZarrStorage, path: str) -> dict[str, Any] | None:
+    """Read a node's document; None where there is none, or an empty one: left by a power cut."""
+    data = get(storage, join(path, DOCUMENT), MOST_DOCUMENT_BYTES)
+    if data is None or not len(data):
+        return None
+    return parse_document(data, location(storage, join(path, DOCUMENT)))
+
+
+def store_at(
+    storage: ZarrStorage, path: str, document: Mapping[str, Any] | None
+) -> ZarrStore | None:
+    """Give the store of versions at a path, to be read; None where there is none.
+
+    It is one with a root's attributes, or without a document and with a version.
+
+    Args:
+        storage: the Zarr store.
+        path: the place in it.
+        document: that of the node there, as `node_document` gives it.
+
+    Raises:
+        StoreError: the head is damaged.
+    """
+    store = ZarrStore(StorePath(storage, path), "r")
+    if document is None:
+        return store if store.head() is not None else None
+    return store if ROOT_ATTRIBUTE in document.get("attributes", {}) else None
 
 
 class ZarrStore(Store):
@@ -113,32 +148,59 @@ class ZarrStore(Store):
         return location(self.storage, self.path)
 
     def head(self) -> Manifest | None:
-        """Give the newest committed version; see `Store.head`."""
+        """Give the newest committed version; see `Store.head`.
+
+        Raises:
+            StoreError: its manifest is missing or damaged; says how to go back on purpose.
+        """
         for _ in range(MOST_LOOKS):
+            named = self.root_numbers()[0]  # first: it is there until a newer one is
             manifest = self.newest()
-            if manifest is not None:
-                # Still there after the listing: not an old one that was known here.
-                if exists(self.storage, join(self.place(manifest.version), DOCUMENT)):
-                    return manifest
-            elif self.root_numbers()[0] == NO_NUMBER:
-                return None
-        return self.newest()
+            if (NO_NUMBER if manifest is None else manifest.version) >= named:
+                return manifest
+        raise self.damaged_head(named, "is missing or empty")
 
     def newest(self) -> Manifest | None:
         """Give the newest version in one listing, which others may change while it is read."""
         for version in sorted(self.version_numbers(), reverse=True):
-            manifest = self.find(version)
+            try:
+                manifest = self.find(version)
+            except StoreError as error:
+                raise self.damaged_head(version, f"is damaged ({error.message})") from None
             if manifest is not None:
                 return manifest
         return None
+
+    def damaged_head(self, version: int, reason: str) -> StoreError:
+        """Make the error of a head that cannot be read, which names the version before it."""
+        name = join(self.place(version), DOCUMENT)
+        whole = [v for v in self.snapshots() if v < version]
+        how = "for no version before it is whole"
+        if whole:
+            how = (
+                f"or go back on purpose to version {whole[-1]}, the newest that is whole, with"
+                f" `daskvars restore-to {self} {whole[-1]}` or, in a session,"
+                f" recover(version={whole[-1]}): what is left of later versions is removed then"
+            )
+        return store_failure(
+            f"{self}: version {version} is the head, but its manifest {name!r} {reason}. Nothing"
+            f" was changed. Put it back from a copy, {how}"
+        )
 
     def exclusive(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which nobody else begins or commits a version."""
         return exclusive(self.storage, self.path)
 
     def snapshots(self) -> tuple[int, ...]:
-        """List the committed versions; see `Store.snapshots`."""
-        return tuple(v for v in sorted(self.version_numbers()) if self.find(v) is not None)
+        """List the committed versions, without damaged ones; see `Store.snapshots`."""
+        return tuple(v for v in sorted(self.version_numbers()) if self.is_committed(v))
+
+    def is_committed(self, version: int) -> bool | None:
+        """Tell whether a version was committed; None where its manifest is damaged."""
+        try:
+            return self.find(version) is not None
+        except StoreError:
+            return None
 
     def manifest(self, version: int) -> Manifest:
         """Give a version's manifest; see `Store.manifest`."""
@@ -232,8 +294,47 @@ class ZarrStore(Store):
         self.manifest(version)
         with self.exclusive():
             last = max(self.root_numbers()[1], *self.snapshots())
+            others = {*self.snapshots()} - {version}
+            self.put_root(max(others, default=NO_NUMBER), last)
             self.remove(version)
-            self.put_root(max(self.snapshots(), default=NO_NUMBER), last)
+
+    def restore_to(self, version: int) -> Manifest:
+        """Make an older version the head: remove those after it, be they whole or damaged.
+
+        Whoever has values of a later version is refused at the next commit.
+
+        Args:
+            version: its number.
+
+        Returns:
+            Its manifest.
+
+        Raises:
+            NotFoundError: it was never committed, or was dropped; nothing was changed.
+            CorruptChunkError: a chunk of it is missing or damaged; nothing was changed.
+        """
+        if self.find(version) is None:  # before a lock is left in a place that is not ours
+            raise not_found(f"{self} has no version {version}; it has {self.snapshots()}")
+        with self.exclusive():
+            manifest = self.manifest(version)
+            for record in manifest.records.values():
+                in_parallel(
+                    self.storage, partial(self.read_chunk, record.key, version), record.grid
+                )
+            later = {number for number in self.version_numbers() if number > version}
+            # The root last: until then, the head that it names is missing.
+            last = max([version, *later, self.last_number()])
+            for number in sorted(later, reverse=True):
+                self.remove(number)
+            self.put_root(version, last)
+        return manifest
+
+    def last_number(self) -> int:
+        """Give the highest number ever used, as far as the root can be read."""
+        try:
+            return self.root_numbers()[1]
+        except StoreError:
+            return NO_NUMBER
 
     def remove(self, version: int) -> None:
         """Delete a version's objects, its manifest first."""
@@ -292,10 +393,13 @@ class ZarrStore(Store):
             manifest: the version's.
             fenced: the interrupted ones, if not all that are not complete are.
         """
-        numbers, complete = self.version_numbers(), self.snapshots()
+        numbers = self.version_numbers()
+        committed = {version: self.is_committed(version) for version in numbers}
+        complete = sorted(version for version in numbers if committed[version])
+        interrupted = [version for version in numbers if committed[version] is False]
         # Before they go: a writer that is still at one of them must have it for itself.
         self.put_root(manifest.version, max([self.root_numbers()[1], *numbers]))
-        for version in numbers.difference(complete) if fenced is None else fenced:
+        for version in interrupted if fenced is None else fenced:
             delete_tree(self.storage, self.place(version))
         for version in complete[: -self.keep]:
             self.remove(version)

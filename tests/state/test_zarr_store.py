@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -13,8 +14,22 @@ from zarr.storage import LocalStore, StorePath
 from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars import config
-from daskvars.errors import AlreadyExistsError, CorruptChunkError, InvalidArgumentError, StoreError
-from daskvars.state import ZarrStore, write_chunk
+from daskvars.errors import (
+    AlreadyExistsError,
+    CorruptChunkError,
+    InvalidArgumentError,
+    NotFoundError,
+    StoreError,
+)
+from daskvars.state import (
+    ConflictError,
+    ZarrStore,
+    is_announced,
+    is_complete,
+    list_variables,
+    load_variable,
+    write_chunk,
+)
 from tests.state.samples import variable
 from tests.state.store_contract import StoreContract, put
 
@@ -173,3 +188,128 @@ def test_arguments_are_checked(tmp_path) -> None:
         ZarrStore(7)
     with pytest.raises(StoreError, match="reading only"):
         ZarrStore(LocalStore(tmp_path, read_only=True))
+
+
+def three_versions(place) -> ZarrStore:
+    """Give a store that keeps versions 1 to 3, one with a chunk that all share."""
+    store = ZarrStore(place, keep=5)
+    for version in 1, 2, 3:
+        frozen, w = variable("frozen", np.arange(4.0)), variable("w", np.full(2, version))
+        writer = store.begin([frozen[0], w[0]], version)
+        carried = writer.carry("frozen")
+        writer.write_values({"w": w[1]} if carried else {"w": w[1], "frozen": frozen[1]})
+        writer.commit()
+    return store
+
+
+def contents(place) -> dict[str, bytes]:
+    """Give all files of a store but its lock."""
+    return {
+        str(path.relative_to(place)): path.read_bytes()
+        for path in place.rglob("*") if path.is_file() and path.parent.name != "lock"
+    }  # fmt: skip
+
+
+DAMAGES = {
+    "deleted": lambda path: path.unlink(),
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-40]),
+    "of another kind": lambda path: path.write_text('{"zarr_format":3,"node_type":"group"}'),
+    "an announcement": lambda path: path.write_text(
+        path.read_text().replace('"complete":true', '"complete":false')
+    ),
+    "of another version": lambda path: path.write_text(
+        path.read_text().replace('"version":3', '"version":4')
+    ),
+    "gone with its chunks": lambda path: shutil.rmtree(path.parent),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_head_whose_manifest_is_damaged_is_an_error_until_somebody_goes_back(tmp_path, damage):
+    place = tmp_path / "s.zarr"
+    store = three_versions(place)
+    base = store.head().id
+    DAMAGES[damage](place / "v3" / "zarr.json")
+    before = contents(place)
+    says = r"version 3 is the head.*v3/zarr.json.*version 2, the newest.*daskvars restore-to .* 2"
+    record = variable("w", np.zeros(2))[0]
+    for call in (
+        store.head, ZarrStore(place, "r").head, lambda: ZarrStore(place).begin([record]),
+        lambda: store.begin([record], base=base), lambda: load_variable(place, "w"),
+        lambda: list_variables(place),
+    ):  # fmt: skip
+        with pytest.raises(StoreError, match=says):
+            call()
+    assert contents(place) == before  # not a chunk of the damaged version was removed
+    assert store.snapshots() == (1, 2)
+    assert store.restore_to(2).version == 2
+    for found in store, ZarrStore(place):
+        assert found.head().version == 2
+    assert load_variable(place, "w").tolist() == [2, 2]
+    assert not (place / "v3").exists()
+    with pytest.raises(ConflictError):
+        store.begin([record], base=base)
+    writer = store.begin([record], base=store.head().id)
+    assert writer.version == 4  # no number is used twice
+
+
+def test_a_damaged_version_before_the_head_stays_and_hinders_nobody(tmp_path):
+    store = three_versions(tmp_path)
+    (tmp_path / "v2" / "zarr.json").write_text("damaged")
+    put(store, 4, w=np.ones(2))
+    assert store.head().version == 4
+    assert store.snapshots() == (1, 3, 4)
+    assert (tmp_path / "v2" / "w" / "c.0").exists()
+
+
+def test_going_back_removes_later_versions_if_the_wanted_one_is_whole(tmp_path):
+    store = three_versions(tmp_path)
+    (tmp_path / "v2" / "w" / "c.0").unlink()
+    before = contents(tmp_path)
+    with pytest.raises(CorruptChunkError, match="w"):
+        store.restore_to(2)
+    with pytest.raises(NotFoundError, match=r"no version 7; it has \(1, 2, 3\)"):
+        store.restore_to(7)
+    assert contents(tmp_path) == before
+    store.restore_to(1)
+    assert ZarrStore(tmp_path).snapshots() == (1,)
+    assert load_variable(tmp_path, "frozen").tolist() == [0, 1, 2, 3]
+    (tmp_path / "zarr.json").write_text("damaged")
+    store.restore_to(1)
+    assert ZarrStore(tmp_path).head().version == 1
+
+
+def test_nothing_is_made_where_there_is_no_store_to_go_back_in(tmp_path):
+    with pytest.raises(NotFoundError):
+        ZarrStore(tmp_path / "s.zarr").restore_to(1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("damage", ["deleted", "emptied", "before its first version"])
+def test_a_store_without_its_root_is_one_for_every_reader(tmp_path, damage, monkeypatch):
+    if damage == "before its first version":  # killed between the first manifest and the root
+        monkeypatch.setattr(ZarrStore, "publish", lambda *_: None)
+        put(ZarrStore(tmp_path), 1, w=np.ones(2))
+        monkeypatch.undo()
+        assert (tmp_path / "zarr.json").exists()
+    else:
+        put(ZarrStore(tmp_path), 1, w=np.ones(2))
+        DAMAGES[damage](tmp_path / "zarr.json")
+    assert ZarrStore(tmp_path).head().version == 1
+    assert load_variable(tmp_path, "w").tolist() == [1, 1]
+    assert list_variables(tmp_path) == [("w", (2,))]
+    assert is_complete(tmp_path)
+    assert is_announced(tmp_path)
+    put(ZarrStore(tmp_path), 2, w=np.zeros(2))
+    assert zarr.open_group(tmp_path, mode="r").attrs["daskvars_store"]["head"] == 2
+
+
+def test_a_drop_that_was_interrupted_leaves_a_head(tmp_path, monkeypatch):
+    store = three_versions(tmp_path)
+    monkeypatch.setattr(ZarrStore, "remove", lambda *_: None)
+    store.drop(3)
+    assert ZarrStore(tmp_path).head().version == 3
+    monkeypatch.undo()
+    store.drop(3)
+    assert ZarrStore(tmp_path).head().version == 2
