@@ -98,7 +98,7 @@ class DType:
         self.as_datatype_enum = enum
         self.name = name
         self.np = storage
-        self.as_numpy_dtype = storage.type
+        self.as_numpy_dtype = np.dtype([(name, storage)]) if kind == "q" else storage.type
         self.base_dtype = plain
         self.real_dtype = self
         self._is_ref_dtype = self.is_ref = self is not plain
@@ -166,6 +166,8 @@ _NUMPY = {
     **{dtype.np.type: dtype for dtype in NUMERIC | {bool, string}},
     np.str_: string, np.bytes_: string, np.longlong: int64, np.ulonglong: uint64,
 }
+# Quantized numbers are NumPy's structured type of one field, named as they are.
+_QUANTIZED = {d.as_numpy_dtype: d for d in _PLAIN if d.is_quantized}
 _NAMES = {
     "half": half, "half_ref": half._as_ref, "float": float32, "float_ref": float32._as_ref,
     "double": double, "double_ref": double._as_ref,
@@ -198,7 +200,7 @@ def as_dtype(type_value: Any) -> DType:
     if isinstance(type_value, (str, type)):
         found = _LOOKUP.get(type_value)
     elif isinstance(type_value, np.dtype):
-        found = _NUMPY.get(type_value.type)
+        found = _NUMPY.get(type_value.type) or _QUANTIZED.get(type_value)
     elif kind is int:
         found = _INTERNED.get(type_value)
     elif isinstance(getattr(type_value, "dtype", None), (DType, np.dtype)):

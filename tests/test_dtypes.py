@@ -217,3 +217,23 @@ def test_integers_keep_their_values(value):
     if array.size:
         assert array.tolist() == value
     assert infer_dtype(value).np == array.dtype
+
+
+@pytest.mark.parametrize("name, storage", [
+    ("qint8", np.int8), ("quint8", np.uint8), ("qint16", np.int16), ("quint16", np.uint16),
+    ("qint32", np.int32),
+])  # fmt: skip
+def test_quantized_types_are_structured_in_numpy(name, storage):
+    dtype = getattr(dtypes, name)
+    structured = np.dtype([(name, storage)])
+    assert dtype.as_numpy_dtype == structured
+    assert dtypes.as_dtype(structured) is dtype
+    assert np.empty((1, 1), dtype.as_numpy_dtype)[name].dtype == storage
+    assert dtypes.to_numpy(np.array([(3,)], structured), dtype).tolist() == [3]
+
+
+@pytest.mark.parametrize("dtype", sorted(
+    {d for d in vars(dtypes).values() if isinstance(d, dtypes.DType)} - {dtypes.resource,
+    dtypes.variant}, key=int), ids=str)  # fmt: skip
+def test_numpy_types_lead_back(dtype):
+    assert dtypes.as_dtype(np.dtype(dtype.as_numpy_dtype)) is dtype

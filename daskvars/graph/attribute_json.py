@@ -180,7 +180,7 @@ def _array_of(data: Any) -> numpy.ndarray:
         array = array.reshape(shape)
         array.flags.writeable = False
         return array
-    raw, kind = _bytes_of(data["data"]), numpy.dtype(dtype.as_numpy_dtype)
+    raw, kind = _bytes_of(data["data"]), dtype.np
     if kind.hasobject or len(raw) != size * kind.itemsize:
         raise ValueError(f"an array of {size} {dtype.name} in {len(raw)} bytes")
     return numpy.frombuffer(raw, kind).reshape(shape)

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from daskvars import config
+from daskvars.dtypes import as_dtype
 from daskvars.errors import did_you_mean
 from daskvars.graph import scopes
 from daskvars.graph.building_blocks import Controller, NameScope
@@ -20,7 +21,7 @@ from daskvars.graph.gradient_registry import Overrides
 from daskvars.graph.graph_def import WithGraphDef
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.opdef import OpDef, Spec, opdef
+from daskvars.graph.opdef import REGISTRY, OpDef, Spec, UnregisteredOp
 from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.placement import Placement
 from daskvars.graph.tensor import Tensor
@@ -116,20 +117,29 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         name: str | None = None, attrs: dict[str, Any] | None = None, op_def: Any = None,
         compute_shapes: bool = True, compute_device: bool = True,
     ) -> Operation:  # fmt: skip
-        """Add an operation of a registered op and return it.
+        """Add an operation and return it; one of an op that nobody registered cannot run.
 
         Args:
           op_type: the op's type, "MatMul".
           inputs: its input tensors.
           name: the name wanted, by default the type; one ending in "/" is taken as it is.
           attrs: its attributes as plain values.
-          dtypes, input_types, op_def, compute_shapes, compute_device: accepted; the op says them.
+          dtypes: of the results, of an op that nobody registered; others say them.
+          input_types, op_def, compute_shapes, compute_device: accepted; the op says them.
 
         Raises:
-          KeyError: there is no such op.
+          KeyError: there is no such op, and no `dtypes`.
         """
+        definition = REGISTRY.get(op_type)
+        if definition is None and dtypes is None:
+            raise KeyError(
+                f"Op type not registered {op_type!r}{did_you_mean(op_type, REGISTRY)}; with dtypes "
+                "an operation is built that cannot run"
+            )
+        if definition is None:
+            definition = UnregisteredOp(op_type, tuple([as_dtype(dtype) for dtype in dtypes]))
         with scopes.entered(self):
-            return apply_op(opdef(op_type), *inputs, name=name, **(attrs or {}))
+            return apply_op(definition, *inputs, name=name, **(attrs or {}))
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return `tensor` as seen from this graph. Raises ValueError for a foreign one."""

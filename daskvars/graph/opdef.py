@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from daskvars import dtypes
 from daskvars.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL, DType, string
-from daskvars.graph.patterns import Pattern
+from daskvars.graph.patterns import Opaque, Pattern
 from daskvars.shapes import Shape
 
 
@@ -151,6 +151,9 @@ class OpDef:
         object.__setattr__(self, "arguments", arguments)
         free = all(argument.allowed is None and not argument.many for argument in arguments)
         object.__setattr__(self, "takes_anything", free and len(arguments) < 2)
+        self._register()
+
+    def _register(self) -> None:
         if self.type in REGISTRY:
             raise ValueError(f"op {self.type!r} is already registered; choose another type name")
         REGISTRY[self.type] = self
@@ -170,6 +173,32 @@ class OpDef:
 
     def __reduce__(self):
         return opdef, (self.type,)
+
+
+class UnregisteredOp(OpDef):
+    """An op of a type that nobody registered: operations of it are built, and cannot run.
+
+    Args:
+      type: the type.
+      dtypes: of its results, whose shapes are not known.
+    """
+
+    def __init__(self, type: str, dtypes: tuple[DType, ...]) -> None:
+        specs = tuple([Spec(dtype, None) for dtype in dtypes])
+        super().__init__(
+            type, "*inputs:A", infer=lambda inputs, **attrs: specs, pattern=Opaque(pure=False),
+            kernel=None, gradient=_not_defined,
+        )
+
+    def _register(self) -> None:
+        """It stays unknown."""
+
+    def __reduce__(self):
+        raise TypeError(f"Op type not registered {self.type!r}: it cannot be sent anywhere")
+
+
+def _not_defined(op: Any, *dys: Any) -> Any:
+    raise LookupError(f"No gradient defined for operation {op.name!r} (op type: {op.type})")
 
 
 REGISTRY: dict[str, OpDef] = {}

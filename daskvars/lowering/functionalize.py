@@ -15,8 +15,9 @@ import numpy
 
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
+from daskvars.errors import NotFoundError
 from daskvars.graph.func_graph import FuncGraph
-from daskvars.graph.opdef import Spec
+from daskvars.graph.opdef import Spec, UnregisteredOp
 from daskvars.graph.operation import ANNOTATIONS, Operation
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
@@ -212,6 +213,11 @@ class _Walk:
 
     def _node(self, op: Operation, inputs: list[Ref]) -> Node:
         opdef = op.opdef
+        if isinstance(opdef, UnregisteredOp):
+            raise NotFoundError(
+                None, op.name, f"Op type not registered {op.type!r}: operation {op.name!r} cannot "
+                f"run (made at {op.where}). Register the op with register_op().",
+            )  # fmt: skip
         if opdef.seeded:
             drawn = self.identify(op.attrs.get("_key_of", op))
             inputs = [self.program.leaf(KEY, drawn, UNKNOWN), *inputs]

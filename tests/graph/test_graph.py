@@ -6,6 +6,7 @@ import traceback
 import pytest
 
 import daskvars.v1 as tf
+from daskvars.errors import NotFoundError
 from daskvars.graph.show import to_dot, to_text
 
 
@@ -118,6 +119,25 @@ def test_an_operation_is_made_by_the_name_of_its_op(graph):
     assert (op.name, op.type, op.outputs[0].shape.as_list()) == ("sum", "Add", [1, 2])
     with pytest.raises(KeyError):
         graph.create_op("NoSuchOp", [])
+
+
+def test_an_operation_of_an_op_that_nobody_registered_is_built_and_cannot_run(graph):
+    x = tf.constant(1.0)
+    op = graph.create_op("Unheard", [x], [tf.float32, tf.int64], name="odd", attrs={"depth": 3})
+    assert (op.name, op.type, list(op.inputs)) == ("odd", "Unheard", [x])
+    assert [t.dtype for t in op.outputs] == [tf.float32, tf.int64]
+    assert [t.shape.ndims for t in op.outputs] == [None, None]
+    silent = graph.create_op("Unheard", [], [])
+    assert (silent.name, silent.outputs) == ("Unheard", ())
+    with tf.Session() as session:
+        assert session.run(x) == 1.0
+        for wanted in (op.outputs[0], op, silent, op.outputs[1] + 1):
+            with pytest.raises(NotFoundError, match="Op type not registered 'Unheard'"):
+                session.run(wanted)
+    with pytest.raises(LookupError, match="No gradient defined for operation 'odd'"):
+        tf.gradients(op.outputs[0], x)
+    with pytest.raises(KeyError, match="Op type not registered"):
+        graph.create_op("Unheard", [x])
 
 
 def test_consumers_are_counted_by_input(graph):

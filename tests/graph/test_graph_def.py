@@ -20,7 +20,7 @@ ATTRIBUTES = [
 ARRAYS = [
     np.float32([[1, np.nan], [np.inf, -0.0]]), np.array([True, False]), np.complex64(1 - 2j),
     np.array([b"a", "\u00e4".encode()], object), np.zeros((0, 3), "i2"), np.array(7),
-    np.arange(3).astype(dv.bfloat16.as_numpy_dtype), np.arange(3, dtype=dv.qint8.as_numpy_dtype),
+    np.arange(3).astype(dv.bfloat16.as_numpy_dtype), np.arange(3, dtype=dv.qint8.np),
 ]  # fmt: skip
 
 
