@@ -59,7 +59,7 @@ class EagerOperation(Operation):
         self._known: tuple[Any, ...] | None = None
 
     @property
-    def outputs(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def outputs(self) -> tuple[Any, ...]:
         """The outputs; one that nobody holds is made anew."""
         if self._known is not None:
             return self._known
@@ -68,6 +68,11 @@ class EagerOperation(Operation):
             if self.record is None or self.record.runner is None:  # not to who lowers the record
                 self._unclaimed = None
             return found
+
+    @outputs.setter
+    def outputs(self, tensors: tuple[Any, ...]) -> None:
+        with _handing_out:
+            self._handed = tuple(map(weakref.ref, tensors))
 
     def _handed_out(self) -> tuple[Any, ...]:
         making, specs, refs = self._making, self._specs, self._handed

@@ -7,6 +7,7 @@ import pytest
 
 from daskvars.dtypes import float32, int32
 from daskvars.execution.function import function
+from daskvars.execution.tape import GradientTape
 from daskvars.graph.graph import Graph
 from daskvars.ops.arithmetic import add
 from daskvars.ops.constant import constant, zeros
@@ -54,6 +55,17 @@ def test_keys_are_unique_and_legal(name):
     assert a.numpy() == 1.0 and b.numpy() == 2.0
     with pytest.raises(ValueError, match="not a valid"):
         Variable(1.0, name="a b")
+
+
+def test_parts_of_a_variable(name):
+    v = Variable([1.0, 2.0, 3.0], name=name)
+    with GradientTape() as tape:
+        loss = v[0] * v[1:][1] * 2.0
+    assert float(loss) == 6.0 and tape.gradient(loss, v).numpy().tolist() == [6.0, 0.0, 2.0]
+    part = v[1:]
+    assert part.numpy().tolist() == [2.0, 3.0]
+    assert part.assign([5.0, 6.0]).numpy().tolist() == [1.0, 5.0, 6.0]
+    assert part.numpy().tolist() == [2.0, 3.0] and v[-1].numpy() == 6.0
 
 
 def test_get_variable(name):
