@@ -275,7 +275,7 @@ def to_numpy(value: Any, dtype: DType | None = None, name: str | None = None) ->
 
 def _cast(array: np.ndarray, dtype: DType | None, name: str | None) -> np.ndarray:
     """A numpy array as another dtype: any number to any number, except complex to real."""
-    found = _NUMPY.get(array.dtype.type)
+    found = _NUMPY.get(array.dtype.type) or _QUANTIZED.get(array.dtype)
     if found is None:
         raise TypeError(f"Expected numbers or text{_for(name)}, got an array of {array.dtype}.")
     wanted = found if dtype is None else dtype
