@@ -26,16 +26,16 @@ kinds = {
 }
 x = dv.constant(np.random.default_rng(0).normal(size=(8, 3)), dv.float32)
 saver = dv.train.Saver()  # before there is anything to save
-models = {}
+models = []  # pairs of variable and optimizer
 for name, optimizer in kinds.items():
     w = dv.Variable(np.linspace(-1.0, 1.0, 6).reshape(3, 2), dtype=dv.float32, name=name)
-    models[w] = optimizer
+    models.append((w, optimizer))
 if part == "second":
-    for w, optimizer in models.items():
+    for w, optimizer in models:
         optimizer.build([w])
     saver.restore(None, place + "/half")
 for _ in range({"whole": 10, "first": 5, "second": 5}[part]):
-    for w, optimizer in models.items():
+    for w, optimizer in models:
         optimizer.minimize(lambda: dv.reduce_sum(dv.square(dv.matmul(x, w) - 1.0)), var_list=[w])
 saver.save(None, place + {"whole": "/whole", "first": "/half", "second": "/resumed"}[part])
 """
