@@ -228,7 +228,7 @@ from daskvars.summary.records import Event, HistogramProto, SessionLog, Summary
 from daskvars.execution.config_proto import (
     ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions,
 )
-from daskvars.execution.eager import sync
+from daskvars.execution.eager import reset, sync
 from daskvars.execution.function import function
 from daskvars.execution.python_calls import py_function
 from daskvars.execution.recompute import recompute_grad
@@ -304,7 +304,7 @@ __all__ = [
     "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std",
     "reduce_sum", "reduce_variance", "regex_replace", "register_op",
     "register_tensor_conversion_function", "repeat", "report_uninitialized_variables",
-    "reset_default_graph", "reshape", "resource", "resource_variables_enabled", "reverse",
+    "reset", "reset_default_graph", "reshape", "resource", "resource_variables_enabled", "reverse",
     "reverse_sequence", "reverse_v2", "rint", "roll", "round", "rsqrt", "saturate_cast",
     "scalar_mul", "scan", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
     "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub",

@@ -50,7 +50,7 @@ _AS_IS = {
     "get_default_graph",
     "register_tensor_conversion_function", "reset_default_graph",
 }  # fmt: skip
-_EAGER_ONLY = {"GradientTape", "config", "data", "function", "sync"}
+_EAGER_ONLY = {"GradientTape", "config", "data", "function", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
     "FIFOQueue": "feed NumPy or dask arrays",

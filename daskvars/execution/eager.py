@@ -16,7 +16,7 @@ import weakref
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import numpy
@@ -188,6 +188,7 @@ class EagerProgram(Graph):
         self._here = _Here()
         self._records: list[Record] = []  # of all threads, not done; guarded by `_lock`
         self._dropped: deque[str] = deque()  # keys of variables that are gone
+        self._keys: set[str] = set()  # of variables that live, or whose values are still kept
         self._numbers = count(1)
         self._count = 0
 
@@ -217,6 +218,30 @@ class EagerProgram(Graph):
         if self._thread.name_scope:
             name = f"{self._thread.name_scope}/{name}"
         return super().claim(name, mark_as_used)
+
+    def state_key(self, name: str) -> str:
+        """Return the name, and a number behind it where a variable from before a `reset` has it."""
+        with self._lock:
+            if name in self._keys:
+                self._forget_dropped()
+            numbered = (f"{name}~{number}" for number in count(1))
+            return next(key for key in chain([name], numbered) if key not in self._keys)
+
+    def reset(self) -> None:
+        """Forget collections, scopes and names; see `daskvars.reset`."""
+        if self._thread.name_scope:
+            raise AssertionError(
+                f"reset() is called inside a scope, {self._thread.name_scope!r}: leave it before"
+            )
+        try:
+            self.sync()
+        finally:
+            with self._lock:
+                self._names.clear()
+                self._collections.clear()
+                self.notes.clear()
+                self.seed = None
+            self._forget_dropped()
 
     def add_to_collections(self, names: Any, value: Any) -> None:
         """Append `value`; a variable stays in only as long as something else holds it."""
@@ -262,6 +287,7 @@ class EagerProgram(Graph):
             return op.know(attrs["value"])
         if isinstance(specs, Spec) and specs.dtype.is_ref:
             here.num_variables += 1
+            self._keys.add(attrs["key"])
             weakref.finalize(op, self._dropped.append, attrs["key"])
             return op  # a variable's handle
         if here.histories:
@@ -407,6 +433,7 @@ class EagerProgram(Graph):
                 key = self._dropped.popleft()
                 if key in values:
                     values.delete(key)
+                self._keys.discard(key)
         finally:
             values.run_lock.release()
 
@@ -475,6 +502,26 @@ def sync() -> None:
     """Run every eager operation that was recorded so far, and wait for it."""
     PROGRAM.sync()
     PROGRAM.engine.sync()
+
+
+def reset() -> None:
+    """Forget what eager code has made, as in a new process: for a notebook whose cells run again.
+
+    Variables that nothing else holds are gone, and names, variable scopes, collections and the
+    random seed begin anew. A variable, layer or function that is still held works as before, and
+    is in no collection any more. Graphs are left alone: see `reset_default_graph`.
+
+    Raises:
+      AssertionError: it is called inside a name scope or variable scope.
+
+    >>> import daskvars as dv
+    >>> old = dv.get_variable("reset_example", [2])
+    >>> dv.reset()
+    >>> new = dv.get_variable("reset_example", [3])
+    >>> [v.name for v in dv.trainable_variables()]
+    ['reset_example:0']
+    """
+    PROGRAM.reset()
 
 
 def evaluated(tensors: Iterable[Any]) -> list[Any]:

@@ -149,6 +149,12 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
                 f"branch or loop, {tensor.graph.name!r}, which is not around this place. Make it a "
                 "result of that body."
             )
+        if hasattr(tensor.graph, "captures"):
+            raise ValueError(
+                f"Cannot use {tensor.name!r} here: it is inside {tensor.graph.name!r}, which was "
+                "traced, and has no value outside. Return it from there: what a list or attribute "
+                "took from within while it was traced is no value."
+            )
         raise ValueError(
             f"{tensor.name} and the operation being made must be from the same graph "
             f"({describe(tensor.graph)} is not {describe(self)}). Build both in one graph; to use "
@@ -185,6 +191,10 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         """Return `name` under the current scope, with ``_1``, ``_2`` ... when it is taken."""
         scope = self._thread.name_scope
         return self.claim(f"{scope}/{name}" if scope else name, mark_as_used)
+
+    def state_key(self, name: str) -> str:
+        """Return the key under which the state keeps the variable of that unique name: the name."""
+        return name
 
     def claim(self, name: str, mark_as_used: bool = True) -> str:
         """Return the full `name` made unique. Names differ regardless of case, as TensorFlow's."""
@@ -413,4 +423,11 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
 def describe(graph: Any) -> str:
     """Return a short text for a graph in an error message."""
-    return "the eager program" if graph is None else f"graph {id(graph):#x}"
+    if graph is None:
+        return "the eager program"
+    if hasattr(graph, "captures"):
+        return f"the body of {graph.name!r}"
+    first = next(iter(graph.get_operations()), None)
+    if first is None:
+        return "a graph without operations"
+    return f"the graph that begins with {first.name!r}, made at {first.where}"

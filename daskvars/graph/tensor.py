@@ -103,14 +103,31 @@ class Tensor(WithOperators):
         raise TypeError(f"len of {self.name} is not known in a graph. Use shape(t)[0].")
 
     def __array__(self, *args: Any, **kwargs: Any):
-        raise NotImplementedError(
-            f"{self.name} is symbolic and has no array. Run it in a session, or feed the array."
-        )
+        raise NotImplementedError(f"{self.name} is symbolic and has no array: {self._no_value()}")
 
     def __int__(self) -> int:
-        raise TypeError(
-            f"{self.name} has no value while a graph is built. Run it: session.run(t) or t.eval()."
+        raise TypeError(f"{self.name} has no value while a graph is built: {self._no_value()}")
+
+    @property
+    def numpy(self) -> Any:
+        """Tensors of eager code have it; this raises an AttributeError that says what to do."""
+        raise AttributeError(f"{self.name} has no numpy(): {self._no_value()}")
+
+    def _no_value(self) -> str:
+        graph = self.op.graph
+        if not graph.compares_values:
+            return "run it, session.run(t) or t.eval(), or feed the array."
+        return (
+            f"it is inside {graph.name!r}, which is traced once and then run without Python. "
+            "Return it and look at what the call gives, or have Python called in each run by "
+            "print(...) or numpy_function(...)."
         )
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self  # it never changes
 
     def __float__(self) -> float:
         return float(int(self))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -26,13 +27,16 @@ from daskvars.variables.partitioned_variable import PartitionedVariable
 from daskvars.variables.synchronization import VariableSynchronization, resolved_trainable
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import VariableScope, get_variable, variable_scope
+from daskvars.variables.variable_store import default_store
 
 
 class Layer(LayerLosses):
     """What all layers are: a subclass makes its variables in `build` and computes in `call`.
 
     The variables are made by the first call, under a variable scope named after the layer, which
-    is made unique. Later calls share them.
+    is made unique. Later calls share them. In eager code they go when the layer does: a layer that
+    is made again, as by a notebook cell, leaves nothing of the one before in
+    `trainable_variables()`, and it warns if that one is still held somewhere.
 
     Args:
       trainable: whether its variables are trained by default.
@@ -86,11 +90,13 @@ class Layer(LayerLosses):
         self._dtype = None if dtype is None else as_dtype(dtype).base_dtype
         self._dtype_is_inputs = False
         self._reuse = kwargs.get("_reuse")
+        self._is_functional = "_reuse" in kwargs  # nobody will hold it, but its variables
         self._program = owner()
         self._call_takes_scope = "scope" in inspect.signature(self.call).parameters
         class_name = _snake_case(type(self).__name__)
         given = name.name if isinstance(name, VariableScope) else name
         self._base_name = given or class_name
+        self._is_named = given is not None
         self._name = given or _unique_name(class_name)
         self._scope: VariableScope | None = None
         scope = kwargs.get("_scope")
@@ -223,6 +229,8 @@ class Layer(LayerLosses):
             )  # fmt: skip
         if any(variable is known for known in self.weights):
             return variable
+        if program.is_eager and not self._is_functional:
+            default_store(program).let_go(variable)
         parts = _parts(variable)
         if regularizer is not None and parts[0].op.id >= before:  # shared ones have their loss
             for part in parts:
@@ -256,6 +264,24 @@ class Layer(LayerLosses):
             opened = variable_scope(scope, default_name=self._base_name)
         with opened as self._scope:
             pass
+        if self._is_named and not self._is_functional and owner().is_eager:
+            self._warn_of_namesakes()
+
+    def _warn_of_namesakes(self) -> None:
+        """Warn where a layer of that name, which this one is perhaps to replace, has weights."""
+        parent = self.scope_name.rpartition("/")[0]
+        full = f"{parent}/{self._base_name}" if parent else self._base_name
+        alike = f"{re.escape(full)}(_\\d+)?/"
+        trained = owner().get_collection(GraphKeys.TRAINABLE_VARIABLES, alike)
+        if full != self.scope_name and trained:
+            names = ", ".join([v.name for v in trained])
+            warnings.warn(
+                f"There is a layer {self._base_name!r} already: the variables of the new one are "
+                f"under {self.scope_name!r}, and {names} stay in trainable_variables() while "
+                "something holds them. If this is a notebook cell run again, call "
+                "daskvars.reset() first; else give the layer another name.",
+                stacklevel=2,
+            )
 
     @contextmanager
     def _entered(self, reuse: Any) -> Iterator[VariableScope]:

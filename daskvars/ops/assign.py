@@ -36,7 +36,7 @@ VARIABLE = OpDef(
 def variable_handle(
     builder: Any, key: str, dtype: DType, shape: Shape, chunks: Any = None
 ) -> Tensor:
-    """Return the handle of the variable stored under `key`, by an operation of that name.
+    """Return the handle of the variable called `key`, by an operation of that name.
 
     Args:
       builder: the program that the variable belongs to.
@@ -46,7 +46,7 @@ def variable_handle(
       chunks: layout in Dask's notation, None for one chunk.
     """
     attrs = {
-        "key": key, "dtype": dtype, "shape": shape, "chunks": chunks,
+        "key": builder.state_key(key), "dtype": dtype, "shape": shape, "chunks": chunks,
         "container": builder.container_name,
     }  # fmt: skip
     return builder.create(VARIABLE, (), attrs, Spec(dtype._as_ref, shape), key).outputs[0]

@@ -129,7 +129,7 @@ def _parts(name: str, value: Any) -> list[SavedTensor]:
     if info is not None:
         return [SavedTensor(name or info.full_name, value.handle, info.spec)]
     handle = _handle_of(value)
-    return [SavedTensor(name or handle.op.attrs["key"], handle)]
+    return [SavedTensor(name or handle.op.name, handle)]
 
 
 def _slice_info(value: Any) -> SaveSliceInfo | None:

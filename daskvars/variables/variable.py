@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from daskvars.dtypes import DType, as_dtype
-from daskvars.graph.by_identity import Reference
+from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
@@ -357,6 +357,33 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         return Reference(self)
 
     experimental_ref = ref
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        """Return a new variable with the present value, in eager code.
+
+        Its name is made unique; it is in the same collections.
+
+        Raises:
+          NotImplementedError: it is a variable of a graph, or a graph or function is built.
+        """
+        program = builder_for(())
+        if self.graph is not None or not program.is_eager:
+            raise NotImplementedError(
+                f"Variable {self.op.name} cannot be copied: copies are made in eager code, of "
+                "variables made there. In a graph make a Variable of its initialized_value(), and "
+                "in a function copy before."
+            )
+        shape = self._handle.spec.shape
+        keys = program.get_all_collection_keys()
+        with program.name_scope(None):
+            copied = memo[id(self)] = Variable(
+                self.read_value(), self._trainable,
+                [key for key in keys if is_among(self, program.get_collection(key))],
+                shape is not None, name=self.op.name, constraint=self._constraint,
+                synchronization=self.synchronization, aggregation=self.aggregation, shape=shape,
+                chunks=self.chunks,
+            )  # fmt: skip
+        return copied
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.value())

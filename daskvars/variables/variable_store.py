@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from daskvars import shapes
 from daskvars.dtypes import DType, as_dtype, float32, string
@@ -51,12 +53,18 @@ class VariableStore:
 
     Attributes:
       variables: single ones, among them the parts of partitioned ones.
-      partitioned: `PartitionedVariable` objects.
+      partitioned: `PartitionedVariable` objects. In both those that were let go are held weakly.
     """
 
     def __init__(self) -> None:
-        self.variables: dict[str, Variable] = {}
-        self.partitioned: dict[str, PartitionedVariable] = {}
+        self.variables: ChainMap[str, Variable] = ChainMap({}, WeakValueDictionary())
+        self.partitioned: ChainMap[str, PartitionedVariable] = ChainMap({}, WeakValueDictionary())
+
+    def let_go(self, variable: Variable | PartitionedVariable) -> None:
+        """Have a variable that was made here be shared only as long as something else holds it."""
+        parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+        _let_go(self.variables, [part.op.name for part in parts], parts)
+        _let_go(self.partitioned, [variable.name], [variable])
 
     def get_variable(
         self,
@@ -181,6 +189,13 @@ class VariableStore:
         return made
 
 
+def _let_go(made: ChainMap[str, Any], names: list[str], items: Sequence[Any]) -> None:
+    held, loose = made.maps
+    for name, item in zip(names, items, strict=True):
+        if held.get(name) is item:
+            loose[name] = held.pop(name)
+
+
 def _whole_value(name: str, value: Any) -> Tensor:
     builder = owner()
     with building_in(builder):
@@ -269,15 +284,12 @@ def _shared(
 ) -> Any:  # fmt: skip
     """Return `found` if it may be shared and is what was asked for."""
     if reuse is False:
-        reset = (
-            "; if this is a notebook cell run again, call reset_default_graph() first"
-            if found.graph is not None else ""
-        )  # fmt: skip
+        reset = "reset" if found.graph is None else "reset_default_graph"
         raise ValueError(
             f"{what} {name} already exists, disallowed. Did you mean to set reuse=True or "
             f"reuse=tf.AUTO_REUSE in VarScope? {_first_made(found)} To share it, open its "
             "variable scope with reuse=True or reuse=AUTO_REUSE; for another variable, use another "
-            f"name or scope{reset}."
+            f"name or scope; if this is a notebook cell run again, call {reset}() first."
         )
     found_shape = found.get_shape()
     if not found_shape.is_compatible_with(shape):
@@ -297,7 +309,7 @@ def _first_made(variable: Any) -> str:
     return f"It was first created at {variable.op.where}."
 
 
-def _missing(name: str, known: dict[str, Any], what: str = "Variable") -> str:
+def _missing(name: str, known: Mapping[str, Any], what: str = "Variable") -> str:
     builder = owner()
     others = builder.get_collection(GraphKeys.GLOBAL_VARIABLES)
     same = [v for v in others if isinstance(v, Variable) and v.op.name == name]

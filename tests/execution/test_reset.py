@@ -1,0 +1,227 @@
+"""`reset`: a notebook's cells run again as if for the first time, and nothing is mixed up."""
+
+import copy
+import functools
+import gc
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import daskvars as dv
+
+
+@pytest.fixture(autouse=True)
+def _begun_anew():
+    dv.reset()
+    yield
+    dv.reset()
+
+
+def _cell():
+    with dv.variable_scope("model"):
+        w = dv.get_variable("w", [2], initializer=dv.ones_initializer())
+    layer = dv.layers.Dense(1)
+    layer(np.ones((1, 2), "f4"))
+    return w, layer, dv.Variable(1.0, name="v")
+
+
+def test_a_cell_gives_the_same_names_each_time():
+    names = []
+    for _ in range(3):
+        kept = _cell()
+        names.append(sorted(v.name for v in dv.global_variables()))
+        dv.reset()
+        assert dv.global_variables() == dv.trainable_variables() == []
+    assert names[0] == names[1] == names[2]
+    assert "model/w:0" in names[0] and "v:0" in names[0] and len(kept) == 3
+
+
+def test_what_exists_already_says_how():
+    _cell()
+    with pytest.raises(ValueError, match="already exists") as error, dv.variable_scope("model"):
+        dv.get_variable("w", [2])
+    told = str(error.value)
+    assert __file__ in told and "reuse=AUTO_REUSE" in told and " reset() first" in told
+
+
+def test_what_is_still_held_works_on_and_keeps_its_value():
+    old, layer, v = _cell()
+    doubled = dv.function(functools.partial(dv.multiply, old, 2.0))
+    assert doubled().numpy().tolist() == [2.0, 2.0]
+    before = layer(np.ones((1, 2), "f4")).numpy()
+    dv.reset()
+    new, *_ = _cell()
+    assert new.name == old.name and new.key != old.key
+    new.assign([7.0, 7.0])
+    old.assign_add([1.0, 1.0])
+    assert (old.numpy().tolist(), new.numpy().tolist()) == ([2.0, 2.0], [7.0, 7.0])
+    assert doubled().numpy().tolist() == [4.0, 4.0] and float(v) == 1.0
+    assert np.array_equal(layer(np.ones((1, 2), "f4")), before)
+    key = old.key
+    assert key not in [found.key for found in dv.global_variables()]
+    del old, doubled
+    gc.collect()
+    dv.sync()
+    assert new.numpy().tolist() == [7.0, 7.0]
+
+
+def test_values_recorded_before_are_computed():
+    v = dv.Variable([1.0, 2.0])
+    later = v * 3.0
+    v.assign([0.0, 0.0])
+    dv.reset()
+    assert later.numpy().tolist() == [3.0, 6.0] and v.numpy().tolist() == [0.0, 0.0]
+
+
+def test_a_checkpoint_of_before_is_restored_under_the_same_names(tmp_path):
+    old, *_ = _cell()
+    old.assign([3.0, 4.0])
+    path = dv.train.Saver().save(None, str(tmp_path / "model"))
+    dv.reset()
+    new, *_ = _cell()
+    dv.train.Saver().restore(None, path)
+    assert new.numpy().tolist() == [3.0, 4.0]
+
+
+def test_the_seed_is_forgotten_and_scopes_are_left_before():
+    dv.set_random_seed(3)
+    first = dv.random_uniform([2]).numpy().tolist()
+    dv.reset()
+    dv.set_random_seed(3)
+    assert dv.random_uniform([2]).numpy().tolist() == first
+    with dv.variable_scope("s"), pytest.raises(AssertionError, match="inside a scope, 's'"):
+        dv.reset()
+
+
+# -- layers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [None, "replaced"])
+def test_the_weights_of_a_layer_go_when_it_does(name):
+    gc.disable()  # by reference counts alone: nobody waits for a collection
+    try:
+        layer = dv.layers.Dense(2, name=name, kernel_regularizer=dv.l2_regularizer(0.1))
+        layer(np.ones((1, 3), "f4"))
+        layer = dv.layers.Dense(2, name=name)
+        layer(np.ones((1, 3), "f4"))
+        found = dv.trainable_variables()
+    finally:
+        gc.enable()
+    assert len(found) == 2 and found[0] is layer.kernel and found[1] is layer.bias
+
+
+def test_a_layer_beside_one_that_is_held_warns():
+    first = dv.layers.Dense(2, name="twice")
+    first(np.ones((1, 3), "f4"))
+    second = dv.layers.Dense(2, name="twice")
+    with pytest.warns(UserWarning, match=r"'twice_1', and twice/kernel:0, .*daskvars.reset\(\)"):
+        second(np.ones((1, 3), "f4"))
+    assert len(dv.trainable_variables()) == 4  # both are there to be trained
+
+
+def test_the_functional_form_keeps_its_variables():
+    x = np.ones((1, 3), "f4")
+    first = dv.layers.dense(x, 2, name="shared")
+    gc.collect()
+    assert len(dv.trainable_variables()) == 2
+    assert np.array_equal(first, dv.layers.dense(x, 2, name="shared", reuse=True))
+
+
+def test_a_partitioned_weight_goes_too():
+    with dv.variable_scope("cut", partitioner=dv.fixed_size_partitioner(2)):
+        layer = dv.layers.Dense(2, name="d")
+        layer(np.ones((1, 4), "f4"))
+    assert len(dv.trainable_variables()) == 4
+    assert isinstance(layer.kernel, dv.PartitionedVariable)
+    del layer
+    gc.collect()
+    assert dv.trainable_variables() == []
+
+
+# -- copies ------------------------------------------------------------------------------------
+
+
+def test_a_copy_of_a_variable_is_another():
+    v = dv.Variable(np.arange(6.0), chunks=4, name="copied", constraint=dv.abs)
+    w = dv.Variable(1.0, trainable=False, name="still")
+    model = {"v": v, "w": w, "t": v * 2.0}
+    twin = copy.deepcopy(model)
+    twin["v"].assign_add(np.ones(6))
+    assert v.numpy().tolist() == [0, 1, 2, 3, 4, 5] and twin["v"].numpy()[0] == 1.0
+    assert twin["v"].name == "copied_1:0" and twin["v"].chunks == v.chunks
+    assert twin["v"].constraint is dv.abs and not twin["w"].trainable
+    assert twin["t"] is model["t"]
+    assert [u.name for u in dv.trainable_variables()] == ["copied:0", "copied_1:0"]
+    assert [u.name for u in dv.global_variables()] == [
+        "copied:0", "still:0", "copied_1:0", "still_1:0",
+    ]  # fmt: skip
+    assert copy.deepcopy([v, v])[0].name == "copied_2:0"
+    both = copy.deepcopy([v, v])
+    assert both[0] is both[1]
+
+
+def test_a_variable_of_a_graph_is_not_copied():
+    with dv.Graph().as_default():
+        v = dv.Variable(1.0, name="fixed")
+        with pytest.raises(NotImplementedError, match="Variable fixed cannot be copied"):
+            copy.deepcopy(v)
+        x = dv.constant(1.0)
+        assert copy.deepcopy([x])[0] is x
+    eager = dv.Variable(1.0)
+
+    @dv.function
+    def copies():
+        return copy.deepcopy(eager).value()
+
+    with pytest.raises(NotImplementedError, match="in a function copy before"):
+        copies()
+
+
+# -- tensors that are looked at, or used, where they have no value -----------------------------
+
+
+def test_a_tensor_inside_a_function_says_whose_it_is():
+    leaked = []
+
+    @dv.function
+    def step(x):
+        leaked.append(dv.multiply(x, 2.0, name="twice"))
+        return x
+
+    step(np.ones(2, "f4"))
+    (tensor,) = leaked
+    assert not hasattr(tensor, "numpy")
+    for look, error in (
+        (lambda: tensor.numpy(), AttributeError), (lambda: int(tensor), TypeError),
+        (lambda: float(tensor), TypeError), (lambda: np.asarray(tensor), NotImplementedError),
+    ):  # fmt: skip
+        with pytest.raises(error, match=r"twice:0 .*'step'.*[Rr]eturn it"):
+            look()
+    for use in (lambda: tensor + 1.0, lambda: dv.function(lambda: tensor + 1.0)()):
+        with pytest.raises(ValueError, match=r"twice:0.*inside 'step'.*Return it"):
+            use()
+    with dv.Graph().as_default(), pytest.raises(ValueError, match="inside 'step'"):
+        _ = tensor + 1.0
+
+
+def test_a_tensor_of_another_graph_says_which():
+    with dv.Graph().as_default():
+        a = dv.constant(1.0, name="first_here")
+    with dv.Graph().as_default():
+        b = dv.constant(1.0, name="first_there")
+        with pytest.raises(ValueError, match=r"'first_\w+', made at .*test_reset.py:\d+ is not"):
+            _ = a + b
+        with pytest.raises(AttributeError, match=r"first_there:0 has no numpy.*session.run"):
+            b.numpy()
+
+
+def test_the_first_cell_of_a_process_is_not_another():
+    """A process that never resets names and keys variables as before."""
+    program = "import daskvars as dv; v = dv.Variable(1.0, name='v'); dv.reset(); del v; dv.sync();"
+    program += "w = dv.Variable(2.0, name='v'); print(w.name, w.key, float(w))"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert shown.stdout == "v:0 v 2.0\n"
