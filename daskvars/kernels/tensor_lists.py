@@ -101,7 +101,8 @@ class TensorList:
     def mapped(self, function: Callable[[Any], Any]) -> TensorList:
         """Return the list with `function` of each item."""
         log = [(index, function(value)) for index, value in self._log[: self._count]]
-        return _restored(self.size, function(self.rows), log)
+        rows = None if self.rows is None else function(self.rows)
+        return _restored(self.size, rows, log)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.size, self.rows, self._log[: self._count])
@@ -126,22 +127,39 @@ def reserve(xp: Any, size: Any) -> TensorList:
     return TensorList(int(size))
 
 
-def write(xp: Any, items: TensorList, index: Any, value: Any, *, dynamic: bool) -> TensorList:
-    """Give the list with one more item."""
-    return _written(items, int(index), xp.array(value), dynamic)
+def zeros(xp: Any, items: TensorList) -> TensorList:
+    """Give a list of zeros of the shapes of the items that are there."""
+    return items.mapped(xp.zeros_like)
 
 
-def _written(items: TensorList, index: int, value: Any, dynamic: bool) -> TensorList:
+def write(
+    xp: Any, items: TensorList, index: Any, value: Any, *, dynamic: bool, adds: bool = False
+) -> TensorList:
+    """Give the list with one more item; `adds`: a value for an item that is there is added."""
+    return _written(items, int(index), xp.array(value), dynamic, adds)
+
+
+def _written(
+    items: TensorList, index: int, value: Any, dynamic: bool, adds: bool
+) -> TensorList:
     if index < 0 or (not dynamic and index >= items.size):
         _refuse(
             f"Tried to write to index {index} but array is not resizeable and size is: "
             f"{items.size}. Give the TensorArray that size, or dynamic_size=True."
         )
-    if items.get(index) is not None:
+    old = items.get(index)
+    if old is None:
+        return items.appended(index, value)
+    if not adds:
         _refuse(
             f"Could not write to TensorArray index {index} because it has already been written to."
         )
-    return items.appended(index, value)
+    if old.shape != value.shape:
+        _refuse(
+            f"Could not aggregate to TensorArray index {index} because the existing shape is "
+            f"{list(old.shape)} but the new input shape is {list(value.shape)}."
+        )
+    return items.added(index, value)
 
 
 def read(xp: Any, items: TensorList, index: Any, *, dtype: Any, shape: Any) -> Any:
@@ -218,31 +236,37 @@ def concat(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
     return xp.concatenate(found)
 
 
-def unstack(xp: Any, items: TensorList, value: Any, *, dynamic: bool) -> TensorList:
+def unstack(
+    xp: Any, items: TensorList, value: Any, *, dynamic: bool, adds: bool = False
+) -> TensorList:
     """Give the list of the rows of an array."""
     value = xp.array(value)
     count = len(value)
     if count > items.size and not dynamic:
         _refuse_size(items.size, count)
-    if items._count or count < items.size:
+    if items._count or items.rows is not None or count < items.size:
         for i, row in enumerate(value):
-            items = _written(items, i, row, dynamic)
+            items = _written(items, i, row, dynamic, adds)
         return items
     return TensorList(count, value)
 
 
-def scatter(xp: Any, items: TensorList, indices: Any, value: Any, *, dynamic: bool) -> TensorList:
+def scatter(
+    xp: Any, items: TensorList, indices: Any, value: Any, *, dynamic: bool, adds: bool = False
+) -> TensorList:
     """Give the list with the rows of an array written to some indices."""
     wanted = indices.tolist()
     if len(wanted) != len(value):
         _refuse(f"Expected len(indices) == values.shape[0], but saw: {len(wanted)} vs. "
                 f"{len(value)}")  # fmt: skip
     for index, row in zip(wanted, xp.array(value), strict=True):
-        items = _written(items, index, row, dynamic)
+        items = _written(items, index, row, dynamic, adds)
     return items
 
 
-def split(xp: Any, items: TensorList, value: Any, lengths: Any, *, dynamic: bool) -> TensorList:
+def split(
+    xp: Any, items: TensorList, value: Any, lengths: Any, *, dynamic: bool, adds: bool = False
+) -> TensorList:
     """Give the list with consecutive runs of rows of an array as its items."""
     if getattr(lengths, "ndim", 1) != 1:
         _refuse(f"Expected lengths to be a vector, received shape: {list(lengths.shape)}")
@@ -256,7 +280,7 @@ def split(xp: Any, items: TensorList, value: Any, lengths: Any, *, dynamic: bool
         _refuse_size(items.size, len(sizes))
     value, start = xp.array(value), 0
     for i, size in enumerate(sizes):
-        items = _written(items, i, value[start : start + size], dynamic)
+        items = _written(items, i, value[start : start + size], dynamic, adds)
         start += size
     return items
 

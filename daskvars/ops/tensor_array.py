@@ -84,6 +84,7 @@ class TensorArray:
             raise ValueError("Cannot provide both a handle or flow and a size at the same time")
         self._dtype = as_dtype(dtype).base_dtype
         self._dynamic_size = bool(dynamic_size)
+        self._adds = False
         shape = shapes.as_tuple(element_shape)
         self._element = _ElementShape(shape, bool(infer_shape) or shape is not None)
         if given is None:
@@ -185,17 +186,44 @@ class TensorArray:
         """Return the array with runs of rows of `value` as its items, of the given lengths."""
         value = self._converted(value)
         shape, known = value.spec.shape, constant_value(self._index(lengths))
-        if shape is not None and self._element.infer:
-            same = known is not None and known.size and (known == known.flat[0]).all()
-            self._element.merge((int(known.flat[0]) if same else None, *shape[1:]))
+        if shape and known is not None and known.size and (known == known.flat[0]).all():
+            self._element.merge((int(known.flat[0]), *shape[1:]))
         return self._changed(ops.SPLIT, value, self._index(lengths), name=name)
 
-    def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> Any:
-        """Refuse: gradients of a TensorArray are made by `gradients` alone."""
-        raise NotImplementedError("TensorArray.grad: use gradients(ys, xs); it passes through here")
+    def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
+        """Return an array for gradients of the items: what is written to an item is added up.
+
+        It has the size of this array, and zeros where this array has items. As of any array, what
+        is written to it is in the array that `write` returns. `gradients` needs no such array.
+
+        Args:
+          source: what the gradient is of, part of the operation's name. (TensorFlow gives one and
+            the same array for a source that was given before; here each call begins at zero.)
+          flow: the `flow` of the version of this array to take the size and the shapes of.
+          name: name of the operation.
+
+        Raises:
+          TypeError: the items are not numbers.
+
+        >>> import daskvars as dv
+        >>> slopes = dv.TensorArray(dv.float32, size=2).grad("loss")
+        >>> slopes = slopes.write(0, 3.0).write(0, 4.0).write(1, 1.0)
+        >>> slopes.stack().numpy().tolist()
+        [7.0, 1.0]
+        """
+        if not (self._dtype.is_floating or self._dtype.is_complex or self._dtype.is_integer):
+            raise TypeError(
+                f"TensorArray.grad({source!r}): items of dtype {self._dtype.name} cannot be added"
+            )
+        of = self._flow if flow is None else flow
+        new = self.with_flow(apply(ops.ZEROS, of, name=name or f"TensorArrayGrad_{source}"))
+        new._dynamic_size, new._adds = False, True
+        return new
 
     def _changed(self, definition: Any, *inputs: Any, name: str | None) -> TensorArray:
         options = {"dynamic": self._dynamic_size}
+        if self._adds:
+            options["adds"] = True
         return self.with_flow(apply(definition, self._flow, *inputs, name=name, **options))
 
     def _item(self) -> dict[str, Any]:

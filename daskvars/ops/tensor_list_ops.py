@@ -110,6 +110,7 @@ def _split_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
 
 
 RESERVE = _op("ListReserve", "size:I", _list, kernels.reserve, NO_GRADIENT)
+ZEROS = _op("ListZeros", "list:A", _list, kernels.zeros, NO_GRADIENT)
 # The gradient of the list that was written to is that of the new one: nothing ever reads, of the
 # old list, the item that was not there.
 WRITE = _op("ListWrite", "list:A, index:I, value:A", _list, kernels.write, _write_gradient)

@@ -48,6 +48,9 @@ SAMPLES = [
     Sample("ListUnstack", lambda x: array(x).unstack(x).stack() * x, (X,), (0,)),
     Sample("ListGather", lambda x: array(x).unstack(x).gather(ORDER), (X,), (0,)),
     Sample("ListScatter", lambda x: array(x).scatter(PLACES, x).stack(), (X,), (0,)),
+    Sample(
+        "ListZeros", lambda x: array(x).unstack(x).grad("y").write(1, x[0]).stack() + x, (X,)
+    ),
     Sample("ListSplit", lambda x: item(split(x), 1) * x[0], (X,), (0,)),
     Sample("ListConcat", lambda x: split(x * x).concat(), (X,), (0,)),
     # what gradients are made of

@@ -1,6 +1,7 @@
 """TensorArray: what is written is read, in loops and branches; mistakes; versions of lists."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -102,6 +103,70 @@ def test_rows_of_unlike_length():
     assert array.read(1).numpy().tolist() == [1.0, 2.0]
     assert array.concat().numpy().tolist() == [1.0, 2.0, 3.0]
     assert int(array.size()) == 3
+
+
+def test_the_shape_of_parts_is_known_where_they_are_alike():
+    with tf.Graph().as_default():
+        alike, unlike, unknown = (
+            tf.TensorArray(tf.float32, 0, dynamic_size=True).split(tf.ones([3, 2]), lengths)
+            for lengths in ([1, 1, 1], [1, 2], tf.placeholder(tf.int32, [None]))
+        )
+        assert alike.read(0).shape.as_list() == [1, 2]
+        for array in (unlike, unknown):
+            assert array.element_shape.ndims is None
+            assert array.read(0).shape.ndims is None
+
+
+@pytest.mark.parametrize(
+    "kind", ["int32", "int64", "float32", "float64", "complex64", "complex128"]
+)
+def test_what_is_written_to_an_array_of_gradients_adds_up(kind):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        array = tf.TensorArray(kind, size=3, infer_shape=False)
+        slopes = array.grad("loss")
+        value = partial(np.array, dtype=kind)
+        twice = slopes.write(2, value(3)).write(2, value(4)).write(2, value(5))
+        assert sess.run(twice.read(2)) == 12
+        assert twice.read(2).dtype == kind
+        again = twice.scatter([2, 0], value([1, 2])).unstack(value([1, 1, 1]))
+        assert sess.run(again.stack()).tolist() == [3, 1, 14]
+        with pytest.raises(errors.InvalidArgumentError, match="index 2 because it has already"):
+            sess.run(array.write(2, value(3)).write(2, value(4)).flow)
+        unlike = slopes.write(1, value(1)).write(1, value([1]))
+        with pytest.raises(
+            errors.InvalidArgumentError,
+            match=r"aggregate to TensorArray index 1 .* shape is \[\] but the new .* is \[1\]",
+        ):
+            sess.run(unlike.flow)
+
+
+def test_an_array_of_gradients_has_the_size_and_shapes_of_its_array():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        array = tf.TensorArray(tf.float32, 0, dynamic_size=True, infer_shape=False)
+        array = array.write(0, [[4.0, 5.0]]).write(1, [[1.0]]).write(2, -3.0)
+        slopes = array.grad("loss")
+        assert sess.run([array.size(), slopes.size()]) == [3, 3]
+        assert sess.run(slopes.read(0)).tolist() == [[0.0, 0.0]]
+        assert sess.run(slopes.write(2, -2.0).read(2)) == -2.0
+        with pytest.raises(errors.InvalidArgumentError, match="index 3 but array is not resize"):
+            sess.run(slopes.write(3, 1.0).flow)
+        rows = tf.TensorArray(tf.float32, 2).unstack([[1.0, 2.0], [3.0, 4.0]]).grad("loss")
+        assert sess.run(rows.write(1, [1.0, 1.0]).stack()).tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    with pytest.raises(TypeError, match="dtype string cannot be added"):
+        dv.TensorArray(dv.string, 1).grad("loss")
+
+
+def test_a_gradient_passes_through_an_array_of_gradients():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.constant(3.0)
+        slopes = tf.TensorArray(tf.float32, size=1).grad("loss").write(0, x).write(0, x * x)
+        assert sess.run(tf.gradients(slopes.read(0), x)) == [7.0]
+
+
+def test_rows_are_not_unstacked_over_others():
+    array = dv.TensorArray(dv.float32, 2).unstack([1.0, 2.0])
+    with pytest.raises(errors.InvalidArgumentError, match="index 0 because it has already been"):
+        array.unstack([3.0, 4.0]).stack().numpy()
 
 
 def test_growing():
