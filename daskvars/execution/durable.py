@@ -56,6 +56,7 @@ from daskvars.state import (
     named_values,
     opened_values,
 )
+from daskvars.state.objects import check_writable
 
 MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
 LEAST_PAUSE_S = 0.001  # between two looks whether there is something to seal
@@ -91,6 +92,8 @@ def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | 
                 values.base = NO_VERSION
             if load:
                 take_over(values, store)
+        # Now, or training would go on until the first seal; nothing is touched of what is refused.
+        check_writable(store.storage, store.path)
     except ConflictError as error:
         close_values(name, values)
         raise ConflictError(None, None, f"{error.message}. {OPEN_ELSEWHERE}") from None

@@ -8,9 +8,11 @@ to compute their checksum, does not fetch them from memory again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -181,26 +183,83 @@ def flush_file(path: str) -> None:
 
 
 def list_files(directory: str) -> list[str]:
-    """List the files of a directory; none where it does not exist."""
-    try:
-        with os.scandir(directory) as entries:
-            return [entry.name for entry in entries if entry.is_file()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    """List the files of a directory; none where it does not exist.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    with listing(directory), os.scandir(directory) as entries:
+        return [entry.name for entry in entries if entry.is_file()]
+    return []
 
 
 def list_names(directory: str) -> list[str]:
-    """List what is in a directory; nothing where it does not exist."""
-    try:
+    """List what is in a directory; nothing where it does not exist.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    with listing(directory):
         return os.listdir(directory)
+    return []
+
+
+@contextlib.contextmanager
+def listing(directory: str) -> Iterator[None]:
+    """Return a context in which a directory is listed, which ends early where there is none."""
+    try:
+        yield
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return
+    except OSError as error:
+        raise store_failure(f"cannot list {directory!r}: {error.strerror or error}") from error
+
+
+def check_writable_directory(directory: str) -> None:
+    """Refuse a directory in which no file can be made; one that is not there is not made.
+
+    Raises:
+        StoreError: with the disk's reason.
+    """
+    try:
+        probe = f"{existing_above(directory)}/.{os.urandom(16).hex()}.partial"
+        os.close(os.open(probe, WRITE, 0o666))
+        os.unlink(probe)
+    except OSError as error:
+        raise store_failure(
+            f"cannot write in {directory!r}: {error.strerror or error}; choose a place that may be"
+            " written"
+        ) from error
+
+
+def existing_above(directory: str) -> str:
+    """Give a directory, or the nearest one above it that exists.
+
+    Raises:
+        OSError: that is no directory, or one may not look.
+    """
+    while True:
+        try:
+            is_directory = stat.S_ISDIR(os.stat(directory).st_mode)
+        except FileNotFoundError:
+            directory = os.path.dirname(directory)
+            continue
+        if not is_directory:
+            raise NotADirectoryError(errno.ENOTDIR, f"{directory!r} is a file")
+        return directory
 
 
 def delete_file(root: str, name: str) -> None:
-    """Delete a file, then the directories above it, up to `root`, that this leaves empty."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        os.unlink(f"{root}/{name}")
+    """Delete a file, then the directories above it, up to `root`, that this leaves empty.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    try:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(f"{root}/{name}")
+    except OSError as error:
+        raise store_failure(f"cannot delete '{root}/{name}': {error.strerror or error}") from error
     directory = os.path.dirname(f"{root}/{name}")
     with contextlib.suppress(OSError):  # the first directory that is not empty ends it
         while len(directory) >= len(root):

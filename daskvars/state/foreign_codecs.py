@@ -40,10 +40,15 @@ def with_checked_codecs(array: zarr.Array) -> zarr.Array:
     """Give an array whose codecs are known and look at sizes first.
 
     Raises:
-        StoreError: it has a codec that is not in the lists.
+        StoreError: it has a codec that is not in the lists, or a storage transformer.
     """
     metadata: Any = array.metadata
     if metadata.zarr_format == 3:
+        if metadata.storage_transformers:
+            raise store_failure(
+                f"its storage transformers {shorten(metadata.storage_transformers)} are not known,"
+                " so its chunks are not what they seem; store the array without"
+            )
         metadata = replace(metadata, codecs=checked_codecs(metadata.codecs))
     else:
         for codec in metadata.filters or ():

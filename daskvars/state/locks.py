@@ -38,11 +38,12 @@ class PlaceLock:
     """A lock on one place, which its holder may take again.
 
     Args:
-        path: the file to lock; None where there is none.
+        path_of: gives the file to lock, each time, for what it leads through may change; None
+            where there is none.
     """
 
-    def __init__(self, path: str | None) -> None:
-        self.path = path
+    def __init__(self, path_of: Callable[[], str] | None) -> None:
+        self.path_of = path_of
         self.threads = threading.RLock()
         self.depth = 0
         self.release: Callable[[], object] | None = None
@@ -50,8 +51,8 @@ class PlaceLock:
     def __enter__(self) -> None:
         self.threads.acquire()
         try:
-            if self.path is not None and not self.depth:
-                self.release = locked_file(self.path)
+            if self.path_of is not None and not self.depth:
+                self.release = locked_file(self.path_of())
         except BaseException:
             self.threads.release()
             raise
@@ -130,8 +131,8 @@ def exclusive(store: Store, path: str) -> Iterator[None]:
     place = (str(store), path)
     if place not in _locks:
         name = f"{join(path, NODE)}/{DOCUMENT}"
-        file = path_in(store, name) if isinstance(store, LocalStore) else None
-        _locks.setdefault(place, PlaceLock(file))
+        path_of = partial(path_in, store, name) if isinstance(store, LocalStore) else None
+        _locks.setdefault(place, PlaceLock(path_of))
     with _locks[place]:
         yield
 

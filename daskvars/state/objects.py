@@ -31,6 +31,7 @@ from zarr.storage import LocalStore
 from daskvars.state.disk import (
     STEP_BYTES,
     Memory,
+    check_writable_directory,
     delete_file,
     flush_file,
     get_file,
@@ -176,6 +177,25 @@ def exists(store: Store, name: str) -> bool:
     if type(store) is LocalStore:
         return os.path.exists(f"{store.root}/{name}")
     return sync(store.exists(name))
+
+
+def check_writable(store: Store, path: str) -> None:
+    """Refuse a place in which no object can be made; nothing is left there.
+
+    Raises:
+        StoreError: with the reason.
+    """
+    if store.read_only:
+        raise store_failure(f"cannot write in {store}: it is open for reading only")
+    if isinstance(store, LocalStore):
+        check_writable_directory(path_in(store, f"{path}/").rstrip("/"))
+        return
+    name = join(path, f"{os.urandom(16).hex()}.partial")
+    try:
+        put(store, name, [b""])
+        delete(store, [name])
+    except Exception as error:
+        raise store_failure(f"cannot write in {join(str(store), path)}: {error}") from error
 
 
 def in_parallel(

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import logging
 import multiprocessing
+import os
 import shutil
 import time
 import weakref
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import fsspec
 import numpy as np
 import pytest
+from zarr.storage import FsspecStore
 
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.execution import durable, events
 from daskvars.state import ConflictError, ZarrStore
+from daskvars.state.disk import list_files
 from daskvars.state.store import Writer
 from daskvars.state.values import registry
 
@@ -156,6 +162,119 @@ def test_a_session_whose_store_was_deleted_says_so_and_keeps_its_values(tmp_path
     session.close()
     with tf.Session(store=place) as session:
         assert session.run(v) == 3.0
+
+
+# -- what is refused --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("below", ["", "sub", "sub/s.zarr"])
+def test_a_store_that_is_a_file_is_refused_when_it_is_opened(tmp_path, below):
+    file = tmp_path / "file.zarr"
+    file.write_text("mine")
+    with pytest.raises(StoreError, match=r"cannot write in .*file\.zarr"):
+        tf.Session(store=file / below)
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_a_place_where_one_may_not_write_is_refused_when_it_is_opened(
+    tmp_path, monkeypatch, number
+):
+    opened = os.open
+
+    def refuse(path, flags, *rest, **named):
+        if flags & os.O_CREAT and str(tmp_path) in str(path):
+            raise OSError(number, os.strerror(number))
+        return opened(path, flags, *rest, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        for place in tmp_path, tmp_path / "deep" / "s.zarr":
+            with pytest.raises(StoreError, match=f"cannot write in .*{os.strerror(number)}"):
+                tf.Session(store=place)
+    assert not list(tmp_path.iterdir())
+    tf.Session(store=tmp_path / "s.zarr").close()
+    assert not list(tmp_path.iterdir())  # a session without values leaves nothing either
+
+
+def test_an_object_store_where_one_may_not_write_is_refused_when_it_is_opened(monkeypatch):
+    async def refuse(*_, **__):
+        raise PermissionError("AccessDenied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FsspecStore, "set", refuse)
+        with pytest.raises(StoreError, match=r"cannot write in .*AccessDenied"):
+            tf.Session(store="memory://refused/s.zarr")
+    tf.Session(store="memory://refused/s.zarr").close()
+    assert not fsspec.filesystem("memory").find("/refused")
+
+
+@pytest.mark.parametrize("name", ["listdir", "scandir"])
+def test_a_store_that_may_not_be_listed_is_a_store_error(tmp_path, monkeypatch, name):
+    write(tmp_path, 1.0)
+    add = variables()[2]
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    session = tf.Session(store=tmp_path)
+    session.run(add)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, name, refuse)
+        opens, lists = partial(tf.Session, store=tmp_path), partial(list_files, tmp_path)
+        for call in (opens, session.seal) if name == "listdir" else (lists,):
+            with pytest.raises(StoreError, match=r"cannot list .*Permission denied"):
+                call()
+    session.seal()
+    assert stored(tmp_path) == 2.0
+    session.close()
+
+
+def test_a_lock_that_became_a_link_is_refused_by_who_has_the_store_open(tmp_path):
+    place, elsewhere = tmp_path / "s.zarr", tmp_path / "elsewhere"
+    write(place, 1.0)
+    add = variables()[2]
+    session = tf.Session(store=place)
+    session.run(add)
+    session.seal()
+    (place / "lock").rename(elsewhere)
+    (place / "lock").symlink_to(elsewhere)
+    session.run(add)
+    for call in (session.seal, session.close):
+        with pytest.raises(StoreError, match="symbolic link"):
+            call()
+    assert stored(place) == 2.0
+    (place / "lock").unlink()
+    session.close()
+    assert stored(place) == 3.0
+
+
+@pytest.mark.parametrize("writes", range(5))
+def test_a_session_whose_closing_finds_the_disk_full_stays_usable(tmp_path, monkeypatch, writes):
+    write(tmp_path, 1.0)
+    v, _, add = variables()
+    left, put = [writes], os.write
+
+    def full(file, part):
+        if not left[0]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        left[0] -= 1
+        return put(file, part)
+
+    with tf.Session(store=tmp_path) as session:
+        session.run(add)
+    with monkeypatch.context() as patched, pytest.raises(StoreError, match="No space left"):
+        patched.setattr(os, "write", full)
+        with tf.Session(store=tmp_path) as session:
+            session.run(add)
+    assert session.run(v) == 3.0
+    assert stored(tmp_path) == 2.0
+    assert len(list(tmp_path.glob("v*/*.json"))) == 2  # nothing of the failed one is left
+    assert session.run(add) == 4.0
+    session.close()
+    assert stored(tmp_path) == 4.0
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(v)
 
 
 # -- what is kept -----------------------------------------------------------------------------

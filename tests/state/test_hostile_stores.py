@@ -12,10 +12,15 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+import zarr
 
+from daskvars.errors import StoreError
+from daskvars.state import list_variables, load_variable
 from tests.state import hostile_graphs, hostile_groups, hostile_manifests
 from tests.state.hostile_stores import LOOT, Case, build, outside, sound
 
@@ -101,3 +106,26 @@ def test_each_is_refused(outcomes, case: Case) -> None:
         assert not found["done"], f"{reader} did {found['done']}"
         assert found["peak"] < MOST_BYTES, f"{reader} took {found['peak']} bytes"
         assert found["s"] < MOST_S, f"{reader} took {found['s']} seconds"
+
+
+NOT_KNOWN = {
+    "storage transformers": {"storage_transformers": [{"name": "mirror", "configuration": {}}]},
+    "a codec": {"codecs": [{"name": "bytes"}, {"name": "mirror", "must_understand": False}]},
+    "a codec in shards": {"codecs": [{"name": "sharding_indexed", "configuration": {
+        "chunk_shape": [2], "codecs": [{"name": "bytes"}, {"name": "mirror"}],
+        "index_codecs": [{"name": "bytes"}]}}]},
+    "a chunk grid": {"chunk_grid": {"name": "mirror", "configuration": {}}},
+    "names of chunks": {"chunk_key_encoding": {"name": "mirror"}},
+    "a field that must be understood": {"mirror": {"must_understand": True}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NOT_KNOWN)
+def test_an_array_with_what_is_not_known_is_refused(tmp_path, what):
+    array = zarr.open_group(tmp_path).create_array("a", shape=(4,), chunks=(2,), dtype="int8")
+    array[:] = np.arange(4)
+    path = tmp_path / "a" / "zarr.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **NOT_KNOWN[what]}))
+    for read in list_variables, partial(load_variable, key="a"):
+        with pytest.raises(StoreError, match=r"cannot be read.*mirror"):
+            read(tmp_path)
