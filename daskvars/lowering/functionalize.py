@@ -64,7 +64,7 @@ def functionalize(
     walk = _Walk(program, state_of, sequential, identify, deferred)
     for position, (tensor, (spec, layout)) in enumerate(feeds.items()):
         walk.values[id(tensor)] = program.leaf(FEED, position, spec, layout)
-    walk.run(ops)
+    walk.run(ops, fetches, targets)
     program.outputs = [walk.final(t) for t in fetches]
     program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
     program.asked = [
@@ -114,7 +114,11 @@ class _Walk:
         # For each operation with assignments before it: how many of each variable's it sees.
         self.seen: dict[Operation, dict[str, int]] = {}
 
-    def run(self, ops: Sequence[Operation]) -> None:
+    def run(
+        self, ops: Sequence[Operation], results: Sequence[Tensor], targets: Sequence[Operation]
+    ) -> None:
+        """Walk through `ops`, what `prune` returned for `results` and `targets`."""
+        needed = _Needed(ops, results, targets)
         for op in ops:
             if op.outputs and id(op.outputs[0]) in self.values:
                 continue  # fed
@@ -123,7 +127,7 @@ class _Walk:
             if isinstance(pattern, Effect) and id(op.inputs[0]) not in self.values:
                 seen = self._effect(op, pattern, seen or {})
             elif isinstance(pattern, Opaque) and pattern.branches:
-                seen = self._branches(op, pattern, seen or {})
+                seen = self._branches(op, pattern, seen or {}, needed.positions(op, pattern))
             elif isinstance(pattern, Effect):
                 self._effect_on_fed(op, pattern)
             elif not _is_handle(op):
@@ -211,7 +215,11 @@ class _Walk:
             )
         self.values[id(op.outputs[0])] = self.values[id(op.inputs[0])]
 
-    def _node(self, op: Operation, inputs: list[Ref]) -> Node:
+    def _node(
+        self, op: Operation, inputs: list[Ref], outputs: Sequence[Tensor] | None = None
+    ) -> Node:
+        """Add the call of an operation; `outputs` are those that it gives, by default all."""
+        outputs = op.outputs if outputs is None else outputs
         opdef = op.opdef
         if isinstance(opdef, UnregisteredOp):
             raise NotFoundError(
@@ -222,7 +230,7 @@ class _Walk:
             drawn = self.identify(op.attrs.get("_key_of", op))
             inputs = [self.program.leaf(KEY, drawn, UNKNOWN), *inputs]
         attrs = {k: v for k, v in op.attrs.items() if k not in _NOT_FOR_RULES}
-        specs = tuple([t.spec for t in op.outputs])
+        specs = tuple([t.spec for t in outputs])
         node = Node(
             op.name, opdef, opdef.kernel, inputs, attrs, specs, op.multiple,
             op.attrs.get("operands", ()), op=op,
@@ -234,21 +242,24 @@ class _Walk:
             return node
         node.device = op.device
         self.program.nodes.append(node)
-        for i, tensor in enumerate(op.outputs):
+        for i, tensor in enumerate(outputs):
             self.values[id(tensor)] = Ref(node, i)
         return node
 
     # -- branches and loops ------------------------------------------------------------------
 
-    def _branches(self, op: Operation, pattern: Opaque, seen: dict[str, int]) -> dict[str, int]:
+    def _branches(
+        self, op: Operation, pattern: Opaque, seen: dict[str, int], needed: Sequence[int] | None
+    ) -> dict[str, int]:
         inputs = [self._read(t, seen) for t in op.inputs]
         branches: tuple[FuncGraph, ...] = op.attrs["branches"]
         choose = pattern.choose
         if choose is not None and getattr(inputs[0].node, "kind", "") == CONSTANT:
             chosen = choose(inputs[0].node.what)
-            return self._inline(op, branches[chosen], op.attrs["positions"][chosen], inputs, seen)
+            positions = op.attrs["positions"][chosen]
+            return self._inline(op, branches[chosen], positions, inputs, seen, needed)
         bodies = [
-            self._body(branch, positions, seen)
+            self._body(branch, positions, seen, needed)
             for branch, positions in zip(branches, op.attrs["positions"], strict=True)
         ]
         states = list(dict.fromkeys(k for body in bodies for k in _states(body)))
@@ -264,7 +275,8 @@ class _Walk:
         inputs += [self.program.leaf(KEY, k, UNKNOWN) for k in keys]
         for body in bodies:
             body.bind(states, written, keys, first_state, first_key)
-        node = self._node(op, inputs)
+        outputs = _at(needed, op.outputs)
+        node = self._node(op, inputs, outputs)
         node.multiple = True
         node.specs += tuple(self.state_of(handles[k])[0] for k in written)
         node.attrs = {k: v for k, v in op.attrs.items() if k not in ("branches", "positions")}
@@ -273,10 +285,12 @@ class _Walk:
         node.bodies = tuple(body.program for body in bodies)
         for i, key in enumerate(written):
             self._note_written(key, handles[key])
-            self.writes.setdefault(key, []).append(Ref(node, len(op.outputs) + i))
+            self.writes.setdefault(key, []).append(Ref(node, len(outputs) + i))
         return {**seen, **{k: len(self.writes[k]) for k in written}} if written else seen
 
-    def _body(self, branch: FuncGraph, positions: Sequence[int], seen: Any) -> _Body:
+    def _body(
+        self, branch: FuncGraph, positions: Sequence[int], seen: Any, needed: Sequence[int] | None
+    ) -> _Body:
         handles: dict[str, Tensor] = {}
 
         def state_of(handle: Tensor):
@@ -288,8 +302,8 @@ class _Walk:
         walk = _Walk(program, state_of, self.sequential, self.identify)
         for tensor, position in zip(branch.inputs, positions, strict=True):
             walk.values[id(tensor)] = program.leaf(PARAMETER, position, tensor.spec)
-        results = [t for t in branch.results if isinstance(t, Tensor)]
-        walk.run(prune(results, branch.effects, branch.inputs))
+        results = _at(needed, branch.results)
+        walk.run(prune(results, branch.effects, branch.inputs), results, branch.effects)
         program.outputs = [walk.final(t) for t in results]
         program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
         for key, name in program.required.items():
@@ -298,15 +312,47 @@ class _Walk:
 
     def _inline(
         self, op: Operation, branch: FuncGraph, positions: Sequence[int], inputs: list[Ref],
-        seen: dict[str, int],
+        seen: dict[str, int], needed: Sequence[int] | None,
     ) -> dict[str, int]:  # fmt: skip
         """Put a branch that is known to be taken in the place of the operation."""
         for tensor, position in zip(branch.inputs, positions, strict=True):
             self.values[id(tensor)] = inputs[position]
-        self.run(prune(branch.results, branch.effects, branch.inputs))
-        for tensor, result in zip(op.outputs, branch.results, strict=True):
+        results = _at(needed, branch.results)
+        self.run(prune(results, branch.effects, branch.inputs), results, branch.effects)
+        for tensor, result in zip(_at(needed, op.outputs), results, strict=True):
             self.values[id(tensor)] = self.final(result)
         return seen
+
+
+class _Needed:
+    """What is needed of operations that have branches: some of their results, or all they do."""
+
+    def __init__(
+        self, ops: Sequence[Operation], results: Sequence[Tensor], targets: Sequence[Operation]
+    ) -> None:
+        self.ops, self.results, self.targets = ops, results, targets
+        self.values: set[int] | None = None
+
+    def positions(self, op: Operation, pattern: Opaque) -> list[int] | None:
+        """Return which of its results the branches of `op` must give, None for all of them.
+
+        As in TensorFlow 1, where each is an operation of its own: what a branch does for results
+        that nobody asked for is not done. A loop always goes round as a whole.
+        """
+        if pattern.choose is None:
+            return None
+        if self.values is None:
+            self.values = {id(t) for other in self.ops for t in other.inputs}
+            self.values.update(map(id, self.results))
+            self.whole = {*self.targets, *(c for other in self.ops for c in other._control_inputs)}
+        if op in self.whole:
+            return None
+        return [i for i, tensor in enumerate(op.outputs) if id(tensor) in self.values]
+
+
+def _at(positions: Sequence[int] | None, items: Sequence[Any]) -> list[Any]:
+    """Return the items at some positions, all for None."""
+    return list(items) if positions is None else [items[i] for i in positions]
 
 
 class _Body:

@@ -46,3 +46,83 @@ def test_a_loop_keeps_the_chunks_of_what_it_assigns(chunks):
         for _ in range(2):
             assert sess.run(last) == 3
         assert sess.run(v).tolist() == [6.0] * 6
+
+
+def three_variables(pred):
+    """Return three variables of 7, and what a branch gives: each result after an assignment."""
+    v = [tf.Variable(7, name=f"v{i}") for i in range(3)]
+    return v, tf.cond(
+        pred,
+        lambda: [v[0].assign(1).op, v[1].assign(2).op],
+        lambda: [v[2].assign(3).op, tf.constant(10).op],
+    )
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["predicate fed", "predicate known"])
+def test_a_branch_does_only_what_the_results_fetched_need(known):
+    pred = tf.constant(True) if known else tf.placeholder(tf.bool, [])
+    v, results = three_variables(pred)
+    feeds = {} if known else {pred: True}
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        assert sess.run(results[1], feeds)
+        assert sess.run(v) == [7, 2, 7]
+        assert sess.run(results, feeds) == [True, True]
+        assert sess.run(v) == [1, 2, 7]
+
+
+@pytest.mark.parametrize("how", ["operation", "control dependency", "group"])
+def test_a_branch_that_is_run_as_an_operation_does_everything(how):
+    pred = tf.placeholder(tf.bool, [])
+    v, results = three_variables(pred)
+    with tf.control_dependencies([results[1]]):
+        after = tf.identity(5)
+    wanted = {
+        "operation": results[1].op, "control dependency": after, "group": tf.group(results[1])
+    }[how]  # fmt: skip
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(wanted, {pred: True})
+        assert sess.run(v) == [1, 2, 7]
+        sess.run(wanted, {pred: False})
+        assert sess.run(v) == [1, 2, 3]
+
+
+def test_a_branch_in_a_branch_does_only_what_is_needed():
+    calls = []
+
+    def noted(name, value):
+        return tf.py_func(lambda x: calls.append(name) or x, [value], tf.float32)
+
+    outer, inner = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
+    x = tf.constant(2.0)
+
+    def both():
+        first, second = tf.cond(
+            inner, lambda: (noted("a", x), noted("b", x * x)), lambda: (x, x + 1.0)
+        )
+        return first * 10.0, second * 100.0, noted("c", x)
+
+    results = tf.cond(outer, both, lambda: (x, x, x))
+    with tf.Session() as sess:
+        assert sess.run(results[1], {outer: True, inner: True}) == 400.0
+        assert calls == ["b"]
+        assert sess.run([results[2], results[0]], {outer: True, inner: True}) == [2.0, 20.0]
+        assert sorted(calls) == ["a", "b", "c"]
+
+
+def test_a_gradient_needs_only_the_results_that_it_is_of():
+    calls = []
+    pred, x = tf.placeholder(tf.bool, []), tf.constant(3.0)
+
+    def noted(value):
+        calls.append("called")
+        return value
+
+    results = tf.cond(pred, lambda: (x * x, tf.py_func(noted, [x], tf.float32)), lambda: (x, x))
+    (dx,) = tf.gradients(results[0], x)
+    with tf.Session() as sess:
+        assert sess.run([results[0], dx], {pred: True}) == [9.0, 6.0]
+        assert not calls
+        assert sess.run(results[1], {pred: True}) == 3.0
+        assert calls
