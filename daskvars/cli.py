@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from daskvars.errors import OpError
-from daskvars.inspect_checkpoint import damages, differences, table
+from daskvars.inspect_checkpoint import damages, differences, not_checked, table
 from daskvars.state import ZarrStore
 from daskvars.train.checkpoint_reader import load_variable
 
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     inspect.add_argument("path", help=PATH)
     inspect.add_argument("--values", metavar="KEY", help="print this variable's value")
     inspect.set_defaults(run=run_inspect)
-    verify = commands.add_parser("verify", help="read every chunk and compare its checksum")
+    verify = commands.add_parser("verify", help="read every chunk, compare its checksum")
     verify.add_argument("path", help=PATH)
     verify.set_defaults(run=run_verify)
     diff = commands.add_parser("diff", help="compare the variables of two checkpoints")
@@ -68,8 +68,12 @@ def run_inspect(options: argparse.Namespace) -> int:
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Print what is damaged at a path."""
-    return report(damages(options.path), f"{options.path}: every chunk is there and intact")
+    """Print what is damaged at a path, and what could not be checked."""
+    notes = list(not_checked(options.path))
+    for note in notes:
+        print(f"not checked: {note}")
+    whole = "what is there can be read" if notes else "every chunk is there and intact"
+    return report(damages(options.path), f"{options.path}: {whole}")
 
 
 def run_diff(options: argparse.Namespace) -> int:

@@ -6,16 +6,23 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
 
 from daskvars.errors import OpError
-from daskvars.state import load_variable, open_zarr_store
+from daskvars.state import open_zarr_store
+from daskvars.state.assembly import assemble_region
 from daskvars.state.checkpoint import Source, open_source
+from daskvars.state.documents import array_text, get_document
+from daskvars.state.foreign import unchecked
+from daskvars.state.grids import Index
 from daskvars.state.manifest import VariableRecord
+from daskvars.state.objects import in_parallel, join
 from daskvars.train.checkpoint_reader import NewCheckpointReader, checkpoint_path
 
 
@@ -83,19 +90,60 @@ def table(path: str) -> list[str]:
 
 
 def damages(path: str) -> Iterator[str]:
-    """Read every chunk at a path; yield what is wrong with each that is missing or damaged."""
+    """Read everything at a path; yield what is wrong with each part that is missing or damaged."""
     source = source_of(path)
     for _, record in sorted(source.records.items()):
-        for index in record.grid:
-            try:
-                source.load(record, index)
-            except OpError as error:
-                yield str(error)
+        yield from _damages_of(source, record)
+
+
+def _damages_of(source: Source, record: VariableRecord) -> Iterator[str]:
+    if not source.is_foreign:
+        name = join(source.path, record.path)
+        try:
+            if get_document(source.storage, name) != json.loads(array_text(record)):
+                yield (
+                    f"variable {record.key!r}: the Zarr document of {name!r} in {source.storage} is"
+                    " not there or not its own, so other tools do not find its chunks"
+                )
+        except OpError as error:
+            yield str(error)
+    for index in record.grid:
+        try:
+            source.load(record, index)
+        except OpError as error:
+            yield str(error)
+
+
+def not_checked(path: str) -> Iterator[str]:
+    """Yield what `damages` cannot tell of a Zarr group that somebody else wrote."""
+    source = source_of(path)
+    if not source.is_foreign:
+        return
+    for name, found in sorted(unchecked(source.storage, source.path).items()):
+        if name not in source.records:
+            yield f"{name!r} has a dtype that no variable has, and was not read"
+            continue
+        if found.missing:
+            yield (
+                f"{name!r}: {len(found.missing)} of {found.num_objects} chunks are not there, and"
+                f" count as the fill value: {_listed(found.missing)}"
+            )
+        if not found.has_checksums:
+            yield f"{name!r}: its chunks have no checksums, so altered bytes are not noticed"
+
+
+def _listed(indices: Sequence[Index]) -> str:
+    return ", ".join(map(str, indices[:10])) + (", ..." if len(indices) > 10 else "")
 
 
 def differences(first: str, second: str) -> Iterator[str]:
-    """Yield how the variables at two paths differ: names, dtypes, shapes, values."""
-    one, other = (source_of(path).records for path in (first, second))
+    """Yield how the variables at two paths differ: names, dtypes, shapes, values, what is there.
+
+    Everything is read: what is damaged is a difference, whatever manifests say.
+    """
+    sources = [source_of(path) for path in (first, second)]
+    one, other = (source.records for source in sources)
+    absent = [_absent(source) for source in sources]
     for key in sorted(one.keys() | other.keys()):
         if key not in other:
             yield f"- {key}  {_kind(one[key])}"
@@ -103,12 +151,42 @@ def differences(first: str, second: str) -> Iterator[str]:
             yield f"+ {key}  {_kind(other[key])}"
         elif _kind(one[key]) != _kind(other[key]):
             yield f"! {key}  {_kind(one[key])} -> {_kind(other[key])}"
-        elif not (one[key].digests and one[key].chunks == other[key].chunks
-                  and one[key].digests == other[key].digests):  # fmt: skip
-            values = [load_variable(checkpoint_path(path), key) for path in (first, second)]
-            said = _changed(*values)
-            if said:
-                yield f"! {key}  {said}"
+        else:
+            found = [list(_damages_of(source, source.records[key])) for source in sources]
+            damage = [f"! {key}  {line}" for lines in found for line in lines]
+            yield from damage or _difference(key, sources, absent)
+
+
+def _absent(source: Source) -> dict[str, tuple[Index, ...]]:
+    """Return which chunks of each array are not there and count as the fill value."""
+    if not source.is_foreign:
+        return {}
+    return {name: found.missing for name, found in unchecked(source.storage, source.path).items()}
+
+
+def _difference(
+    key: str, sources: Sequence[Source], absent: Sequence[dict[str, tuple[Index, ...]]]
+) -> Iterator[str]:
+    """Yield how a variable, which is whole in both, differs, if it does."""
+    one, other = (source.records[key] for source in sources)
+    if one.chunks == other.chunks:
+        if one.digests and one.digests == other.digests:
+            return
+        missing = [found.get(key, ()) for found in absent]
+        if missing[0] != missing[1]:
+            for number, indices in zip(("first", "second"), missing, strict=True):
+                if indices:
+                    yield f"! {key}  chunks not there in the {number}: {_listed(indices)}"
+    values = [
+        assemble_region(
+            source.records[key], tuple(slice(None) for _ in one.shape), source.load,
+            partial(in_parallel, source.storage),
+        )
+        for source in sources
+    ]  # fmt: skip
+    said = _changed(*values)
+    if said:
+        yield f"! {key}  {said}"
 
 
 def _kind(record: VariableRecord) -> str:

@@ -1,12 +1,16 @@
 """The command line: what it prints, and the exit status."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 
+import numcodecs
 import numpy as np
 import pytest
 import zarr
+import zarr.codecs
 
 import daskvars.v1 as tf
 from daskvars.cli import main
@@ -163,3 +167,85 @@ def test_a_session_goes_back_to_a_version_on_purpose(tmp_path):
         assert session.run(v) == 1.0
     with tf.Session() as session, pytest.raises(FailedPreconditionError):
         session.recover(version=1)
+
+
+def flip(place):
+    data = bytearray(place.read_bytes())
+    data[3] ^= 1
+    place.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (lambda m: flip(m / "v" / "c.0"), "v.*checksum"),
+        (lambda m: (m / "v" / "c.1").unlink(), r"\(1,\) of variable 'v'.*is missing"),
+        (lambda m: shutil.rmtree(m / "v"), "v.*is missing"),
+        (lambda m: (m / "v" / "zarr.json").unlink(), "Zarr document of 'v'"),
+        (lambda m: (m / "v" / "zarr.json").write_text("{}"), "Zarr document of 'v'"),
+    ],
+    ids=["flipped", "chunk gone", "array gone", "document gone", "document of another"],
+)
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_diff_and_verify_look_at_what_is_there(tmp_path, capsys, damage, message, damaged):
+    paths = []
+    for name in "one", "other":
+        with tf.Graph().as_default(), tf.Session() as sess:
+            v = tf.get_variable("v", initializer=np.arange(6.0), chunks=((3, 3),))
+            sess.run(v.initializer)
+            paths.append(tf.train.Saver().save(sess, str(tmp_path / name)))
+    assert run(capsys, "diff", *paths)[:2] == (
+        0, [f"{paths[0]} and {paths[1]} hold the same variables"]
+    )  # fmt: skip
+    damage(tmp_path / ("one", "other")[damaged])
+    status, lines, _ = run(capsys, "diff", *paths)
+    assert status == 1
+    assert all(line.startswith("! v  ") for line in lines)
+    assert re.search(message, "\n".join(lines))
+    status, lines, _ = run(capsys, "verify", paths[damaged])
+    assert status == 1
+    assert re.search(message, "\n".join(lines))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_verify_says_what_it_cannot_tell_of_any_zarr_group(tmp_path, capsys, zarr_format):
+    group = zarr.open_group(tmp_path / "g", zarr_format=zarr_format)
+    plain, safe = (
+        group.create_array(name, shape=(6, 2), chunks=(2, 2), dtype="f4", compressors=compressor)
+        for name, compressor in (("a/plain", None), ("safe", GZIP[zarr_format]))
+    )
+    plain[:], safe[:4] = 1.0, 1.0
+    group.create_array("when", shape=(2,), dtype="datetime64[s]")
+    status, lines, _ = run(capsys, "verify", tmp_path / "g")
+    assert status == 0
+    assert lines == [
+        "not checked: 'a/plain': its chunks have no checksums, so altered bytes are not noticed",
+        "not checked: 'safe': 1 of 3 chunks are not there, and count as the fill value: (2, 0)",
+        "not checked: 'when' has a dtype that no variable has, and was not read",
+        f"{tmp_path / 'g'}: what is there can be read",
+    ]
+    chunks = tmp_path / "g" / "safe" / ("c/0/0" if zarr_format == 3 else "0.0")
+    chunks.write_bytes(chunks.read_bytes()[:-3])
+    status, lines, _ = run(capsys, "verify", tmp_path / "g")
+    assert status == 1
+    assert "safe" in lines[-1]
+    assert "what is there can be read" not in lines[-1]
+
+
+GZIP = {2: numcodecs.GZip(), 3: zarr.codecs.GzipCodec()}
+
+
+def test_diff_of_zarr_groups_tells_what_is_not_there(tmp_path, capsys):
+    for name in "one", "other":
+        group = zarr.open_group(tmp_path / name)
+        array = group.create_array("a", shape=(4,), chunks=(2,), dtype="i4")
+        array[:] = [1, 2, 0, 0]
+    assert run(capsys, "diff", tmp_path / "one", tmp_path / "other")[0] == 0
+    array[2:] = [3, 4]
+    shutil.copytree(tmp_path / "other", tmp_path / "third")
+    (tmp_path / "third" / "a" / "c" / "1").unlink()
+    status, lines, _ = run(capsys, "diff", tmp_path / "other", tmp_path / "third")
+    assert (status, lines) == (1, [
+        "! a  chunks not there in the second: (1,)",
+        "! a  2 of 4 elements differ, by at most 4",
+    ])  # fmt: skip

@@ -54,12 +54,21 @@ class Source:
         load: gives a stored chunk of one.
         token: changes when it is overwritten; empty for a foreign group.
         place: how errors name it.
+        storage: the Zarr store that it is in.
+        path: its path there.
     """
 
     records: Mapping[str, VariableRecord]
     load: Load
     token: str
     place: str
+    storage: ZarrStorage
+    path: str
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether somebody else wrote it, without a manifest."""
+        return not self.token
 
 
 def save(
@@ -191,9 +200,10 @@ def open_source(store: ZarrStorage, path: str) -> Source:
         document = get_document(store, path)  # raises where it is there, and empty
     manifest = None if document is None else parse_manifest(document, place)
     if manifest is None:
-        return Source(*foreign_variables(store, path), "", place)
+        return Source(*foreign_variables(store, path), "", place, store, path)
     check_complete(manifest, place)
-    return Source(manifest.records, partial(read_chunk, store, path), manifest.token, place)
+    load = partial(read_chunk, store, path)
+    return Source(manifest.records, load, manifest.token, place, store, path)
 
 
 def check_wanted(

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -30,11 +30,11 @@ from daskvars.state.assembly import Load
 from daskvars.state.documents import MOST_DOCUMENT_BYTES
 from daskvars.state.encoding import is_storable
 from daskvars.state.failures import not_found, store_failure
-from daskvars.state.foreign_codecs import with_checked_codecs
+from daskvars.state.foreign_codecs import has_checksums, with_checked_codecs
 from daskvars.state.grids import Grid, Index
 from daskvars.state.local_files import MOST_BYTES, check_file
 from daskvars.state.manifest import MAX_AXES, VariableRecord, shorten
-from daskvars.state.objects import join
+from daskvars.state.objects import exists, join
 
 DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 MOST_CHUNKS = 1 << 22
@@ -73,16 +73,8 @@ def foreign_variables(store: ZarrStorage, path: str) -> tuple[dict[str, Variable
     ((2, 2, 1),)
     """
     place = join(str(store), path)
-    if isinstance(store, LocalStore):
-        store = CheckedStore(store)
-    try:
-        group = zarr.open_group(store, path=path, mode="r")
-    except FileNotFoundError:
-        raise not_found(f"{place} holds no Zarr group; check the path") from None
-    except FAILURES as error:
-        raise unreadable(place, error) from None
     records, arrays = {}, {}
-    for name, array in arrays_of(group, place).items():
+    for name, array in arrays_of(opened_group(store, path), place).items():
         dtype = variable_dtype(array)
         if dtype:
             try:
@@ -91,6 +83,48 @@ def foreign_variables(store: ZarrStorage, path: str) -> tuple[dict[str, Variable
             except FAILURES + (OpError,) as error:
                 raise unreadable(f"{place}: {shorten(name)}", error) from None
     return records, partial(load_chunk, arrays, place)
+
+
+def opened_group(store: ZarrStorage, path: str) -> zarr.Group:
+    """Open a group for reading; errors as of `foreign_variables`."""
+    place = join(str(store), path)
+    if isinstance(store, LocalStore):
+        store = CheckedStore(store)
+    try:
+        return zarr.open_group(store, path=path, mode="r")
+    except FileNotFoundError:
+        raise not_found(f"{place} holds no Zarr group; check the path") from None
+    except FAILURES as error:
+        raise unreadable(place, error) from None
+
+
+class Unchecked(NamedTuple):
+    """What reading an array of somebody else's does not tell.
+
+    Attributes:
+        num_objects: how many chunks it has, or shards where they are in shards.
+        missing: those that are not there and so count as the fill value, by their index.
+        has_checksums: whether a codec of theirs notices bytes that were altered.
+    """
+
+    num_objects: int
+    missing: tuple[Index, ...]
+    has_checksums: bool
+
+
+def unchecked(store: ZarrStorage, path: str) -> dict[str, Unchecked]:
+    """Look at what reading the arrays of any Zarr group does not tell, by their names.
+
+    Args:
+        store, path: as for `foreign_variables`, which has read them without an error.
+    """
+    found = {}
+    for name, array in arrays_of(opened_group(store, path), join(str(store), path)).items():
+        grid = Grid(array.shape, array.shards or array.chunks)
+        place, encode = join(path, name), array.metadata.encode_chunk_key
+        missing = [index for index in grid if not exists(store, join(place, encode(index)))]
+        found[name] = Unchecked(grid.num_chunks, tuple(missing), has_checksums(array))
+    return found
 
 
 class CheckedStore(WrapperStore):

@@ -30,6 +30,11 @@ FILTERS = frozenset({
 })  # fmt: skip
 """Those of numcodecs; in Zarr v3 their names begin with ``numcodecs.``."""
 
+WITH_CHECKSUM = frozenset({
+    "adler32", "bz2", "crc32", "crc32c", "fletcher32", "gzip", "jenkins_lookup3", "lzma", "zlib",
+})  # fmt: skip
+"""Codecs that compare a checksum of what they read; zstd does if it is told to."""
+
 NUMBERS = "biufc"  # kinds of dtypes that a filter may turn one into
 EXTRA_BYTES = 4096  # for checksums, beyond the bytes of a chunk's elements
 MOST_STRING_BYTES = 1 << 28  # of a chunk of strings, whose elements say how long they are
@@ -85,6 +90,23 @@ def checked_codecs(codecs: Iterable[Codec]) -> tuple[Codec, ...]:
     if sum(isinstance(codec, SizeCheck) for codec in found) > 1:
         raise store_failure("chunks that are compressed twice are not read")
     return tuple(found)
+
+
+def has_checksums(array: zarr.Array) -> bool:
+    """Tell whether an array's chunks have a codec that notices altered bytes."""
+    metadata: Any = array.metadata
+    if metadata.zarr_format == 3:
+        codecs = [codec.to_dict() for codec in metadata.codecs]
+        for codec in codecs:
+            codecs += codec.get("configuration", {}).get("codecs", ())  # those in shards
+    else:
+        found = [*(metadata.filters or ()), metadata.compressor]
+        codecs = [{"name": c.codec_id, "configuration": c.get_config()} for c in found if c]
+    return any(
+        codec["name"].removeprefix("numcodecs.") in WITH_CHECKSUM
+        or codec.get("configuration", {}).get("checksum") is True
+        for codec in codecs
+    )
 
 
 def check_filter(description: Mapping[str, Any]) -> None:
