@@ -9,10 +9,10 @@ from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
 from daskvars.execution.bundles import SPLIT_BYTES
+from daskvars.execution.chunk_tasks import write_chunks
 from daskvars.execution.cluster_errors import error_of
 from daskvars.execution.placing import Placing
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, wait
-from daskvars.execution.sealing import grouped, write_task
 from daskvars.remote.dask_internals import RunGraph, Task
 from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
@@ -39,15 +39,10 @@ def save(
     storage, path = open_zarr_store(where, "a")
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
     writer.declare(record for record, _ in values.values())
-    groups = grouped({name: (writer.records[name], blocks) for name, (_, blocks) in values.items()})
-    keys = [f"save-{stamp}-{number}" for number in range(len(groups))]
+    blocks = {name: found for name, (_, found) in values.items()}
     write = write_parts if in_flight is None else write_aside
-    graph = {
-        key: write_task(key, storage, path, group, None, write)
-        for key, group in zip(keys, groups, strict=True)
-    }
     try:
-        written = client.get(RunGraph(graph, {}, f"save-{stamp}"), keys)
+        digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, write)
         wait(client, in_flight or ())
         failed = next((future for future in in_flight or () if future.status != "finished"), None)
         if failed is not None:
@@ -55,10 +50,6 @@ def save(
     except Exception:
         writer.abort()
         raise
-    digests: dict[str, dict[Any, int]] = {}
-    for group, (_, found) in zip(groups, written, strict=True):
-        for (record, _, index), digest in zip(group.parts, found, strict=True):
-            digests.setdefault(record.key, {})[index] = digest
     writer.commit(digests, global_step=global_step)
 
 

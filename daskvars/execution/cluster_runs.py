@@ -1,29 +1,31 @@
-"""One plan on a cluster: what is sent once, and its runs."""
+"""One plan on a cluster: what is sent once, and its sendings.
+
+A run is one small graph, sent without waiting for it. Its tasks name variables, not keys: the
+scheduler puts in the keys of the newest version when the graph arrives (`state.version_keeper`).
+"""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from distributed import Future
 
+from daskvars import chunk_grid
 from daskvars.execution.blocks import owned, whole
-from daskvars.execution.bundles import SPLIT_BYTES
-from daskvars.execution.cluster_errors import error_of
 from daskvars.execution.lazy_feeds import LazyFeed
 from daskvars.execution.outcomes import Deferred, Outcome
-from daskvars.execution.pipeline import Run
-from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks, wait
+from daskvars.execution.remote_blocks import BAD, Reference, RemoteBlock, own, wait
 from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces
 from daskvars.execution.run_graphs import Template
 from daskvars.execution.steps import full_layout, record_of
-from daskvars.kernels.worker_tasks import pick, shape_of
-from daskvars.lowering.plan import Piece, Plan
+from daskvars.kernels.worker_tasks import given, shape_of
+from daskvars.lowering.plan import LeafInfo, Piece, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
+from daskvars.state.shared_graphs import references, shared_run_graph
+from daskvars.state.shared_versions import BlockRef, Claim, Held, StaleViewError
 
 Keys = Callable[[Any], tuple[int, int]]
 
@@ -36,12 +38,8 @@ class Target(NamedTuple):
     extra_bytes: int
 
 
-def _nobody() -> None:
-    """Stand for the weak reference to an outcome that there is not."""
-
-
 class BoundPlan:
-    """A plan bound to an executor: ``bound(feeds, key_of) -> results``.
+    """A plan bound to a `ClusterExecutor`: ``bound(feeds, key_of) -> results``.
 
     A run without outputs is sent and not waited for. One with outputs returns when all of it,
     updates and effects included, has succeeded: it raises its own errors.
@@ -53,83 +51,55 @@ class BoundPlan:
         self.token = f"{executor.token}.{executor.next_number()}"
         self.template = Template(plan, self.token)
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
-        self.state_numbers = {key: number for number, key in enumerate(self.state_keys)}
         self.records = {
             key: VariableRecord(key, value.spec.dtype.name, value.spec.shape, layout)
             for key, value in plan.updates.items()
             if (layout := full_layout(value)) is not None
         }
+        self.layouts: dict[str, VariableRecord] = {
+            leaf.what: record for leaf in plan.leaves
+            if leaf.kind == STATE and (record := _record(leaf)) is not None
+        }  # fmt: skip
+        self.unshaped = sorted(plan.updates.keys() - self.records.keys())
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[Piece, str] = {}
         self._checked = -1
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        return self._recovering(feeds, key_of, None)
+        is_awaited = bool(self.plan.outputs or not self.plan.updates)
+        run = self._sent(feeds, key_of, is_awaited)
+        return self.executor.results(run) if is_awaited else []
 
     def later(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        """Run without waiting for outputs that go with updates: they are `Deferred`."""
+        """Run without waiting for outputs that go with updates: they are `Deferred`.
+
+        With other clients they are waited for: only then the run is known to be committed.
+        """
         shapes = [value.spec.shape for value in self.plan.outputs]
-        if not self.plan.updates or any(shape is None or None in shape for shape in shapes):
+        unknown = any(shape is None or None in shape for shape in shapes)
+        if unknown or not self.plan.updates or not self.executor.is_private:
             return self(feeds, key_of)
-        outcome = Outcome(self.executor)
-        self._recovering(feeds, key_of, outcome)
+        outcome = Outcome(self.executor, self._sent(feeds, key_of, False))
+        self.executor.outcomes.add(outcome)
         return [Deferred(outcome, number, shape) for number, shape in enumerate(shapes)]
 
-    def _recovering(
-        self, feeds: Sequence[Any], key_of: Keys, outcome: Outcome | None
-    ) -> list[Any]:
-        plan = self.plan
+    def _sent(self, feeds: Sequence[Any], key_of: Keys, is_awaited: bool) -> Any:
+        executor, plan, values = self.executor, self.plan, self.values
         drawn = {
             number: key_of(leaf.what)
             for number, leaf in enumerate(plan.leaves) if leaf.kind == KEY
         }  # fmt: skip
         if plan.updates:  # the program may write into its arrays before the run happens
             feeds = [owned(value) for value in feeds]
-        reads = bool(self.state_keys or plan.updates)
-        return self.executor.recovering(lambda: self._run(feeds, drawn, outcome), reads)
-
-    def _run(
-        self, feeds: Sequence[Any], drawn: dict[int, Any], outcome: Outcome | None
-    ) -> list[Any]:
-        executor, plan = self.executor, self.plan
-        with self.values.run_lock:
-            executor.pipeline.admit()
-            if plan.updates and executor.sealer.is_due:
-                executor.seal()
-            dispatch = self.dispatch(feeds, drawn, outcome)
-        if outcome is not None:
-            return []
-        return dispatch.results() if plan.outputs or not plan.updates else []
-
-    def dispatch(
-        self, feeds: Sequence[Any], drawn: dict[int, Any], outcome: Outcome | None
-    ) -> Dispatch:
-        """Send a run and commit its updates.
-
-        Args:
-          feeds: as given.
-          drawn: the keys of the plan's random leaves.
-          outcome: where somebody will look for the results, if they are not waited for.
-        """
-        dispatch = Dispatch(self, feeds, drawn, outcome)
-        dispatch.send()
-        if outcome is not None:
-            outcome.dispatch = dispatch
-            self.executor.outcomes.add(outcome)
-        return dispatch
-
-    def state(self) -> tuple[int, list[Blocks]]:
-        """Return the version and the blocks of the variables read, all of them on workers."""
-        version, state = self.values.read(self.state_keys)
-        remote = sum(1 for _ in remote_blocks(state))
-        client = self.executor.client
-        if remote < sum(map(len, state)) or any(
-            block.reference.future.client is not client for block in remote_blocks(state)
-        ):
-            self.executor.adopt(self.state_keys)
-            version, state = self.values.read(self.state_keys)
-        return version, state
+        if plan.presence or values.uninitialized(self.state_keys):
+            if not executor.is_private:
+                executor.sync()  # a run of this client that has not arrived may initialize some
+                executor.refresh()
+            if any((key in values) != found for key, found in plan.presence.items()):
+                raise StaleViewError(None, None, "variables were initialized by another client")
+            values.read(self.state_keys)  # or an error that names those without a value
+        return executor.submit(self, feeds, drawn, is_awaited)
 
     def check(self) -> None:
         """Raise where no worker may run a task, or have a variable, before anything is sent."""
@@ -146,9 +116,10 @@ class BoundPlan:
     def ensure_sent(self) -> None:
         """Send programs and large constants, once, or again where they were lost."""
         held = [*self.programs.values(), *self.constants.values()]
-        if held and all(future.status not in ("cancelled", "error") for future in held):
+        if held and all(future.status not in BAD for future in held):
             return
-        self.programs = self.executor.place({packed.key: packed for packed in self.template.packed})
+        packed = {region.key: region for region in self.template.packed}
+        self.programs = self.executor.place_data(packed)
         constants, wishes = {}, {}
         homes = self._constant_homes()
         for piece in leaf_pieces(self.template):
@@ -158,7 +129,7 @@ class BoundPlan:
                 self.constant_keys[piece] = key
                 constants[key] = cut(leaf.what, leaf.layout, piece.block)
                 wishes[key] = homes.get(piece, {})
-        self.constants = self.executor.place(constants, wishes) if constants else {}
+        self.constants = self.executor.place_data(constants, wishes) if constants else {}
 
     def _constant_homes(self) -> dict[Piece, dict[str, Any]]:
         """Return the wishes for blocks of constants that become a variable's."""
@@ -174,43 +145,141 @@ class BoundPlan:
 
 
 class Dispatch:
-    """One run: its graph, the keys wanted of it, and what becomes of them."""
+    """One sending of a run: its graph, the keys wanted of it, and what becomes of them.
+
+    Where updates depend on what is computed from versions seen (``consistency="async"``), or on
+    shapes that only the run knows, it is sent in two parts, and the second when the first is done.
+
+    Attributes:
+      epoch: that in which it is sent.
+      number: under which it is sent; the scheduler tells by it what became of it.
+      early: what must be computed before the rest is sent.
+      futures: everything that it must compute.
+    """
 
     def __init__(
-        self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any],
-        outcome: Outcome | None,
-    ) -> None:  # fmt: skip
-        self.seen_by = weakref.ref(outcome) if outcome is not None else _nobody
+        self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any], epoch: int
+    ) -> None:
         self.bound, self.plan, self.feeds, self.drawn = bound, bound.plan, feeds, drawn
-        self.executor = bound.executor
+        self.executor, self.epoch = bound.executor, epoch
         bound.check()
-        self.version, self.state = bound.state()
         bound.ensure_sent()
-        number = self.executor.next_number()
-        self.stamp = f"{self.executor.token}-{number}"
-        self.run = Run(number, tuple(bound.state_keys), tuple(bound.plan.updates))
+        self.number = self._early_number = self.executor.next_number()
+        self.stamp = f"{self.executor.token}-{self.number}"
         self.run_feeds: Any = RunFeeds(
             self.executor.client, bound.template, self.stamp, feeds, self.executor.placing.addresses
         )
+        self.early: list[Future] = []
+        self.futures: list[Future] = []
         self.picks: dict[str, Task] = {}
         self.wanted: dict[Any, None] = {}
-        self.futures: dict[Any, Future] = {}
+        self._by_key: dict[Any, Future] = {}
+
+    @property
+    def failed(self) -> Future | None:
+        """The first of its futures that cannot be had, if any."""
+        return next((future for future in self.futures if future.status in BAD), None)
+
+    def release(self) -> None:
+        """Want nothing but the outputs any more: a version would live as long as its results."""
+        self.futures = []
 
     # -- sending --------------------------------------------------------------------------------
 
+    def send_early(self) -> None:
+        """Make the graph, and send what the rest must wait for, if there is something."""
+        self.tasks, self.annotations, self.updates = self._made()
+        self.records = self.bound.records
+        if self.bound.unshaped:
+            self._send_for_shapes()
+            return
+        early = early_tasks(self.tasks) if self.plan.updates else {}
+        if early:
+            self._stay_at_home(early)
+            self.tasks = {key: task for key, task in self.tasks.items() if key not in early}
+            needed = {key for task in self.tasks.values() for key in task.dependencies}
+            keys = [key for key in early if key in needed or key in self.wanted]
+            self.early = self._get_early(early, keys)
+
+    def _get_early(self, tasks: Mapping[Any, Any], keys: list[Any]) -> list[Future]:
+        claim = self._claim(keys, {}, is_early=True)
+        graph = self._graph(tasks, f"{self.stamp}-early", claim)
+        return self.executor.client.get(graph, keys, sync=False)
+
+    def _send_for_shapes(self) -> None:
+        """Compute all but the commit, since its records need shapes that only the run knows."""
+        shapes: dict[str, str] = {}
+        for key in self.bound.unshaped:
+            (located,) = self.updates[key].values()
+            shapes[key] = f"shape-{self.stamp}-{len(shapes)}"
+            self.tasks[shapes[key]] = Task(shapes[key], shape_of, *_located_argument(located))
+            self.wanted[shapes[key]] = None
+        keys = list(self.wanted)
+        self.early = self._get_early(self.tasks, keys)
+        self.tasks = {}
+        futures = dict(zip(keys, self.early, strict=True))
+        wait(self.executor.client, self.early)
+        if any(future.status in BAD for future in self.early):
+            return  # whoever sends this finds it out
+        found = self.executor.client.gather([futures[name] for name in shapes.values()])
+        self.records = dict(self.bound.records)
+        for key, shape in zip(shapes, found, strict=True):
+            self.records[key] = record_of(key, shape, self.plan.updates[key].spec)
+            (located,) = self.updates[key].values()
+            self.updates[key] = {(0,) * len(shape): located}
+
     def send(self) -> None:
-        """Send the graph, and commit the keys of the variables' new blocks."""
-        tasks, annotations, updates = self._made()
-        unshaped = self._shape_tasks(updates)
-        tasks.update(self.picks)
-        if self.wanted:
-            self._get(RunGraph(tasks, annotations, self.stamp))
-        if self.plan.updates:
-            self._commit(updates, unshaped)
-            self.executor.sealer.note_run(
-                len(tasks), self.run_feeds.retained, self.run_feeds.nbytes
-            )
-        self._settle()
+        """Send the rest; called in the order in which runs are to be."""
+        values, executor = self.bound.values, self.executor
+        writes = {}
+        for key, blocks in self.updates.items():
+            record = self.records[key]
+            known = key in values and values.record(key) == record
+            writes[key] = None if known else record, {i: _held(b) for i, b in blocks.items()}
+        keys = list(self.wanted)
+        if not self.tasks:  # nothing is computed, but variables get values that are there
+            key = f"commit-{self.stamp}"
+            self.tasks[key] = Task(key, tuple)
+            keys.append(key)
+        claim = self._claim(keys, writes)
+        found = executor.client.get(self._graph(self.tasks, self.stamp, claim), keys, sync=False)
+        self._by_key = dict(zip(keys, found, strict=True))
+        self.futures = list(found)
+        if writes:
+            new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
+            values.commit(new, values.version, self.records)
+        for piece, where in self.fetched.items():
+            if isinstance(where, Target):
+                future = self._by_key[where.key]
+                self.fetched[piece] = Reference(future, where.position, where.extra_bytes)
+        # Whoever looks at the results later must not keep variables of old alive.
+        self._by_key, self.run_feeds, self.early = {}, None, []
+        self.tasks, self.annotations, self.updates = {}, {}, {}
+
+    def _claim(self, keys: Any, writes: Any, is_early: bool = False) -> Claim:
+        executor, bound = self.executor, self.bound
+        exact = self._early_number if bound.unshaped and not is_early else None
+        return Claim(
+            executor.name, executor.token, self.epoch, self.number, tuple(keys), writes,
+            bound.layouts, is_early, exact,
+        )  # fmt: skip
+
+    def _graph(self, tasks: Any, stamp: str, claim: Claim) -> RunGraph:
+        annotations = {
+            name: {key: value for key, value in found.items() if key in tasks}
+            for name, found in self.annotations.items()
+        }
+        return shared_run_graph(tasks, annotations, stamp, self.executor.scheduler, claim)
+
+    def _stay_at_home(self, early: Mapping[Any, Any]) -> None:
+        """Spread what clients compute from versions seen: else all ran where variables are."""
+        if sum(1 for task in early.values() if references(task)) == 1:
+            workers = self.annotations.setdefault("workers", {})
+            others = self.annotations.setdefault("allow_other_workers", {})
+            for key in early.keys() - workers.keys():
+                workers[key], others[key] = [self.executor.home], True
+
+    # -- the graph ------------------------------------------------------------------------------
 
     def _made(self) -> tuple[dict[Any, Any], dict[str, dict[Any, Any]], dict[str, Any]]:
         """Return tasks, annotations, and where the variables' new blocks will be."""
@@ -233,42 +302,25 @@ class Dispatch:
         tasks.update(self.picks)
         return tasks, annotations, updates
 
-    def _get(self, graph: Any) -> None:
-        keys = list(self.wanted)
-        futures = self.executor.client.get(graph, keys, sync=False)
-        self.futures = dict(zip(keys, futures, strict=True))
-        self.run.futures = list(self.futures.values())
-
-    def _settle(self) -> None:
-        """Keep of what was sent what the results are found by."""
-        for piece, where in self.fetched.items():
-            if isinstance(where, Target):
-                self.fetched[piece] = self._reference(where)
-        # Whoever looks at the results later must not keep variables of old alive.
-        self.futures, self.state, self.run_feeds = {}, [], None
-
     def _leaf(self, piece: Piece) -> tuple[Any, int | None]:
         """Return what a task takes for a block from outside, and which output of a bundle it is."""
         leaf = self.plan.leaves[piece.origin.position]
         if leaf.kind == STATE:
-            reference = self._block(piece).reference
-            return TaskRef(reference.future.key), reference.position
+            return self._block(piece), None
         if leaf.kind == FEED:
             return self.run_feeds.argument(piece), None
         if leaf.kind == KEY:
             return self.drawn[piece.origin.position], None
         return TaskRef(self.bound.constant_keys[piece]), None
 
-    def _block(self, piece: Piece) -> RemoteBlock:
+    def _block(self, piece: Piece) -> BlockRef:
         leaf = self.plan.leaves[piece.origin.position]
-        blocks = self.state[self.bound.state_numbers[leaf.what]]
-        if leaf.layout is None:
-            (block,) = blocks.values()
-            return block
-        return blocks[piece.block]
+        rank = len(self.bound.values.record(leaf.what).shape)
+        block = (0,) * rank if leaf.layout is None else piece.block
+        return BlockRef(leaf.what, block, leaf.is_seen)
 
     def _located(self, piece: Piece, fetched: bool = False) -> Any:
-        """Return where a result is: a Target, a RemoteBlock, a Reference (fetched), or a value."""
+        """Return where a result is: a Target, a block that is there, or (fetched) a value."""
         number, position = piece.origin
         if number >= 0:
             template = self.bound.template
@@ -278,8 +330,7 @@ class Dispatch:
             return Target(key, place.position, template.bundlings[number].extra_bytes(position))
         leaf = self.plan.leaves[position]
         if leaf.kind == STATE:
-            block = self._block(piece)
-            return self._slim(block.reference) if fetched else block
+            return self._read(piece) if fetched else self._block(piece)
         if leaf.kind == FEED:
             lazy = isinstance(self.feeds[leaf.what], LazyFeed)
             if fetched and not lazy:
@@ -291,69 +342,14 @@ class Dispatch:
             return owned(cut(leaf.what, leaf.layout, piece.block))
         return RemoteBlock(Reference(self.bound.constants[self.bound.constant_keys[piece]], None))
 
-    def _slim(self, reference: Reference) -> Any:
-        """Return where to fetch a block without the rest of its bundle, if that is large."""
-        if reference.extra_bytes < SPLIT_BYTES:
-            return reference
-        key = f"pick-{self.stamp}-{len(self.picks)}-fetch"
-        self.picks[key] = Task(key, pick, TaskRef(reference.future.key), (reference.position,))
+    def _read(self, piece: Piece) -> Target:
+        """Return where to fetch a variable's block: a result of its own, without its bundle."""
+        key = f"read-{self.stamp}-{len(self.picks)}"
+        self.picks[key] = Task(key, given, self._block(piece))
         self.wanted[key] = None
-        return Target(key, 0, 0)
-
-    # -- committing -----------------------------------------------------------------------------
-
-    def _shape_tasks(self, updates: dict[str, Any]) -> dict[str, str]:
-        """Add tasks that tell the shapes that the plan could not know; variable -> key."""
-        found: dict[str, str] = {}
-        for key in self.plan.updates:
-            if key not in self.bound.records:
-                (located,) = updates[key].values()
-                if isinstance(located, RemoteBlock):
-                    located = Target(located.reference.future.key, *located.reference[1:])
-                name, position = located.key, located.position
-                found[key] = f"shape-{self.stamp}-{len(found)}"
-                self.picks[found[key]] = Task(found[key], shape_of, TaskRef(name), position)
-                self.wanted[found[key]] = None
-        return found
-
-    def _commit(self, updates: dict[str, Any], unshaped: dict[str, str]) -> None:
-        new = {
-            key: {index: self._remote(where) for index, where in blocks.items()}
-            for key, blocks in updates.items()
-        }
-        records = self.bound.records
-        if unshaped:
-            records = dict(records)
-            shapes = self.gathered(
-                [self.futures[name] for name in unshaped.values()], self.run
-            )
-            for key, shape in zip(unshaped, shapes, strict=True):
-                records[key] = record_of(key, shape, self.plan.updates[key].spec)
-                (block,) = new[key].values()
-                new[key] = {(0,) * len(shape): block}
-        values = self.bound.values
-        self.run.before = {
-            key: (values.record(key), values.get(key)) if key in values else None for key in new
-        }
-        self.executor.pipeline.note_start(self.version)
-        values.commit(new, self.version, records)
-        self.executor.pipeline.add(self.run, (self.bound, self.feeds, self.drawn, self.seen_by))
-
-    def _remote(self, where: Any) -> RemoteBlock:
-        if isinstance(where, RemoteBlock):
-            return where
-        return RemoteBlock(self._reference(where))
-
-    def _reference(self, target: Target) -> Reference:
-        return Reference(self.futures[target.key], target.position, target.extra_bytes)
+        return Target(key, None, 0)
 
     # -- fetching -------------------------------------------------------------------------------
-
-    def results(self) -> list[Any]:
-        """Wait for the run, and return its outputs."""
-        futures = self.fetched_futures()
-        data = self.gathered(futures, self.run)
-        return self.assembled(dict(zip([f.key for f in futures], data, strict=True)))
 
     def fetched_futures(self) -> list[Future]:
         """Return the keys that the outputs are under."""
@@ -372,29 +368,48 @@ class Dispatch:
 
         return [whole(value, fetch) for value in self.plan.outputs]
 
-    def gathered(self, futures: list[Future], own: Run | None) -> list[Any]:
-        """Return what is under some keys, once all of the run has succeeded.
 
-        Args:
-          futures: the keys.
-          own: the run, if its caller waits for it.
+def early_tasks(tasks: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the tasks that depend on nothing newest, if some take blocks of versions seen."""
+    late: set[Any] = set()
+    early: dict[Any, Any] = {}
 
-        Raises:
-          OpError: this run failed, or one before it; the variables are as before that run.
-        """
-        pipeline, client = self.executor.pipeline, self.executor.client
-        try:
-            data = client.gather(futures) if futures else []
-            wait(client, self.run.futures)
-            if self.run.failed is not None:
-                raise error_of(self.run.failed)
-        except Exception as error:
-            with self.bound.values.run_lock:
-                pipeline.settle(everything=True, own=own)
-                if own is not None:
-                    pipeline.log.pop(own.number, None)  # its caller sends it again, or nobody
-            found = pipeline.error(self.run, error, own)
-            if found is error:
-                raise
-            raise found from error
-        return data
+    def is_late(key: Any) -> bool:
+        if key in early or key not in tasks:
+            return False
+        if key not in late:
+            task = tasks[key]
+            newest = any(not ref.seen for ref in references(task))
+            if newest or any(map(is_late, task.dependencies)):
+                late.add(key)
+            else:
+                early[key] = task
+        return key in late
+
+    for key in tasks:
+        is_late(key)
+    seen = any(references(task) for task in early.values())
+    return early if seen and late else {}
+
+
+def _record(leaf: LeafInfo) -> VariableRecord | None:
+    """Return what a plan expects a variable to be; None where it takes any shape."""
+    shape = leaf.spec.shape
+    if shape is None or None in shape:
+        return None
+    layout = leaf.layout or chunk_grid.whole(shape)
+    return VariableRecord(leaf.what, leaf.spec.dtype.name, shape, layout)
+
+
+def _held(where: Any) -> Held | BlockRef:
+    """Return where a new block is, as plain data."""
+    if isinstance(where, RemoteBlock):
+        reference = where.reference
+        return Held(reference.future.key, reference.position, reference.extra_bytes)
+    return Held(*where) if isinstance(where, Target) else where
+
+
+def _located_argument(where: Any) -> tuple[Any, int | None]:
+    """Return what a task takes for a new block: its key or variable, and the output meant."""
+    held = _held(where)
+    return (held, None) if isinstance(held, BlockRef) else (TaskRef(held.key), held.position)

@@ -351,6 +351,7 @@ class EagerProgram(Graph):
           RuntimeError: a run that was to compute them has failed before.
         """
         self._tell()
+        self.engine.follow_client()
         for record in dict.fromkeys(map(record_of, wanted)):
             if record is not None:
                 self._finish(record)

@@ -15,10 +15,8 @@ from typing import Any
 from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
-from daskvars.errors import AbortedError, permanent
-from daskvars.execution.distributed import DistributedExecutor, private_executor
+from daskvars.execution.cluster import ClusterExecutor, cluster_executor, drop_state
 from daskvars.execution.durable import (
-    MOST_ATTEMPTS,
     Durable,
     no_durable_version,
     open_state,
@@ -26,24 +24,23 @@ from daskvars.execution.durable import (
     state_name,
     take_over,
 )
-from daskvars.execution.executors import abandon_closed, active_client
+from daskvars.execution.executors import active_client, forget_closed
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.plan_cache import PlanCache
 from daskvars.execution.programs import Program, SharedProgram
-from daskvars.execution.shared import SharedExecutor, drop_state, state_executor
 from daskvars.execution.taking_up import take_up, used_by
 from daskvars.execution.targets import client_of
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
+from daskvars.lowering.program import STATE
 from daskvars.state import Values, forget_values
 from daskvars.state.grids import layout_shape
 from daskvars.state.keypath import check_key
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.parts import Part, join_parts
-from daskvars.state.shared_versions import StaleViewError
 
 
 class Engine:
@@ -59,13 +56,15 @@ class Engine:
       plans: plans by signature, bound to the executor.
       saves: checkpoints that are being written.
       is_closed: whether everything was let go of.
+      lost: keys of the variables that were on a cluster which is gone. Those without a new value
+        since cannot be read; with a store nothing can be run until `recover` or `restore`.
     """
 
     def __init__(
         self, where: Any = None, num_threads: int | None = None, soft: bool | None = None,
         consistency: str | None = None,
     ) -> None:
-        abandon_closed()
+        forget_closed()
         consistency = consistency or config.get().consistency
         if consistency not in config.CONSISTENCIES:
             raise ValueError(f"consistency={consistency!r} is none of {config.CONSISTENCIES}")
@@ -83,7 +82,10 @@ class Engine:
             self._release.atexit = False
         self.plans = PlanCache()
         self.saves = PendingSaves()
-        self._executor: LocalExecutor | DistributedExecutor | None = None
+        self.lost: frozenset[str] = frozenset()
+        self._loss: Any = None
+        self._lost_to: Any = None
+        self._executor: LocalExecutor | ClusterExecutor | None = None
         self._handles: dict[str, Tensor] = {}
         self._draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
@@ -91,26 +93,44 @@ class Engine:
         self._lock = threading.RLock()
 
     @property
-    def executor(self) -> LocalExecutor | DistributedExecutor:
+    def executor(self) -> LocalExecutor | ClusterExecutor:
         """What runs plans: the Dask client that is active when the first run needs it, if any."""
         found = self._executor
-        if found is None or (isinstance(found, DistributedExecutor) and found.is_closed):
+        if found is None or found.is_closed:
             found = self._opened()
         return found
 
-    def _opened(self) -> LocalExecutor | DistributedExecutor:
+    def _opened(self) -> LocalExecutor | ClusterExecutor:
         with self._lock:
-            found = self._executor
-            if isinstance(found, DistributedExecutor) and found.is_closed:
-                found.abandon()
-                found = None
-            if found is None:
+            self._note_loss()
+            if self._executor is None:
+                if self.lost and self.store is not None:
+                    raise self._loss
                 self.plans = PlanCache()
                 found = self._new_executor()
                 if found.placing is not None:
                     found.placing.soft = self.is_soft
                 self._executor = found
-            return found
+            return self._executor
+
+    def follow_client(self) -> None:
+        """Move to the active Dask client, if there is one now and the values are here."""
+        if isinstance(self._executor, LocalExecutor) and self._client() is not None:
+            with self._lock:
+                self._executor.close()
+                self._executor = None
+
+    def _note_loss(self) -> None:
+        """Take note of what a cluster that is gone has taken with it, if one has."""
+        executor = self._executor
+        if not isinstance(executor, ClusterExecutor) or not executor.is_closed:
+            return
+        self._executor, self.values = None, self._here
+        if not executor.is_home:
+            self._loss, self._lost_to = executor.lost(), executor
+            self.lost = frozenset(executor.values.capture()[1])
+            if self.store is None:
+                self._here.clear()  # else what was here before they moved would stand for them
 
     @property
     def is_soft(self) -> bool:
@@ -120,26 +140,24 @@ class Engine:
     def _client(self) -> Any:
         return client_of(self._where) or active_client()
 
-    def _new_executor(self) -> LocalExecutor | DistributedExecutor:
+    def _new_executor(self) -> LocalExecutor | ClusterExecutor:
         client = self._client()
         if client is None:
             self.values = self._here
             if self.store is not None and not self._is_loaded:
                 take_over(self.values, self.store)
-            return LocalExecutor(self.values, self._num_threads)
-        if not self.name:
-            return private_executor(client, self.values)
+            return LocalExecutor(self.values, self._num_threads, self.durable)
         if self.durable is not None and self._here.dirty:
             self.durable.seal()
         self._is_loaded = False
-        found = state_executor(client, self.name, self.store, self._here)
+        found = cluster_executor(client, self._here, self.name, self.store)
         self.values = found.values
         return found
 
     @property
     def is_deferred(self) -> bool:
         """Whether updates are made to a newer version than the one that a run reads."""
-        return self._is_async and isinstance(self.executor, SharedExecutor)
+        return self._is_async and self.executor.is_shared
 
     def program(
         self,
@@ -154,38 +172,13 @@ class Engine:
 
     def transact(self, run: Callable[[], Any]) -> Any:
         """Call what runs a program or sets variables, in step with the store if there is one."""
-        durable = self.durable
-        if isinstance(self.executor, SharedExecutor):
-            return self._on_shared(self.executor, run)
-        if durable is None or isinstance(self.executor, DistributedExecutor):
-            return run()
-        if config.get().seal_every_s:
-            durable.seal_if_due()
-            return run()
-        with self.values.run_lock:
-            draws = self._draws
-
-            def attempt() -> Any:
-                self._draws = dict(draws)
-                return run()
-
-            return durable.transact(attempt)
-
-    def _on_shared(self, executor: SharedExecutor, run: Callable[[], Any]) -> Any:
-        """Call what runs a program; again if other clients have changed what it was made for."""
         draws = self._draws
-        for _ in range(MOST_ATTEMPTS):
+
+        def attempt() -> Any:
             self._draws = dict(draws)
-            try:
-                return run()
-            except StaleViewError as error:
-                lost = error
-                executor.refresh()
-        raise permanent(AbortedError(
-            None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
-            f"At last: {lost.message}. Clients of one state must agree on their variables' dtypes "
-            "and chunks: give all of them the same chunks="
-        ))  # fmt: skip
+            return run()
+
+        return self.executor.transact(attempt)
 
     def state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
         """Return what lowering must know of a variable: spec, chunks, whether it has a value."""
@@ -207,13 +200,21 @@ class Engine:
 
         Raises:
           InvalidArgumentError: some are other variables; see `taking_up.take_up`.
+          UnavailableError: some are lost with a cluster, and have no new values.
         """
+        if self.lost:
+            self._check_lost(plan)
         values = self.values
         if self.name:
             where = f"store {self.name!r}"
             with values.run_lock:
                 take_up(values, self.executor, self._handles, used_by(plan), where)
         return values.arrivals
+
+    def _check_lost(self, plan: Plan) -> None:
+        wanted = {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.presence.keys()
+        if any(key in self.lost and key not in self.values for key in wanted):
+            raise self._loss
 
     def save(
         self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None = None
@@ -256,7 +257,7 @@ class Engine:
           None, and nothing was begun, where `save` returns False.
         """
         self.saves.settle()
-        with self.executor.lease(_keys(parts)) as lease:
+        with self.executor.lease(_keys(parts), in_flight=True) as lease:
             found = self._captured(parts, lease.blocks)
             if found is None:
                 return None
@@ -305,6 +306,9 @@ class Engine:
           offsets: key -> where in the array the variable begins, if it is a part of it.
           devices: key -> the device that the variable asks for.
         """
+        self._note_loss()
+        if self.lost and self.store is not None:
+            self.recover()  # what is restored follows the store's last version
         new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
         records: dict[str, VariableRecord] = {}
         alike: dict[Any, VariableRecord] = {}
@@ -325,15 +329,12 @@ class Engine:
         Raises:
           ConflictError: another process has written a version since; nothing was written.
         """
-        if isinstance(self.executor, SharedExecutor):
-            self.executor.seal()
-        elif self.durable is not None:
-            self.durable.seal()
+        self.executor.seal()
 
     def sync(self) -> None:
         """Wait for the runs in flight on a cluster; raise the error of one that failed."""
-        if isinstance(self._executor, DistributedExecutor):
-            self._executor.sync()
+        if self._executor is not None:
+            self.executor.sync()
 
     def recover(self, version: int | None = None) -> int:
         """Set the variables back to the last durable version, and return its number.
@@ -348,26 +349,27 @@ class Engine:
             if self.store is None:
                 raise no_durable_version()
             self.store.restore_to(version)
-        if isinstance(self.executor, DistributedExecutor):
+        self._note_loss()
+        if not self.lost:
             return self.executor.recover()
-        with self.values.run_lock:
-            return read_version(self.values, self.store)
+        found = read_version(self._here, self._lost_to.sealer.store)
+        self._is_loaded, self.lost, self._lost_to = True, frozenset(), None
+        return found
 
     def close(self) -> None:
         """Make the values durable and let go of them and the executor, once nothing is in flight.
 
         Raises:
           OpError: what is in flight failed, or the values cannot be sealed; then nothing is closed.
+          UnavailableError: they were lost with a cluster, and nobody was told so far.
         """
         try:
             self.saves.settle()
         finally:
+            self._note_loss()
             executor = self._executor
-            if isinstance(executor, SharedExecutor) and not executor.is_closed:
-                if self.store is not None:
-                    executor.seal()
-            elif self.durable is not None:
-                self.durable.seal_changes()
+            if executor is not None:
+                executor.seal_changes()
             try:
                 if executor is not None:
                     executor.close()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from distributed import Client
 
 from daskvars.errors import UnimplementedError
-from daskvars.remote.dask_internals import current_client
+from daskvars.remote import dask_internals
 
 Executor = TypeVar("Executor", bound=Any)
 
@@ -20,7 +22,7 @@ def active_client() -> Client | None:
     Raises:
       UnimplementedError: it is an asynchronous one.
     """
-    client = current_client()
+    client = dask_internals.current_client()
     if client is not None and client.asynchronous:
         raise UnimplementedError(
             None, None, "runs need a synchronous Dask client: make it with asynchronous=False"
@@ -44,12 +46,26 @@ def forget_executor(executor: Any) -> None:
         del _shared[key]
 
 
-def abandon_closed() -> None:
-    """Forget variables with a name that were on clusters whose clients have been closed."""
+def forget_closed() -> None:
+    """Keep no executor whose cluster cannot be reached any more."""
     for executor in list(_shared.values()):
         if executor.is_closed:
-            executor.abandon()
+            forget_executor(executor)
+
+
+def before_close(client: Client, executor: Any) -> None:
+    """Have an executor's values come home before its client is closed in order."""
+    found = weakref.ref(executor)
+
+    def come_home() -> None:
+        executor = found()
+        if executor is not None:
+            executor.come_home(is_exit=_exiting.is_set())
+
+    dask_internals.before_close(client, come_home)
 
 
 _shared: dict[Any, Any] = {}
 _shared_lock = threading.Lock()
+_exiting = threading.Event()
+atexit.register(_exiting.set)  # after Dask's own, which closes clients, and so called before it

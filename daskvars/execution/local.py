@@ -24,6 +24,7 @@ from daskvars import backend, chunk_grid, config
 from daskvars.device_array import on_host
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution.blocks import owned, recipe, whole
+from daskvars.execution.durable import Durable, read_version
 from daskvars.execution.interrupts import shielded
 from daskvars.execution.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.local_devices import on_devices
@@ -40,10 +41,20 @@ Keys = Callable[[Any], tuple[int, int]]
 
 
 class LocalExecutor:
-    """Runs plans on the variables of one `Values`."""
+    """Runs plans on the variables of one `Values`.
 
-    def __init__(self, values: Values, num_threads: int | None = None) -> None:
-        self.values = values
+    Args:
+      values: the variables.
+      num_threads: how many blocks run at once; None: `config.num_threads`.
+      durable: what keeps them and their store in step, if they have one.
+    """
+
+    is_closed = is_shared = False
+
+    def __init__(
+        self, values: Values, num_threads: int | None = None, durable: Durable | None = None
+    ) -> None:
+        self.values, self.durable = values, durable
         self._num_threads = num_threads
         self._pool: ThreadPoolExecutor | None = None
         self._making_pool = threading.Lock()
@@ -92,8 +103,38 @@ class LocalExecutor:
         """Call `action`: nothing is ever lost here."""
         return action()
 
-    def lease(self, keys: Collection[str]) -> Lease:
-        """Return the blocks of variables, to be read until the lease is released."""
+    def transact(self, run: Callable[[], Any]) -> Any:
+        """Call what runs a program or sets variables, in step with the store if there is one."""
+        if self.durable is None:
+            return run()
+        if config.get().seal_every_s:
+            self.durable.seal_if_due()
+            return run()
+        return self.durable.transact(run)
+
+    def seal(self) -> None:
+        """Write the present values to the store, if there is one; see `Durable.seal`."""
+        if self.durable is not None:
+            self.durable.seal()
+
+    def seal_changes(self) -> None:
+        """Do so if anything has changed."""
+        if self.durable is not None:
+            self.durable.seal_changes()
+
+    def recover(self) -> int:
+        """Set the variables back to the last durable version, and return its number."""
+        with self.values.run_lock:
+            return read_version(self.values, self.durable.store if self.durable else None)
+
+    def sync(self) -> None:
+        """Wait for nothing: here a run is over when it returns."""
+
+    def lease(self, keys: Collection[str], in_flight: bool = False) -> Lease:
+        """Return the blocks of variables, to be read until the lease is released.
+
+        `in_flight` makes no difference, as nothing is in flight here.
+        """
         return self.values.lease(keys)
 
     def put(self, new: Mapping[str, Any], records: Any) -> None:

@@ -15,22 +15,18 @@ class Outcome:
 
     Attributes:
       executor: what sent the run.
-      dispatch: the run as it was sent last: data that is lost may have it sent again.
+      run: the run, None once its results are here.
       values: the results, None before they are fetched.
     """
 
-    def __init__(self, executor: Any) -> None:
-        self.executor = executor
-        self.dispatch: Any = None
+    def __init__(self, executor: Any, run: Any) -> None:
+        self.executor, self.run = executor, run
         self.values: list[Any] | None = None
 
     @property
     def is_there(self) -> bool:
         """Whether the results can be fetched without waiting."""
-        if self.dispatch is None:
-            return False
-        run = self.dispatch.run
-        return run.undone is None and run.is_finished
+        return self.run is not None and self.run.is_done
 
     def get(self) -> list[Any]:
         """Return the results, once they are there.
@@ -59,16 +55,3 @@ class Deferred(NamedTuple):
     def result(self) -> Any:
         """Return the value; see `Outcome.get`."""
         return self.outcome.get()[self.number]
-
-
-def fetched(wanted: Outcome, others: list[Outcome]) -> None:
-    """Bring the results of one run, waiting for it, and of others that have finished."""
-    if wanted.dispatch.run.undone is not None:
-        raise wanted.dispatch.run.undone
-    outcomes = [wanted, *(other for other in others if other is not wanted)]
-    found = [(outcome, outcome.dispatch) for outcome in outcomes]
-    futures = {f.key: f for _, dispatch in found for f in dispatch.fetched_futures()}
-    data = wanted.dispatch.gathered(list(futures.values()), None)
-    by_key = dict(zip(futures, data, strict=True))
-    for outcome, dispatch in found:
-        outcome.values, outcome.dispatch = dispatch.assembled(by_key), None

@@ -14,6 +14,8 @@ from daskvars.device_array import DeviceArray, as_given
 from daskvars.state.grids import Blocks
 from daskvars.versioned import Versioned
 
+BAD = ("error", "cancelled")  # the status of a future that cannot be had
+
 
 class Reference(NamedTuple):
     """Where a block is to be had.
@@ -30,11 +32,7 @@ class Reference(NamedTuple):
 
 
 class RemoteBlock:
-    """A block of a variable: the Dask key that holds it.
-
-    The value never changes. Where it is to be had from does: sealing puts a key without history
-    in the place of one that has some (`reference` is replaced whole, so readers need no lock).
-    """
+    """A block of a variable on a cluster: the Dask key that holds it, if it was looked up."""
 
     __slots__ = ("reference",)
 

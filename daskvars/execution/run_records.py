@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOptions
-from daskvars.execution.distributed import DistributedExecutor
 from daskvars.execution.engine import Engine
 from daskvars.execution.local_devices import CPU
 from daskvars.execution.programs import Program
@@ -86,7 +85,7 @@ def log_placement(
 def devices_of(engine: Engine) -> list[DeviceAttributes]:
     """Return the devices of this process, or of the workers of the active cluster."""
     executor = engine.executor
-    if not isinstance(executor, DistributedExecutor):
+    if executor.placing is None:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return [DeviceAttributes(CPU, "CPU", memory)]
     found = []

@@ -7,9 +7,8 @@ from typing import Any
 
 from daskvars.chunk_grid import block_shape
 from daskvars.execution.local_devices import CPU
-from daskvars.execution.remote_blocks import RemoteBlock, remote_blocks, wait
+from daskvars.execution.remote_blocks import RemoteBlock, remote_blocks
 from daskvars.execution.session import Session
-from daskvars.execution.shared import SharedExecutor
 from daskvars.state.encoding import item_bytes
 from daskvars.state.grids import Blocks
 
@@ -62,8 +61,6 @@ def _holders(executor: Any, blocks: dict[str, Blocks]) -> dict[Any, str]:
         for offer in executor.placing.offers
     }
     futures = {b.reference.future.key: b.reference.future for b in remote_blocks(blocks.values())}
-    if not isinstance(executor, SharedExecutor):  # whose `read` gives what is finished
-        wait(executor.client, futures.values())
     who_has = executor.client.who_has(list(futures.values())) if futures else {}
     return {
         key: names.get(next(iter(who_has.get(key, ())), ""), "lost") for key in futures

@@ -12,11 +12,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from dask._expr import Expr
 from dask._task_spec import DataNode, Task, TaskRef, convert_legacy_graph
-from distributed import Client, Scheduler
+from distributed import Client, Scheduler, WorkerPlugin
 from distributed.client import _get_global_client
 from distributed.metrics import context_meter
 from distributed.protocol import pickle
@@ -25,11 +26,15 @@ from distributed.worker import thread_state
 from distributed.worker_state_machine import TaskState as WorkerTask
 
 __all__ = [
-    "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef", "add_handler",
-    "ask_scheduler", "current_client", "current_key", "cut_loose", "fail_task", "groups_page",
-    "hold_keys", "is_computed_again", "pickle", "release_keys", "replace_recipes", "send_event",
-    "show_seconds", "stranded_tasks", "task_functions", "unrepeatable_inputs",
+    "CutsLoose", "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef",
+    "add_handler", "ask_scheduler", "before_close", "current_client", "current_key", "cut_loose",
+    "fail_task", "groups_page", "hold_keys", "is_computed_again", "pickle", "release_keys",
+    "replace_recipes", "send_event", "show_seconds", "stranded_tasks", "task_functions",
+    "unrepeatable_inputs",
 ]  # fmt: skip
+
+
+CUT_LOOSE = "daskvars-cut-loose"
 
 
 # -- graphs and clients -------------------------------------------------------------------------
@@ -88,6 +93,26 @@ def ask_scheduler(client: Client, operation: str, request: bytes) -> bytes:
     return client.sync(getattr(client.scheduler, operation), request=request)
 
 
+def before_close(client: Client, call: Callable[[], None]) -> None:
+    """Have something called before a client is closed or shut down in order, while it still works.
+
+    A client has no such hook: its own `close` and `shutdown` are replaced by ones that call first
+    what was given here, in the caller's thread. Where the cluster is gone already nothing is.
+    """
+    calls = client.__dict__.setdefault("_daskvars_before_close", [])
+    calls.append(call)
+    if len(calls) > 1:
+        return
+    for name in ("close", "shutdown"):
+        setattr(client, name, partial(_call_first, client, calls, getattr(type(client), name)))
+
+
+def _call_first(client: Client, calls: list[Any], then: Any, *args: Any, **kwargs: Any) -> Any:
+    while calls and client.status == "running":
+        calls.pop()()
+    return then(client, *args, **kwargs)
+
+
 # -- in a worker --------------------------------------------------------------------------------
 
 
@@ -101,12 +126,23 @@ def show_seconds(label: str, seconds: float) -> None:
     context_meter.digest_metric(label, seconds, "seconds")
 
 
-def cut_loose(keys: Sequence[Any], dask_worker: Any) -> None:
+class CutsLoose(WorkerPlugin):
+    """Lets a worker hear from `replace_recipes`, on the scheduler's own stream: no call is made."""
+
+    name = CUT_LOOSE
+    idempotent = True
+
+    def setup(self, worker: Any) -> None:
+        """Take note of the worker."""
+        worker.stream_handlers[CUT_LOOSE] = partial(cut_loose, worker)
+
+
+def cut_loose(worker: Any, keys: Sequence[Any]) -> None:
     """Have a worker forget what keys were computed from, as `replace_recipes` the scheduler.
 
     Else it would keep those tasks for ever, and wait for them if it has to compute a key again.
     """
-    state = dask_worker.state
+    state = worker.state
     unneeded = []
     for key in keys:
         task = state.tasks.get(key)
@@ -179,6 +215,8 @@ def unrepeatable_inputs(scheduler: Scheduler, keys: Iterable[Any]) -> set[Any]:
 def replace_recipes(scheduler: Scheduler, recipes: Mapping[Any, Task]) -> None:
     """Replace what computes keys, so that Dask forgets what they were computed from.
 
+    Workers that have `CutsLoose` are told.
+
     Keys that are gone, or being computed again, stay as they are.
     """
     unneeded: dict[Any, Any] = {}
@@ -193,6 +231,8 @@ def replace_recipes(scheduler: Scheduler, recipes: Mapping[Any, Task]) -> None:
                 unneeded[before.key] = "forgotten"
         task.dependencies.clear()
     scheduler.transitions(unneeded, f"daskvars-seal-{time.time()}")
+    for address in scheduler.workers if CUT_LOOSE in scheduler.worker_plugins else ():
+        scheduler.worker_send(address, {"op": CUT_LOOSE, "keys": list(recipes)})
 
 
 def stranded_tasks(scheduler: Scheduler) -> Iterator[tuple[Any, set[str]]]:

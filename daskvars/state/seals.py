@@ -1,13 +1,12 @@
-"""What workers do to seal a version: write blocks, keep what was written, load it.
+"""What workers do to seal a version: write blocks, and load them where they were lost.
 
 A seal cuts a value loose from the tasks that made it. Each block is written by a worker that holds
-it; then a `load_chunks` task takes its place, which has no ancestors and finds the block where it
-was left a moment ago (`written`). Run anew on another worker, it reads the chunk and verifies it.
+it and stays where it is; what computes it from then on, if it is lost, is a `load_bundle` task,
+which has no ancestors: it reads the chunk and verifies it.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,7 +19,7 @@ from daskvars.backend import namespace
 from daskvars.device_array import on_device
 from daskvars.state.assembly import assemble_region, part_of
 from daskvars.state.checkpoint import open_source
-from daskvars.state.chunks import ChunkRef, read_ref, write_ref
+from daskvars.state.chunks import ChunkRef, write_ref
 from daskvars.state.documents import get_document
 from daskvars.state.encoding import memory_dtype
 from daskvars.state.failures import store_failure
@@ -46,58 +45,40 @@ class Fragment(NamedTuple):
     target: Region | None = None
 
 
-class Slot(NamedTuple):
-    """Where a worker leaves blocks for the task that will load them: session, seal, number."""
-
-    owner: str
-    seal: int
-    number: int
-
-
-written: dict[str, dict[Slot, tuple[Any, ...]]] = {}
-written_lock = threading.Lock()
-
-
 def write_parts(
     storage: ZarrStorage,
     path: str,
     parts: Sequence[tuple[ChunkRef, Sequence[Fragment]]],
-    slot: Slot | None,
     *dependencies: Any,
-) -> tuple[str, list[int]]:
+) -> list[int]:
     """Write stored chunks of a snapshot.
 
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
         parts: the chunks, and what each is put together from.
-        slot: where to leave the chunks, if each of them is one block.
         dependencies: bundles and blocks.
 
     Returns:
-        The worker's address, and the crc32c of each chunk.
+        The crc32c of each chunk.
 
     Raises:
         StoreError: this worker does not see the snapshot that was begun.
     """
-    address = get_worker().address
     if get_document(storage, path) is None:
         raise store_failure(
-            f"worker {address} does not see {location(storage, path)}; use a directory or URL that"
-            " all workers reach"
+            f"worker {get_worker().address} does not see {location(storage, path)}; use a "
+            "directory or URL that all workers reach"
         )
-    digests, blocks = [], []
+    digests = []
     for chunk, fragments in parts:
         array = put_together(chunk, fragments, dependencies)
         is_version = isinstance(array, Versioned)
         digests.append(write_ref(storage, path, chunk, array if is_version else np.asarray(array)))
-        blocks.append(array.handed_on() if is_version else array)
-    if slot is not None:
-        leave(slot, tuple(blocks))
-    return address, digests
+    return digests
 
 
-def write_aside(*arguments: Any) -> tuple[str, list[int]]:
+def write_aside(*arguments: Any) -> list[int]:
     """Do as `write_parts` does, in a thread that does not count among the worker's."""
     secede()
     return write_parts(*arguments)
@@ -114,48 +95,6 @@ def put_together(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies: A
             result = np.empty(chunk.shape, memory_dtype(chunk.dtype))
         result[target] = part_of(block, source)
     return result
-
-
-def leave(slot: Slot, blocks: tuple[Any, ...]) -> None:
-    """Keep blocks until they are loaded, or until the next seal of the same session."""
-    with written_lock:
-        slots = written.setdefault(slot.owner, {})
-        for old in [s for s in slots if s.seal != slot.seal]:
-            del slots[old]
-        slots[slot] = blocks
-
-
-def take(slot: Slot) -> tuple[Any, ...] | None:
-    """Give what was left in a slot, once."""
-    with written_lock:
-        return written.get(slot.owner, {}).pop(slot, None)
-
-
-def forget(owner: str) -> None:
-    """Drop all that a session left."""
-    with written_lock:
-        written.pop(owner, None)
-
-
-def load_chunks(
-    storage: ZarrStorage, path: str, chunks: Sequence[ChunkRef], slot: Slot, device_type: str
-) -> tuple[Any, ...]:
-    """Give chunks of a snapshot that are blocks of variables.
-
-    Args:
-        storage: the Zarr store.
-        path: the snapshot's path in it.
-        chunks: which ones, with their checksums.
-        slot: where this worker may have left them.
-        device_type: of the device that the variables live on.
-
-    Raises:
-        CorruptChunkError: a chunk is missing or damaged.
-    """
-    found = take(slot)
-    if found is not None:
-        return found
-    return tuple(as_result(read_ref(storage, path, chunk), device_type) for chunk in chunks)
 
 
 def load_regions(
@@ -186,8 +125,9 @@ def load_regions(
 
 
 def load_bundle(
-    storage: ZarrStorage, path: str, wanted: Sequence[tuple[int | None, str, Region]], token: str
-) -> Any:
+    storage: ZarrStorage, path: str, wanted: Sequence[tuple[int | None, str, Region]], token: str,
+    device_type: str = "CPU",
+) -> Any:  # fmt: skip
     """Give what a task returned whose blocks were sealed, as far as they are blocks of variables.
 
     Args:
@@ -195,11 +135,13 @@ def load_bundle(
         path: the snapshot's path in it.
         wanted: for each block: which output of the bundle it is (None: all), key and region.
         token: that of the manifest.
+        device_type: of the device that the variables live on.
 
     Raises:
         CorruptChunkError, NotFoundError, StoreError: as `load_regions`.
     """
-    found = load_regions(storage, path, [(key, region) for _, key, region in wanted], token)
+    regions = [(key, region) for _, key, region in wanted]
+    found = load_regions(storage, path, regions, token, device_type)
     positions = [position for position, _, _ in wanted]
     if positions[0] is None:
         return found[0]

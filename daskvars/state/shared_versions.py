@@ -86,6 +86,8 @@ class Claim:
             of other variables (`BlockRef`).
         layouts: the record of each variable read, as the run expects it.
         is_early: whether this is only what a run computes before it is put in the chain.
+        exact: the number of the early claim which must have been bound to the newest version, as
+            the newest still is; None where that does not matter.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Claim:
     )
     layouts: Mapping[str, VariableRecord] = field(default_factory=dict)
     is_early: bool = False
+    exact: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -144,6 +147,8 @@ class SharedVersions:
         durable: the version of the store that `finished` comes from or was last written as.
         dropped: keys that are in use no more, for somebody to release.
         epochs: the epoch of each session.
+        bound_by, finished_by, sealed_by: the number of the last run of each session that is so.
+        written_by: the last version that each session has made since the last seal.
     """
 
     def __init__(self, notify: Notify) -> None:
@@ -155,7 +160,12 @@ class SharedVersions:
         self.holds: Counter[Any] = Counter()
         self.dropped: list[Any] = []
         self.epochs: dict[str, int] = {}
+        self.bound_by: dict[str, int] = {}
+        self.finished_by: dict[str, int] = {}
+        self.sealed_by: dict[str, int] = {}
+        self.written_by: dict[str, int] = {}
         self.durable = NO_VERSION
+        self._early: dict[str, tuple[int, int]] = {}  # session -> number of a claim, version
 
     # -- arriving -------------------------------------------------------------------------------
 
@@ -184,6 +194,13 @@ class SharedVersions:
                                   "that runs before it were undone; send it again")  # fmt: skip
         before = {False: self.newest, True: self._seen_by(claim.session)}  # by BlockRef.seen
         check_layouts(claim, before[False])
+        if claim.exact is not None and self._early.get(claim.session) != (
+            claim.exact, self.version
+        ):  # fmt: skip
+            raise StaleViewError(
+                None, None, f"another client has changed variables of the state {claim.name!r} "
+                f"while run {claim.number} computed the shapes of its results"
+            )  # fmt: skip
         found = {ref: self._find(before[ref.seen], ref) for ref in refs}
         writes: Variables = {
             key: (record or self._record(key), {
@@ -196,10 +213,14 @@ class SharedVersions:
             raise lost_state(lost, f"run {claim.number}", self.durable)
         bound = [held.key for held in found.values()]
         if claim.is_early:
+            self._early[claim.session] = claim.number, self.version
             self.holds.update(bound)
             return Pending(claim, self.newest, self.version, [], bound), found
-        self.newest = {**self.newest, **writes} if writes else self.newest
-        self.version += bool(writes)
+        self.bound_by[claim.session] = claim.number
+        if writes:
+            self.newest = {**self.newest, **writes}
+            self.version += 1
+            self.written_by[claim.session] = self.version
         pending = Pending(claim, self.newest, self.version, list(claim.keys), bound)
         self.holds.update([*pending.held, *pending.bound, *keys_of(writes)])
         self.chain.append(pending)
@@ -242,6 +263,7 @@ class SharedVersions:
             self.drop(pending.held)
             if written:
                 self.finished, self.finished_version = pending.after, pending.version
+            self.finished_by[pending.claim.session] = pending.claim.number
             self.notify(pending.claim.session, {"done": pending.claim.number})
 
     def fail(self, pending: Pending, why: str) -> None:
@@ -301,6 +323,20 @@ class SharedVersions:
         self.drop(keys_of(old))
         self.version += 1
         self.finished_version, self.durable = self.version, durable
+
+    def sealed(self, version: int, durable: VersionId, runs: Mapping[str, int]) -> None:
+        """Take note that a version is on disk.
+
+        Args:
+            version: its number here.
+            durable: its number there.
+            runs: `finished_by` as of that version.
+        """
+        self.durable, self.sealed_by = durable, dict(runs)
+        self.written_by = {s: last for s, last in self.written_by.items() if last > version}
+        for session in self.epochs:
+            if session in runs:
+                self.notify(session, {"sealed": runs[session], "durable": durable})
 
 
 def keys_of(variables: Variables, names: Iterable[str] | None = None) -> Iterator[Any]:

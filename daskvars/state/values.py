@@ -253,6 +253,14 @@ run again on the new one
             self.version += 1
             return self.version
 
+    def clear(self) -> None:
+        """Forget all variables: they are somewhere else from now on."""
+        with self._lock:
+            self._records, self._blocks, self._changed = {}, {}, {}
+            self.base = NO_VERSION
+            self.version += 1
+            self.arrivals += 1
+
     def capture(self) -> tuple[int, dict[str, tuple[VariableRecord, Blocks]]]:
         """Give everything as of one version, to be written as a snapshot.
 

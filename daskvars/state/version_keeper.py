@@ -48,10 +48,12 @@ from daskvars.state.shared_versions import (
     StaleEpochError,
     Variables,
     keys_of,
+    lost_state,
 )
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
 MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
+MOST_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
 PATIENCE_S = 5.0  # with a client that was asked to seal
 
 
@@ -61,28 +63,44 @@ class State:
     Attributes:
         versions: its versions.
         holder: the client that wants its keys.
+        owner: the session that it goes with, None if it stays.
         retained: what lost blocks could not be computed without -> the last version that needs it.
+        retained_bytes: of what was added to it since the last seal.
         sealer: the session that was asked to seal, and when; the version that it seals, if it has
             begun.
         sealing, sealed: the variables as that session, or the one before, found them.
+        sealing_runs: the number of the last run of each session in `sealing`.
     """
 
-    def __init__(self, name: str, versions: SharedVersions) -> None:
+    def __init__(self, name: str, versions: SharedVersions, owner: str | None) -> None:
         self.versions, self.holder = versions, f"daskvars-state-{name}"
+        self.owner = owner
         self.retained: dict[Any, int] = {}
-        self.num_runs = self.num_tasks = 0
+        self.num_runs = self.num_tasks = self.retained_bytes = 0
         self.next_s = 0.0
         self.sealer: tuple[str, float, int] | None = None
         self.sealing: Variables = {}
+        self.sealing_runs: dict[str, int] = {}
         self.sealed: Variables = {}
         self.scratch: str | None = None
+
+    def let_go(self, until: int | None = None) -> None:
+        """Keep no more what computes the versions up to one again; None: any."""
+        old = [key for key, last in self.retained.items() if until is None or last <= until]
+        for key in old:
+            del self.retained[key]
+        self.versions.drop(old)
+        self.retained_bytes = 0 if not self.retained else self.retained_bytes
 
     def is_due(self) -> bool:
         """Whether somebody should seal, and nobody does."""
         now = time.monotonic()
         if self.sealer is not None and (self.sealer[2] or now < self.sealer[1] + PATIENCE_S):
             return False
-        late = now >= self.next_s or self.num_tasks >= MOST_TASKS
+        late = (
+            now >= self.next_s or self.num_tasks >= MOST_TASKS
+            or self.retained_bytes >= MOST_RETAINED_BYTES
+        )  # fmt: skip
         return self.num_runs >= FIRST_RUNS and late
 
 
@@ -164,6 +182,7 @@ class VersionKeeper(SchedulerPlugin):
         retained = unrepeatable_inputs(self.scheduler, needed) - state.retained.keys()
         versions.holds.update(retained)
         state.retained.update(dict.fromkeys(retained, pending.version))
+        state.retained_bytes += sum(max(0, tasks[key].nbytes) for key in retained)
         hold_keys(self.scheduler, [*needed, *retained], state.holder)
         missing = {key for key in needed if tasks[key].state != "memory"}
         for key in missing:
@@ -208,14 +227,17 @@ class VersionKeeper(SchedulerPlugin):
             for state in self.states.values():
                 versions = state.versions
                 versions.reset(versions.finished, versions.durable)
-                state.retained.clear()
+                state.let_go()
 
     def _forget(self, session: str) -> None:
         self.clients.pop(session, None)
-        for state in self.states.values():
+        for name, state in list(self.states.items()):
             state.versions.epochs.pop(session, None)
             if state.sealer is not None and state.sealer[0] == session:
                 state.sealer = None
+            if state.owner == session:
+                self.drop(name)
+                del self.states[name]
 
     # -- keys and messages ----------------------------------------------------------------------
 
@@ -248,14 +270,22 @@ class VersionKeeper(SchedulerPlugin):
         with self.lock:
             return pickle.dumps(REQUESTS[name](self, **arguments))
 
-    def open(self, name: str, client: str, session: str) -> tuple[str, int, Any]:
+    def open(
+        self, name: str, client: str, session: str, is_private: bool
+    ) -> tuple[str, int, Any]:
         """Let a session take part in a state, made if need be.
+
+        Args:
+            name: the state's.
+            client, session: who.
+            is_private: whether the state goes when the session does.
 
         Returns:
             The scheduler's id, how many sessions there are besides, and what `look` returns.
         """
         if name not in self.states:
-            self.states[name] = State(name, SharedVersions(partial(self._notify, name)))
+            versions = SharedVersions(partial(self._notify, name))
+            self.states[name] = State(name, versions, session if is_private else None)
         number = len(self.clients)
         self.clients[session] = client
         self.states[name].versions.epochs[session] = 0
@@ -295,6 +325,14 @@ class VersionKeeper(SchedulerPlugin):
         hold_keys(self.scheduler, keys_of(found), client)
         return found
 
+    def pin_newest(self, name: str, client: str, session: str, number: int) -> Variables | None:
+        """Do so for the newest version, once that session's run of a number is in it; else None."""
+        versions = self.states[name].versions
+        if versions.bound_by.get(session, 0) < number:
+            return None
+        hold_keys(self.scheduler, keys_of(versions.newest), client)
+        return versions.newest
+
     def withdraw(self, name: str, session: str, number: int) -> bool:
         """Fail a run whose graph the scheduler did not take; return whether there was one."""
         state = self.states[name]
@@ -305,15 +343,41 @@ class VersionKeeper(SchedulerPlugin):
                 return True
         return False
 
-    def reset(self, name: str, session: str, variables: Variables, durable: VersionId) -> int:
-        """Set the whole state to blocks that are on workers; return the session's new epoch."""
+    def reset(
+        self, name: str, session: str, variables: Variables, durable: VersionId, is_own: bool
+    ) -> tuple[int, int]:
+        """Set the whole state to blocks that are on workers.
+
+        Args:
+            name, session: the state, and who sets it.
+            variables: the blocks.
+            durable: the version on disk that they are.
+            is_own: only if that is the last durable version, and all runs since are the session's.
+
+        Returns:
+            The session's new epoch, and the number of the last run of the session in the version.
+
+        Raises:
+            LostStateError: it is not, or they are not.
+        """
         state = self.states[name]
-        state.versions.epochs[session] += 1
-        state.versions.reset(variables, durable)
+        versions = state.versions
+        others = versions.written_by.keys() - {session}
+        if is_own and (others or versions.durable != durable):
+            raise lost_state(
+                sorted(versions.newest), "a replay of this client's runs alone", versions.durable
+            )
+        versions.written_by.clear()
+        versions.epochs[session] += 1
+        versions.reset(variables, durable)
+        for other in versions.epochs.keys() - {session} if not is_own else ():
+            versions.epochs[other] += 1
+            versions.notify(other, {"reset": True, "epoch": versions.epochs[other]})
+        state.let_go()
         state.sealed = state.versions.finished
         hold_keys(self.scheduler, keys_of(variables), state.holder)
         self._flush(state)
-        return state.versions.epochs[session]
+        return versions.epochs[session], versions.sealed_by.get(session, 0)
 
     def place(self, name: str, scratch: str | None) -> str:
         """Return a place for a state that has no store: in `scratch`, or in a new directory."""
@@ -331,7 +395,7 @@ class VersionKeeper(SchedulerPlugin):
         """Take the values of all variables of a state away."""
         state = self.states.get(name)
         if state is not None:
-            state.versions.reset({}, NO_VERSION)
+            state.versions.reset({}, state.versions.durable)  # what comes then follows it
             state.sealed = {}
             self._flush(state)
 
@@ -352,6 +416,7 @@ class VersionKeeper(SchedulerPlugin):
         versions = state.versions
         state.sealer = session, time.monotonic(), versions.finished_version or versions.version
         state.sealing = found = self.pin(name, client)
+        state.sealing_runs = dict(versions.finished_by)
         sealed = state.sealed
         dirty = {key for key in found if key not in sealed or sealed[key] is not found[key]}
         return found, dirty, versions.durable
@@ -375,13 +440,10 @@ class VersionKeeper(SchedulerPlugin):
         state.next_s = time.monotonic() + pause_s
         if durable is None:
             return
-        state.versions.durable, state.sealed = durable, state.sealing
-        state.num_tasks = 0
+        state.versions.sealed(version, durable, state.sealing_runs)
+        state.sealed, state.num_tasks, state.retained_bytes = state.sealing, 0, 0
         replace_recipes(self.scheduler, recipes)
-        old = [key for key, last in state.retained.items() if last <= version]
-        for key in old:
-            del state.retained[key]
-        state.versions.drop(old)
+        state.let_go(version)
         self._flush(state)
 
 
@@ -389,7 +451,7 @@ REQUESTS = {
     method.__name__: method
     for method in (
         VersionKeeper.open, VersionKeeper.leave, VersionKeeper.look, VersionKeeper.put,
-        VersionKeeper.pin, VersionKeeper.withdraw, VersionKeeper.reset, VersionKeeper.place,
-        VersionKeeper.drop, VersionKeeper.begin_seal, VersionKeeper.end_seal,
+        VersionKeeper.pin, VersionKeeper.pin_newest, VersionKeeper.withdraw, VersionKeeper.reset,
+        VersionKeeper.place, VersionKeeper.drop, VersionKeeper.begin_seal, VersionKeeper.end_seal,
     )
 }  # fmt: skip

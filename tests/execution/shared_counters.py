@@ -31,6 +31,16 @@ def state_of(cluster, name):
     return keeper(cluster).states[name]
 
 
+def blocks_of(session):
+    """The record and the blocks of each variable of a session on a cluster, by key."""
+    engine = session.engine
+    keys = sorted(engine.values.capture()[1])
+    blocks = engine.executor.read(keys)
+    return {
+        key: (engine.values.record(key), found) for key, found in zip(keys, blocks, strict=True)
+    }
+
+
 def eventually(condition):
     """Whether `condition()` comes true: the scheduler hears of what is let go a little later."""
     deadline = time.monotonic() + 10

@@ -13,7 +13,7 @@ from distributed import Client
 
 import daskvars.v1 as tf
 from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
-from daskvars.execution.shared import SharedExecutor
+from daskvars.execution.cluster import ClusterExecutor
 from tests.execution.shared_counters import counters, eventually, started, state_of
 
 pytestmark = pytest.mark.cluster
@@ -34,7 +34,7 @@ def test_a_state_outlives_its_clients(shared_cluster, name):
         session.run(tf.global_variables_initializer())
         for _ in range(5):
             session.run(step)
-        assert isinstance(session.engine.executor, SharedExecutor)
+        assert isinstance(session.engine.executor, ClusterExecutor)
     with tf.Session(store=name) as session:
         number, rows = session.run([count, table])
         assert number == 5 and (rows == 5).all()

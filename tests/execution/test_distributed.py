@@ -20,8 +20,8 @@ from daskvars.errors import (
     UnavailableError,
 )
 from daskvars.execution.bundles import bundlings
+from daskvars.execution.cluster import ClusterExecutor
 from daskvars.execution.cluster_errors import unavailable
-from daskvars.execution.distributed import DistributedExecutor
 from daskvars.execution.local import LocalExecutor
 from daskvars.execution.remote_blocks import RemoteBlock
 from daskvars.execution.run_graphs import Place
@@ -73,13 +73,12 @@ def test_an_active_client_is_used_and_values_stay_on_its_workers(cluster):
     v = chunked(np.arange(8.0), 2, "v")
     with initialized() as session:
         executor = session.engine.executor
-        assert isinstance(executor, DistributedExecutor)
+        assert isinstance(executor, ClusterExecutor)
         assert executor.num_workers == 2
         session.run(tf.group(v.assign_add(tf.ones([8], tf.float64))))
-        blocks = session.engine.values.get("v")
+        (blocks,) = executor.read(["v"])
         assert len(blocks) == 4
         assert all(isinstance(block, RemoteBlock) for block in blocks.values())
-        executor.sync()
         held = cluster.who_has([block.reference.future for block in blocks.values()])
         assert len({worker for workers in held.values() for worker in workers}) == 2
         np.testing.assert_array_equal(session.run(v), np.arange(8.0) + 1)
@@ -94,19 +93,20 @@ def test_without_a_client_runs_stay_here():
 
 def test_eager_code_uses_the_cluster(cluster):
     engine = dv.execution.engine.Engine()
-    assert isinstance(engine.executor, DistributedExecutor)
+    assert isinstance(engine.executor, ClusterExecutor)
     engine.close()
 
 
 def test_arrays_of_this_process_move_to_the_cluster(two_workers):
     v = tf.Variable(np.arange(4.0), name="v")
-    with initialized() as local:
-        values = local.engine.values
-        assert local.run(v).sum() == 6.0
-    with two_workers.as_current(), tf.Session() as session:
-        session.engine.values = values
-        np.testing.assert_array_equal(session.run(v.assign_add(v)), np.arange(4.0) * 2)
-        assert isinstance(values.get("v")[0,], RemoteBlock)
+    with initialized() as session:
+        here = session.engine.values
+        assert session.run(v).sum() == 6.0
+        with two_workers.as_current():
+            session.engine.follow_client()
+            np.testing.assert_array_equal(session.run(v.assign_add(v)), np.arange(4.0) * 2)
+            assert not len(here)
+            assert isinstance(session.engine.executor.read(["v"])[0][0,], RemoteBlock)
 
 
 # -- keys and graphs --------------------------------------------------------------------------
@@ -280,10 +280,10 @@ def test_runs_in_flight_are_bounded(cluster):
     v = tf.Variable(0.0)
     add = tf.group(v.assign_add(1.0))
     with config.set(max_in_flight=4), initialized() as session:
-        pending = session.engine.executor.pipeline.pending
+        runs = session.engine.executor.runs
         for _ in range(30):
             session.run(add)
-            assert len(pending) <= 4
+            assert len(runs.sent) <= 4
         assert session.run(v) == 30.0
 
 
@@ -332,7 +332,7 @@ def test_checkpoints_are_written_and_read_by_workers(cluster, tmp_path):
         path = saver.save(session, str(tmp_path / "model"))
         session.run([v.assign_add(np.ones(10)), n.assign(0)])
         saver.restore(session, path)
-        assert isinstance(session.engine.values.get("v")[0,], RemoteBlock)
+        assert isinstance(session.engine.executor.read(["v"])[0][0,], RemoteBlock)
         np.testing.assert_array_equal(session.run(v), np.arange(10.0))
         assert session.run(n) == 3
         (tmp_path / "model" / "v" / "c.0").write_bytes(b"nonsense")

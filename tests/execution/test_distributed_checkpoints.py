@@ -9,6 +9,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.state import seals
 from tests.execution.conftest import running
+from tests.execution.shared_counters import blocks_of
 
 VALUE = np.arange(42.0).reshape(7, 6)
 
@@ -98,8 +99,7 @@ def test_each_chunk_is_written_by_a_worker_that_has_it(cluster, tmp_path):
     with tf.Session() as sess:
         sess.run(v.initializer)
         sess.run(v.assign_add(v).op)
-        sess.engine.sync()
-        blocks = sess.engine.values.get("v")
+        _, blocks = blocks_of(sess)["v"]
         futures = {index: block.reference.future for index, block in blocks.items()}
         owners = cluster.who_has(list(futures.values()))
         cluster.run(logged_writes)

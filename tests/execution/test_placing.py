@@ -15,6 +15,7 @@ from daskvars.errors import InvalidArgumentError, UnavailableError
 from daskvars.execution import placing
 from daskvars.execution.offers import Offer, matching, task_of
 from daskvars.execution.remote_blocks import remote_blocks
+from tests.execution.shared_counters import blocks_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -90,11 +91,11 @@ def ran(client):
     return found
 
 
-def held_by(client, values, keys=None):
+def held_by(client, session, keys=None):
     """Bytes that each worker holds of some variables, by the worker's name."""
     names = {w: str(v["name"]) for w, v in client.scheduler_info(n_workers=-1)["workers"].items()}
     found = dict.fromkeys(names.values(), 0)
-    for key, (record, blocks) in values.capture()[1].items():
+    for key, (record, blocks) in blocks_of(session).items():
         if keys is None or key in keys:
             futures = [b.reference.future for b in remote_blocks([blocks])]
             for future, workers in zip(futures, map(client.who_has, map(_one, futures)),
@@ -128,7 +129,7 @@ def test_the_log_of_where_tasks_ran_shows_no_violation(client):
                     sess.run([loss, train], {x: np.ones((8, 8), "f4")})
         sess.engine.executor.seal()
         sess.run([loss, train], {x: np.ones((8, 8), "f4")})
-        held = held_by(client, sess.engine.values, ["pinned/w", "pinned/w/Adam"])
+        held = held_by(client, sess, ["pinned/w", "pinned/w/Adam"])
     assert [name for name, nbytes in held.items() if nbytes] == ["ps-1"]
     found = ran(client)
     allowed = {
@@ -249,18 +250,17 @@ def test_bytes_are_balanced_not_counts(tmp_path):
     saver = tf.train.Saver()
     with cluster_of(**FOUR) as client, client.as_current(), tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        values = sess.engine.values
         sess.engine.sync()
-        found = [ratio(held_by(client, values))]
+        found = [ratio(held_by(client, sess))]
         for _ in range(3):
             sess.run(train, {ids: [1, 70_000]})
         sess.engine.sync()
-        found.append(ratio(held_by(client, values)))
+        found.append(ratio(held_by(client, sess)))
         sess.engine.executor.seal()
-        found.append(ratio(held_by(client, values)))
+        found.append(ratio(held_by(client, sess)))
         path = saver.save(sess, str(tmp_path / "model"))
         saver.restore(sess, path)
-        found.append(ratio(held_by(client, values)))
+        found.append(ratio(held_by(client, sess)))
     assert max(found) <= 1.3, found
 
 
@@ -310,7 +310,7 @@ def test_a_worker_of_a_device_dies_and_comes_back():
         assert sess.run(free, {"x:0": [0.0, 0.0]}).tolist() == [1.0, 1.0]
         back = start(cluster, "ps-0", CPU)
         assert sess.run(add).tolist() == [3.0] * 4
-        assert held_by(client, sess.engine.values)["worker-0"] == 0
+        assert held_by(client, sess)["worker-0"] == 0
         sess.close()
         cluster.sync(back.close)
 
@@ -327,7 +327,7 @@ def test_another_worker_of_the_job_takes_over():
                 stop(client.cluster, "ps-0")
             sess.run(add)
         assert sess.run(v).tolist() == [6.0] * 8
-        held = held_by(client, sess.engine.values)
+        held = held_by(client, sess)
     assert held == {"ps-1": 32, "worker-0": 0}
 
 

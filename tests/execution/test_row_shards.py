@@ -7,6 +7,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.execution.remote_blocks import RemoteBlock
+from tests.execution.shared_counters import blocks_of
 
 pytestmark = pytest.mark.cluster
 ROWS, DIM, BATCH = 20_000, 64, 400
@@ -44,7 +45,7 @@ def trained(steps=4, between=lambda step, session: None):
 
 def addresses(session):
     """Where the memory of each block is, by variable."""
-    state = session._engine.values.capture()[1]
+    state = blocks_of(session)
     client = session._engine.executor.client
 
     def place(dask_worker, key, position):

@@ -13,9 +13,9 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.errors import UnavailableError
 from daskvars.execution import events
+from daskvars.execution.cluster import ClusterExecutor
 from daskvars.execution.cluster_errors import LostError
-from daskvars.execution.cluster_runs import BoundPlan
-from daskvars.execution.distributed import DistributedExecutor
+from daskvars.execution.cluster_runs import Dispatch
 from daskvars.execution.remote_blocks import remote_blocks
 
 pytestmark = pytest.mark.cluster
@@ -81,9 +81,9 @@ def counting(two_workers):
 
 def lose(session):
     """Take away what the variables' present values are made of."""
-    session.engine.sync()
-    blocks = remote_blocks(b for _, b in session.engine.values.capture()[1].values())
-    session.engine.executor.client.cancel([b.reference.future for b in blocks], force=True)
+    executor = session.engine.executor
+    blocks = remote_blocks(executor.read(["v"]))
+    executor.client.cancel([b.reference.future for b in blocks], force=True)
 
 
 def test_runs_are_sent_again_and_told(counting):
@@ -119,15 +119,15 @@ def test_a_seal_computes_again_what_it_writes(counting):
 def test_more_may_be_lost_while_runs_are_sent_again(counting, monkeypatch):
     session, v, _ = counting
     lose(session)
-    dispatch, calls = BoundPlan.dispatch, []
+    send, calls = Dispatch.send, []
 
-    def lossy(self, *inputs):
+    def lossy(self):
         calls.append(self)
         if len(calls) in (2, 4):
             raise LostError(None, None, "lost again")
-        return dispatch(self, *inputs)
+        return send(self)
 
-    monkeypatch.setattr(BoundPlan, "dispatch", lossy)
+    monkeypatch.setattr(Dispatch, "send", lossy)
     assert session.run(v)[0] == 3.0
     assert len(calls) > 4
 
@@ -136,7 +136,7 @@ def test_a_recovery_that_fails_is_done_again_by_the_next_call(counting, monkeypa
     session, v, _ = counting
     lose(session)
     with monkeypatch.context() as patch:
-        patch.setattr(BoundPlan, "dispatch", lambda *_: 1 / 0)
+        patch.setattr(Dispatch, "send", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             session.run(v)
     assert session.run(v)[0] == 3.0
@@ -145,8 +145,17 @@ def test_a_recovery_that_fails_is_done_again_by_the_next_call(counting, monkeypa
 def test_losses_without_end_are_an_error(counting, monkeypatch):
     session, v, _ = counting
     lose(session)
+    rewind = ClusterExecutor.rewind
+
+    def rewind_and_lose(executor):
+        found = rewind(executor)
+        held = executor.ask("pin", name=executor.name, client=executor.client.id)
+        blocks = executor.pinned(held["v"][1]).values()
+        executor.client.cancel([b.reference.future for b in blocks], force=True)
+        return found
+
     with monkeypatch.context() as patch:
-        patch.setattr(DistributedExecutor, "_replay", lambda _: None)
+        patch.setattr(ClusterExecutor, "rewind", rewind_and_lose)
         with pytest.raises(UnavailableError, match=r"v cannot be rebuilt.*durable version is \d+"):
             session.run(v)
     assert session.run(v)[0] == 3.0
@@ -157,7 +166,7 @@ def test_what_cannot_be_written_is_named(counting, tmp_path, what):
     session, v, _ = counting
     executor = session.engine.executor
     lose(session)
-    executor.pipeline.give_up()
+    executor.runs.give_up()
     with pytest.raises(UnavailableError, match=rf"a {what}.*v cannot be rebuilt.*recover\(\)"):
         if what == "seal":
             executor.seal()

@@ -4,7 +4,7 @@ import threading
 from types import SimpleNamespace
 
 from daskvars import config
-from daskvars.execution.sendings import Sendings
+from daskvars.execution.in_flight import InFlight
 from daskvars.state import Values
 
 
@@ -14,23 +14,29 @@ def test_a_seal_does_not_wait_for_room():
     def seal_if_asked():
         if executor.sealer.is_asked:
             executor.sealer.is_asked = False
-            found.append(len(sendings.sent))
+            found.append(len(runs.sent))
 
     executor = SimpleNamespace(
-        sealer=SimpleNamespace(is_asked=False), is_closed=False, values=Values(),
+        sealer=SimpleNamespace(is_asked=False), check_connected=lambda: None, values=Values(),
         seal_if_asked=seal_if_asked,
     )  # fmt: skip
-    sendings = Sendings(executor)
-    sendings.sent = {number: SimpleNamespace(is_done=False) for number in range(6)}
+    runs = InFlight(executor)
+    runs.sent = {
+        number: SimpleNamespace(
+            is_done=False, dispatch=SimpleNamespace(release=lambda: None),
+            bound=SimpleNamespace(plan=SimpleNamespace(updates={})),
+        )
+        for number in range(6)
+    }  # fmt: skip
     done = [(0.0, {"done": number}) for number in range(1, 6)]
     timers = [
-        threading.Timer(0.05, sendings.hear, [(0.0, {"done": 0, "seal": True})]),
-        threading.Timer(0.5, lambda: [sendings.hear(event) for event in done]),
+        threading.Timer(0.05, runs.hear, [(0.0, {"done": 0, "seal": True})]),
+        threading.Timer(0.5, lambda: [runs.hear(event) for event in done]),
     ]
     with config.set(max_in_flight=4):
         for timer in timers:
             timer.start()
-        sendings.admit()
+        runs.admit()
     for timer in timers:
         timer.join()
     assert found == [5]
