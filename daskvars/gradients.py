@@ -319,11 +319,18 @@ def _captured(builder: Any, sources: list[Tensor]) -> dict[int, Tensor]:
 
 
 def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Gradient | None]:
-    """Ask the op for the gradients of its inputs; those of trailing operands are None."""
+    """Ask the op for the gradients of its inputs; those of trailing operands are None.
+
+    Where nothing depends on a result, its gradient is zeros; that of a branch's stays None, as
+    zeros of the result's shape would ask the branch to compute it.
+    """
+    has_branches = getattr(op.opdef.pattern, "choose", None) is not None
     for i, output in enumerate(op.outputs):
         if dys[i] is not None:
             dys[i] = densify(dys[i])
-        elif is_differentiable(output) and output.spec.dtype is not variant:
+        elif (
+            is_differentiable(output) and output.spec.dtype is not variant and not has_branches
+        ):
             dys[i] = zeros_like(output)
     found = gradient_of(op)(op, *dys)
     found = tuple(found) if isinstance(found, tuple | list) else (found,)
