@@ -45,7 +45,8 @@ def _gradient(op: Operation, *dys: Tensor | None) -> Any:
 
 
 EAGER_PY_FUNC = OpDef(
-    "EagerPyFunc", "*inp:A", infer=_called, pattern=Opaque(pure=False),
+    "EagerPyFunc", "*inp:A", infer=_called,
+    pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
     kernel=control_kernels.call_python, gradient=_gradient,
 )  # fmt: skip
 

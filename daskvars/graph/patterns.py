@@ -313,11 +313,13 @@ class Opaque(Pattern):
     `pure` is False where a run can be seen from outside (printing, calling Python). An op with
     `branches` has `FuncGraph`s under ``attrs["branches"]``; its kernel gets them as functions.
     `choose` gives the position of the branch that a known first input takes. `view` is True where
-    the result may share memory with the first input.
+    the result may share memory with the first input. `beside` are two kernels, one that begins what
+    the op's kernel does and one that gives its results, for what may have to run beside its like.
     """
 
     pure: bool = True
     view: bool = False
+    beside: tuple[Callable[..., Any], Callable[..., Any]] | None = None
     branches: bool = False
     choose: Callable[[Any], int] | None = None
 

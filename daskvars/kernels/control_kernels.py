@@ -10,6 +10,9 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
 import numpy
@@ -178,6 +181,29 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
             f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout",
         )  # fmt: skip
     return tuple([_result(*pair) for pair in zip(results, dtypes, strict=True)])
+
+
+@host_kernel
+def begin_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> Future:
+    """Begin what `call_python` does, in a thread of its own, on the arrays as they are now."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="daskvars-python")
+    call = partial(call_python, xp, *[_own(xp, value) for value in args])
+    begun = pool.submit(copy_context().run, call, function=function, dtypes=dtypes)
+    pool.shutdown(wait=False)  # its thread ends with the call
+    return begun
+
+
+@host_kernel
+def finish_python(xp: Any, begun: Future, *others: Future) -> tuple:
+    """Give the results of a call that was begun; if it fails, once `others` have ended."""
+    try:
+        return begun.result()
+    except Exception:
+        wait(others)
+        raise
+
+
+PYTHON_BESIDE = begin_python, finish_python
 
 
 def _result(result: Any, dtype: Any) -> Any:

@@ -14,6 +14,7 @@ from daskvars.graph.patterns import PLACE, Block, Contraction, Effect, Elementwi
 from daskvars.kernels.region import Call, RegionProgram
 from daskvars.kernels.tiling import is_tiled
 from daskvars.lowering.fuse import Group, label, lines_up
+from daskvars.lowering.overlap import BEGIN, CALL, Part, overlap
 from daskvars.lowering.part_kernels import (
     block_kernel,
     own_rows_call,
@@ -92,8 +93,8 @@ class _Emission:
 
     def _region(self, number: int, group: Group) -> Region:
         builder = _RegionBuilder(self, group, self.used)
-        for node in _ordered(group.nodes):
-            builder.add(node)
+        for part in overlap(_ordered(group.nodes)):
+            builder.add_part(part)
         name = label(group)
         program = builder.program(name, self.exported[number])
         ops = tuple(dict.fromkeys(OpPlace(n.name, n.device, n.reason) for n in group.nodes))
@@ -124,6 +125,7 @@ class _RegionBuilder:
         self.inputs: dict[Any, int] = {}
         self.slots: dict[Ref, int] = {}
         self.calls: list[Call] = []
+        self.begun: dict[int, int] = {}  # id of a node whose call was begun -> slot of that
         self.constants: dict[int, Any] = {}
         self.members = set(map(id, group.nodes))
         self.used = used  # every value that some node or result takes
@@ -164,6 +166,30 @@ class _RegionBuilder:
         if not isinstance(node, Leaf) or node.kind != CONSTANT or ref.layout is not None:
             return False
         return node.what.nbytes <= config.get().inline_constant_bytes
+
+    def add_part(self, part: Part) -> None:
+        """Add the call of a node, or what begins it or ends it."""
+        node = part.node
+        if part.kind == CALL:
+            self.add(node)
+            return
+        begin, finish = node.beside
+        if part.kind == BEGIN:
+            arguments = tuple(self.slot(node, i) for i in range(len(node.inputs)))
+            self.begun[id(node)] = out = self._new_slot()
+            attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
+            self.calls.append(Call(
+                begin, arguments, (out,), attrs, name=node.name, shapes=(None,), dtypes=(None,)
+            ))  # fmt: skip
+            return
+        arguments = tuple(self.begun[id(other)] for other in (node, *part.running))
+        outs = tuple(self._new_slot() for _ in node.specs)
+        self.slots.update((Ref(node, i), slot) for i, slot in enumerate(outs))
+        self.calls.append(Call(
+            finish, arguments, outs, {}, multiple=node.multiple, name=node.name,
+            shapes=tuple(_nominal(spec.shape, None) for spec in node.specs),
+            dtypes=tuple(spec.dtype.np for spec in node.specs), promised=_promised(node),
+        ))  # fmt: skip
 
     def add(self, node: Node) -> None:
         """Add the call of `node`; merging partial results takes one call for each but the first."""
@@ -350,8 +376,8 @@ def _body_program(name: str, body: Program, num_inputs: int) -> RegionProgram:
             builder.slots[ref] = leaf.what
             builder.shapes[leaf.what] = leaf.specs[0].shape
         builder.members.add(id(leaf))
-    for node in body.nodes:
-        builder.add(node)
+    for part in overlap(body.nodes):
+        builder.add_part(part)
     assert all(leaf.kind in (CONSTANT, PARAMETER) for leaf in body.leaves.values())
     return builder.program(name, body.outputs)
 

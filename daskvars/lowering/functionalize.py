@@ -241,6 +241,8 @@ class _Walk:
             )
             return node
         node.device = op.device
+        # Eager code is done in its order, line by line.
+        node.beside = None if self.sequential else getattr(opdef.pattern, "beside", None)
         self.program.nodes.append(node)
         for i, tensor in enumerate(outputs):
             self.values[id(tensor)] = Ref(node, i)

@@ -81,6 +81,8 @@ class Node:
       place: where it runs, "" anywhere (`place`).
       reason: why there, in words (`place`).
       is_late: whether it is computed from the newest version (`defer`).
+      beside: kernels that begin and end its call, if it may run at the same time as others that
+        need nothing of it (`overlap`).
       stage: how many times data crossed between grids before it (`fuse`).
     """
 
@@ -109,6 +111,7 @@ class Node:
     place: str = ""
     reason: str = ""
     is_late: bool = False
+    beside: tuple[Any, Any] | None = None
     stage: int = 0
 
     @property

@@ -140,11 +140,13 @@ def _called(inputs, *, function, dtypes, **attrs):
 
 
 PY_FUNC = OpDef(
-    "PyFunc", "*inp:A", infer=_called, pattern=Opaque(pure=False),
+    "PyFunc", "*inp:A", infer=_called,
+    pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
     kernel=control_kernels.call_python, gradient=NO_GRADIENT,
 )  # fmt: skip
 PY_FUNC_STATELESS = OpDef(
-    "PyFuncStateless", "*inp:A", infer=_called, pattern=Opaque(),
+    "PyFuncStateless", "*inp:A", infer=_called,
+    pattern=Opaque(beside=control_kernels.PYTHON_BESIDE),
     kernel=control_kernels.call_python, gradient=NO_GRADIENT,
 )  # fmt: skip
 
@@ -156,7 +158,8 @@ def py_func(
 
     Args:
       func: takes NumPy arrays, returns arrays of the dtypes `Tout`. On a cluster it runs on a
-        worker, where it may run more than once (after the loss of a worker).
+        worker, where it may run more than once (after the loss of a worker). Functions of one run
+        that need nothing of each other, by inputs or control dependencies, run at the same time.
       inp: the tensors.
       Tout: a dtype, or a list of them, of the results.
       stateful: False lets a call be left out whose result nobody needs.

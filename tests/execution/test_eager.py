@@ -1,6 +1,7 @@
 """Eager code: recorded, run late, and impossible to tell from immediate execution."""
 
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -169,3 +170,21 @@ def test_an_attribute_is_told_from_one_that_only_equals_it():
     assert [np.signbit(row).tolist() for row in flat] == [
         [True, False], [False, False], [True, False],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [None, dv.function], ids=["eager", "function"])
+def test_python_functions_are_called_in_the_order_of_the_code(wrap):
+    called, threads = [], set()
+
+    def note(value):
+        threads.add(threading.current_thread())
+        called.append(float(value))
+        return value
+
+    def several(x):
+        return [dv.py_func(note, [x + float(i)], dv.float32) for i in range(4)]
+
+    found = (wrap(several) if wrap else several)(dv.constant(0.0))
+    assert [float(y) for y in found] == [0.0, 1.0, 2.0, 3.0]
+    assert called == [0.0, 1.0, 2.0, 3.0]
+    assert len(threads) == 1

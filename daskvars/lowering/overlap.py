@@ -1,0 +1,102 @@
+"""Pass 8a: the calls of a region in order, those of Python functions beside each other.
+
+A region makes one call after the other. Python functions may wait for one another, and then must
+run at the same time, as they do in TensorFlow. Where there are several that need nothing of each
+other they are begun as soon as what they take is there, and finished when something needs their
+results or was told to wait for them (a control dependency), as late as the rest allows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from daskvars.lowering.program import Node, is_visible
+
+CALL, BEGIN, FINISH = "call", "begin", "finish"
+
+
+class Part(NamedTuple):
+    """The call of a node, or its beginning or end; `running` are those that go on after the end."""
+
+    kind: str
+    node: Node
+    running: tuple[Node, ...] = ()
+
+
+def overlap(nodes: Sequence[Node]) -> list[Part]:
+    """Return the calls of `nodes`, which are in an order in which they can run."""
+    calls = [Part(CALL, node) for node in nodes]
+    if sum(node.beside is not None for node in nodes) < 2:
+        return calls
+    noted = [node for node in nodes if node.beside or is_visible(node)]
+    if len({id(node.op.graph) for node in noted}) > 1:
+        return calls  # of a branch put in place, whose control dependencies are those of the branch
+    parts = _scheduled(nodes, _before(nodes, noted))
+    return parts if any(part.running for part in parts) else calls
+
+
+def _before(nodes: Sequence[Node], noted: Sequence[Node]) -> list[set[int]]:
+    """Return for each node the places of those that must be done before it."""
+    place = {id(node): i for i, node in enumerate(nodes)}
+    before = [
+        {place[id(ref.node)] for ref in node.inputs if id(ref.node) in place} for node in nodes
+    ]
+    place_of = {node.op: place[id(node)] for node in noted}
+    for node in noted:
+        found = before[place[id(node)]]
+        stack, met = [node.op], {node.op}
+        while stack:
+            op = stack.pop()
+            for other in (*op._control_inputs, *(t.op for t in op.inputs)):
+                if other in place_of:
+                    found.add(place_of[other])
+                elif other not in met:
+                    met.add(other)
+                    stack.append(other)
+    return before
+
+
+def _scheduled(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[Part]:
+    """Order by dependency, by place where that leaves a choice, waiting only where one must.
+
+    Where one must, those are waited for first whose results other functions need.
+    """
+    users: list[list[int]] = [[] for _ in nodes]
+    for i, found in enumerate(before):
+        for j in found:
+            users[j].append(i)
+    leads = [bool(node.beside) for node in nodes]  # to a function not begun, which others may await
+    for i in reversed(range(len(nodes))):
+        leads[i] = leads[i] or any(leads[j] for j in users[i])
+    missing = [len(found) for found in before]
+    ready = [i for i, number in enumerate(missing) if not number]
+    held: list[int] = []  # what only waits for functions that are running
+    running: list[int] = []
+    parts: list[Part] = []
+
+    def finish(i: int) -> None:
+        running.remove(i)
+        parts.append(Part(FINISH, nodes[i], tuple(nodes[j] for j in running)))
+
+    while ready or held:
+        if not ready:
+            first = min(held, key=lambda i: (not leads[i], i))
+            for j in sorted(before[first].intersection(running)):
+                finish(j)
+            ready, held = sorted(held), []
+        i = heapq.heappop(ready)
+        if not before[i].isdisjoint(running):
+            held.append(i)
+            continue
+        parts.append(Part(BEGIN if nodes[i].beside else CALL, nodes[i]))
+        if nodes[i].beside:
+            running.append(i)
+        for j in users[i]:
+            missing[j] -= 1
+            if not missing[j]:
+                heapq.heappush(ready, j)
+    for i in running[:]:
+        finish(i)
+    return parts
