@@ -42,7 +42,7 @@ def test_every_size_is_a_threshold_or_is_said_to_be_none():
 
 
 def test_thresholds_are_lowered_wherever_they_are_used_and_set_back():
-    before = versioned.VERSIONED_BYTES
+    before, before_config = versioned.VERSIONED_BYTES, config.get()
     back = thresholds.lower()
     try:
         assert versioned.VERSIONED_BYTES == worker_tasks.VERSIONED_BYTES == 1
@@ -50,4 +50,4 @@ def test_thresholds_are_lowered_wherever_they_are_used_and_set_back():
     finally:
         back()
     assert versioned.VERSIONED_BYTES == worker_tasks.VERSIONED_BYTES == before
-    assert config.get() == config.Config()
+    assert config.get() == before_config

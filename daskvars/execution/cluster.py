@@ -51,7 +51,7 @@ from daskvars.errors import AbortedError, UnavailableError, permanent
 from daskvars.execution import cluster_checkpoints, loss_reports
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
-from daskvars.execution.cluster_seals import Sealer, pinned_block
+from daskvars.execution.cluster_seals import Sealer
 from daskvars.execution.durable import MOST_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.executors import before_close, forget_executor, registered
 from daskvars.execution.in_flight import InFlight, Run
@@ -63,12 +63,26 @@ from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.graph.opdef import Spec
 from daskvars.kernels.worker_tasks import PackedRegion
 from daskvars.lowering.plan import Plan
-from daskvars.remote.dask_internals import CutsLoose, DataNode, RunGraph, ask_scheduler, pickle
+from daskvars.remote.dask_internals import (
+    CutsLoose,
+    DataNode,
+    RunGraph,
+    ask_scheduler,
+    futures_of,
+    pickle,
+)
 from daskvars.state import ConflictError, Values, ZarrStore
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
 from daskvars.state.shared_graphs import OPERATION, topic
-from daskvars.state.shared_versions import Claim, Held, LostStateError, StaleViewError
+from daskvars.state.shared_versions import (
+    Claim,
+    Held,
+    LostStateError,
+    StaleViewError,
+    Variables,
+    keys_of,
+)
 from daskvars.state.values import Lease
 from daskvars.state.version_keeper import VersionKeeper
 
@@ -308,9 +322,16 @@ class ClusterExecutor:
 
     # -- values ---------------------------------------------------------------------------------
 
-    def pinned(self, blocks: Mapping[Any, Held]) -> Blocks:
-        """Return blocks that this client keeps as long as it has them."""
-        return {index: pinned_block(self.client, held) for index, held in blocks.items()}
+    def pinned(self, variables: Variables) -> dict[str, Blocks]:
+        """Return the blocks of variables, which this client keeps as long as it has them."""
+        futures = futures_of(self.client, set(keys_of(variables)))
+        return {
+            key: {
+                index: RemoteBlock(Reference(futures[held.key], held.position, held.extra_bytes))
+                for index, held in blocks.items()
+            }
+            for key, (_, blocks) in variables.items()
+        }
 
     def lease(self, keys: Collection[str], in_flight: bool = False) -> Lease:
         """Return the blocks of variables to be read: nobody ever changes those on workers.
@@ -346,7 +367,7 @@ class ClusterExecutor:
                 last = max(self.runs.sent, default=0)
 
     def _pinned(self, found: Any, keys: Collection[str]) -> list[Blocks]:
-        pinned = {key: self.pinned(blocks) for key, (_, blocks) in found.items()}
+        pinned = self.pinned(found)
         self.values.read(keys)  # or an error that names those without a value
         return [pinned[key] for key in keys]
 

@@ -21,13 +21,10 @@ import warnings
 import weakref
 from typing import Any
 
-from distributed import Future
-
 from daskvars import config
 from daskvars.chunk_grid import block_slices
 from daskvars.execution import events
 from daskvars.execution.chunk_tasks import write_chunks
-from daskvars.execution.remote_blocks import Reference, RemoteBlock
 from daskvars.remote.dask_internals import Task
 from daskvars.state import VersionId, ZarrStore
 from daskvars.state.seals import load_bundle
@@ -98,8 +95,7 @@ class Sealer:
         """Write a version; return its number and what loads the blocks from it."""
         executor = self.executor
         # Made whatever comes: that they go tells the scheduler that this client wants them no more.
-        state = {key: (record, executor.pinned(blocks)) for key, (record, blocks) in
-                 variables.items()}  # fmt: skip
+        state = executor.pinned(variables)
         store = self.place() if changed else None
         if store is None:
             return {"durable": None, "recipes": {}}
@@ -110,7 +106,7 @@ class Sealer:
         try:
             dirty = {k for k in variables if k in changed or not writer.carry(k)}
             stamp = f"seal-{executor.token}.{self.num_seals}"
-            blocks = {key: state[key][1] for key in dirty}
+            blocks = {key: state[key] for key in dirty}
             digests = write_chunks(
                 executor.client, stamp, writer, store.storage, blocks, priority=SEAL_PRIORITY
             )
@@ -178,8 +174,3 @@ class Sealer:
         elif self.executor.is_private and self.store is not None:
             for version in self.store.snapshots():
                 self.store.drop(version)
-
-
-def pinned_block(client: Any, held: Any) -> RemoteBlock:
-    """Return a block whose key the client wants from now on."""
-    return RemoteBlock(Reference(Future(held.key, client), held.position, held.extra_bytes))

@@ -307,8 +307,9 @@ class Engine:
           devices: key -> the device that the variable asks for.
         """
         self._note_loss()
-        if self.lost and self.store is not None:
+        if self.lost and self.store is not None and self.store.head() is not None:
             self.recover()  # what is restored follows the store's last version
+        self.lost = frozenset() if self.store is not None else self.lost
         new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
         records: dict[str, VariableRecord] = {}
         alike: dict[Any, VariableRecord] = {}

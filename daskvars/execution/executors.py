@@ -17,13 +17,15 @@ Executor = TypeVar("Executor", bound=Any)
 
 
 def active_client() -> Client | None:
-    """Return the Dask client that collections would compute on, if there is one.
+    """Return the Dask client that collections would compute on, if one can be reached.
 
     Raises:
       UnimplementedError: it is an asynchronous one.
     """
     client = dask_internals.current_client()
-    if client is not None and client.asynchronous:
+    if client is None or client.status != "running":
+        return None  # what was on its cluster is lost, and its engine says so
+    if client.asynchronous:
         raise UnimplementedError(
             None, None, "runs need a synchronous Dask client: make it with asynchronous=False"
         )

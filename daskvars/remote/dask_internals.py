@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from dask._expr import Expr
 from dask._task_spec import DataNode, Task, TaskRef, convert_legacy_graph
-from distributed import Client, Scheduler, WorkerPlugin
+from distributed import Client, Future, Scheduler, WorkerPlugin
 from distributed.client import _get_global_client
 from distributed.metrics import context_meter
 from distributed.protocol import pickle
@@ -28,9 +28,9 @@ from distributed.worker_state_machine import TaskState as WorkerTask
 __all__ = [
     "CutsLoose", "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef",
     "add_handler", "ask_scheduler", "before_close", "current_client", "current_key", "cut_loose",
-    "fail_task", "groups_page", "hold_keys", "is_computed_again", "pickle", "release_keys",
-    "replace_recipes", "send_event", "show_seconds", "stranded_tasks", "task_functions",
-    "unrepeatable_inputs",
+    "fail_task", "futures_of", "groups_page", "hold_keys", "is_computed_again", "pickle",
+    "release_keys", "replace_recipes", "send_event", "show_seconds", "stranded_tasks",
+    "task_functions", "unrepeatable_inputs",
 ]  # fmt: skip
 
 
@@ -91,6 +91,19 @@ def current_client() -> Client | None:
 def ask_scheduler(client: Client, operation: str, request: bytes) -> bytes:
     """Return what the handler of that name on the scheduler (`add_handler`) makes of a request."""
     return client.sync(getattr(client.scheduler, operation), request=request)
+
+
+def futures_of(client: Client, keys: Collection[Any]) -> dict[Any, Future]:
+    """Return futures of keys that the scheduler has, which the client hears of from now on.
+
+    A `Future` that is made of a key alone asks for nothing, and would stay pending for ever if the
+    key was in memory before.
+    """
+    found: dict[Any, Future] = {key: Future(key, client) for key in keys}
+    client._send_to_scheduler(
+        {"op": "client-desires-keys", "keys": list(found), "client": client.id}
+    )
+    return found
 
 
 def before_close(client: Client, call: Callable[[], None]) -> None:

@@ -150,7 +150,7 @@ def test_losses_without_end_are_an_error(counting, monkeypatch):
     def rewind_and_lose(executor):
         found = rewind(executor)
         held = executor.ask("pin", name=executor.name, client=executor.client.id)
-        blocks = executor.pinned(held["v"][1]).values()
+        blocks = executor.pinned(held)["v"].values()
         executor.client.cancel([b.reference.future for b in blocks], force=True)
         return found
 

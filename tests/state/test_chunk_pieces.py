@@ -8,7 +8,7 @@ from daskvars.dtypes import as_dtype
 from daskvars.state import VariableRecord, open_zarr_store, read_chunk
 from daskvars.state.chunks import chunk_ref, object_parts, write_chunk
 from daskvars.state.encoding import Checksum
-from daskvars.state.seals import Slot, load_chunks
+from daskvars.state.seals import load_bundle
 from daskvars.state.snapshot import SnapshotWriter
 from daskvars.versioned import Versioned, changed
 
@@ -46,7 +46,9 @@ def test_pieces_are_the_bytes_of_the_array(monkeypatch, tmp_path, dtype, index):
         index: write_chunk(storage, path, record, index, newer),
         other: write_chunk(storage, path, record, other, np.ones(shape, array.dtype)),
     }
-    record = writer.commit({"t": digests}).records["t"]
+    manifest = writer.commit({"t": digests})
+    record = manifest.records["t"]
     np.testing.assert_array_equal(read_chunk(storage, path, record, index), np.asarray(newer))
-    (loaded,) = load_chunks(storage, path, [chunk_ref(record, index)], Slot("nobody", 0, 0), "CPU")
+    wanted = [(None, "t", record.grid.region(index))]
+    loaded = load_bundle(storage, path, wanted, manifest.token)
     np.testing.assert_array_equal(loaded, np.asarray(newer))

@@ -1,0 +1,247 @@
+"""Values leave a cluster visibly: they come home with their client, or are said to be lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from distributed import Client
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.errors import FailedPreconditionError, UnavailableError
+from daskvars.execution.eager import PROGRAM
+from daskvars.execution.engine import Engine
+from daskvars.state import ZarrStore
+
+pytestmark = pytest.mark.cluster
+
+CLUSTER = """
+import logging, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp://", host="127.0.0.1",
+        dashboard_address=None, silence_logs=logging.CRITICAL,
+    )
+    print(cluster.scheduler_address, flush=True)
+    time.sleep(1000)
+"""
+MOST_S = 10.0  # until the loss of a cluster is told
+
+
+class Doomed:
+    """A cluster in a process of its own, which can be killed with all that it has."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CLUSTER], stdout=subprocess.PIPE, text=True
+        )
+        self.address = self.process.stdout.readline().strip()
+
+    def kill(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def cluster():
+    found = Doomed()
+    yield found
+    if found.process.poll() is None:
+        found.kill()
+
+
+@pytest.fixture
+def counting():
+    """Two variables of a graph, and what adds one to each."""
+    zeros = tf.zeros_initializer()
+    with tf.Graph().as_default():
+        count = tf.get_variable("count", [], tf.int64, initializer=zeros)
+        table = tf.get_variable("table", [8], tf.int64, initializer=zeros, chunks=4)
+        step = tf.group(count.assign_add(1), table.assign_add(tf.ones([8], tf.int64)))
+        yield count, table, step
+
+
+@pytest.fixture(params=["private", "named", "on a store"])
+def store(request, tmp_path):
+    """What a session is opened on."""
+    found = {"private": None, "named": request.node.name, "on a store": str(tmp_path / "store")}
+    yield found[request.param]
+    if request.param == "named":
+        tf.Session.reset(found["named"])
+
+
+def trained(session, client, step, runs=5):
+    session.run(tf.global_variables_initializer())
+    for _ in range(runs):
+        session.run(step)
+
+
+@contextlib.contextmanager
+def soon():
+    """What is within takes no longer than the loss of a cluster may take to be told."""
+    start = time.monotonic()
+    yield
+    assert time.monotonic() - start < MOST_S
+
+
+# -- closed in order --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["block", "close", "shutdown"])
+def test_values_come_home_when_the_client_is_closed(cluster, counting, store, how):
+    count, table, step = counting
+    session = tf.Session(store=store)
+    client = Client(cluster.address)
+    if how == "block":
+        with client:
+            trained(session, client, step)
+    else:
+        trained(session, client, step)
+        client.close() if how == "close" else client.shutdown()
+    number, rows = session.run([count, table])
+    assert number == 5 and (rows == 5).all()
+    session.run(step)
+    assert session.run(count) == 6
+    session.close()
+    if store and "/" in store:
+        assert ZarrStore(store).read_values(ZarrStore(store).head().version)["count"][()] == 6
+
+
+def test_a_new_client_takes_the_values_along(cluster, counting, store):
+    count, table, step = counting
+    with tf.Session(store=store) as session:
+        with Client(cluster.address) as client:
+            trained(session, client, step)
+        with Client(cluster.address):
+            session.run(step)
+            number, rows = session.run([count, table])
+            assert number == 6 and (rows == 6).all()
+            assert session.engine.executor.placing is not None
+        assert session.run(count) == 6
+
+
+def test_a_closed_session_does_not_come_home(cluster, counting):
+    _, _, step = counting
+    with Client(cluster.address) as client, tf.Session() as session:
+        trained(session, client, step)
+        executor = session.engine.executor
+    assert not executor.is_home and not len(executor.local)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Eager code with an engine of its own."""
+    PROGRAM.sync()
+    monkeypatch.setattr(PROGRAM, "engine", Engine())
+    with contextlib.ExitStack() as stack:
+        yield stack
+    PROGRAM.engine.close()
+
+
+def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
+    before = dv.Variable([5.0], name="before")
+    assert before.numpy() == [5.0]
+    with Client(cluster.address):
+        w = dv.Variable([1.0, 2.0], name="w")
+        w.assign_add([1.0, 1.0])
+        before.assign_add([1.0])
+        np.testing.assert_array_equal(w.numpy(), [2.0, 3.0])
+        assert PROGRAM.engine.executor.placing is not None
+        pending = w.assign_add([1.0, 1.0])
+    np.testing.assert_array_equal(w.numpy(), [3.0, 4.0])
+    np.testing.assert_array_equal(pending.numpy(), [3.0, 4.0])
+    assert before.numpy() == [6.0]
+    with Client(cluster.address):
+        w.assign_add([1.0, 1.0])
+        np.testing.assert_array_equal(w.numpy(), [4.0, 5.0])
+        assert PROGRAM.engine.executor.placing is not None
+
+
+# -- lost -------------------------------------------------------------------------------------
+
+
+def test_a_lost_cluster_is_told_until_recovery(cluster, counting, store):
+    count, table, step = counting
+    session = tf.Session(store=store)
+    client = Client(cluster.address)
+    trained(session, client, step)
+    session.engine.executor.seal()
+    for _ in range(3):
+        session.run(step)
+    assert session.run(count) == 8
+    cluster.kill()
+    for fetch in (count, [step, table], count):
+        with soon(), pytest.raises(UnavailableError, match=r"count.*3 runs are lost.*recover\(\)"):
+            session.run(fetch)
+    if store is None or "/" in store:  # a name's place is the scheduler's
+        session.recover()
+        number, rows = session.run([count, table])
+        assert number == 5 and (rows == 5).all()
+    else:
+        session.run(tf.global_variables_initializer())
+        assert session.run(count) == 0
+    session.run(step)
+    session.close()
+    client.close()
+
+
+def test_what_was_never_durable_says_so(cluster, counting):
+    count, _, step = counting
+    session = tf.Session()
+    client = Client(cluster.address)
+    trained(session, client, step)
+    assert session.run(count) == 5
+    cluster.kill()
+    with soon(), pytest.raises(UnavailableError, match="No version of them was durable"):
+        session.run(tf.report_uninitialized_variables())
+    with pytest.raises(FailedPreconditionError, match="durable"):
+        session.recover()
+    session.run(tf.global_variables_initializer())
+    assert session.run(count) == 0
+    session.close()
+    client.close()
+
+
+def test_a_checkpoint_ends_a_loss(cluster, counting, store, tmp_path):
+    count, table, step = counting
+    saver = tf.train.Saver()
+    session = tf.Session(store=store)
+    client = Client(cluster.address)
+    trained(session, client, step)
+    path = saver.save(session, str(tmp_path / "model"))
+    session.run(step)
+    session.engine.sync()
+    cluster.kill()
+    with soon(), pytest.raises(UnavailableError):
+        session.run(count)
+    saver.restore(session, path)
+    number, rows = session.run([count, table])
+    assert number == 5 and (rows == 5).all()
+    session.run(step)
+    session.close()
+    client.close()
+
+
+def test_lost_eager_variables_are_named_and_others_go_on(cluster, eager):
+    client = Client(cluster.address)
+    w = dv.Variable([1.0, 2.0], name="lost_one")
+    w.assign_add([1.0, 1.0])
+    assert w.numpy()[0] == 2.0
+    cluster.kill()
+    for _ in range(2):
+        with soon(), pytest.raises(UnavailableError, match="lost_one"):
+            w.numpy()
+    other = dv.Variable([7.0], name="new_one")
+    assert other.numpy() == [7.0]
+    w.assign([5.0, 6.0])
+    np.testing.assert_array_equal(w.numpy(), [5.0, 6.0])
+    client.close()
