@@ -10,6 +10,14 @@ from tests import gpus, thresholds
 config.set(check_every_run=True)  # a kernel that contradicts its op is found whatever is run
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """With ``-n``, give a file's tests to one process, and all that start clusters to the same."""
+    for item in items:
+        group = "cluster" if item.get_closest_marker("cluster") else item.nodeid.split("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_collection_finish():
     """Have the garbage collector leave alone what is there before the first test.
 
