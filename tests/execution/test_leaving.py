@@ -15,6 +15,7 @@ from distributed import Client
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.engine import Engine
@@ -164,6 +165,30 @@ def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
         w.assign_add([1.0, 1.0])
         np.testing.assert_array_equal(w.numpy(), [4.0, 5.0])
         assert PROGRAM.engine.executor.placing is not None
+
+
+# -- durable ----------------------------------------------------------------------------------
+
+
+def test_a_run_that_has_returned_is_on_disk(cluster, counting, tmp_path):
+    count, _, step = counting
+    place = str(tmp_path / "store")
+    store = ZarrStore(place)
+    with config.set(seal_every_s=0), Client(cluster.address), tf.Session(store=place) as session:
+        session.run(tf.global_variables_initializer())
+        for number in range(1, 6):
+            session.run(step)
+            assert store.read_values(store.head().version)["count"][()] == number
+        head = store.head().id
+        assert session.run(count) == 5
+        assert store.head().id == head, "what changes nothing writes nothing"
+        cluster.kill()
+        assert store.read_values(store.head().version)["count"][()] == 5
+        with pytest.raises(UnavailableError, match="0 runs are lost"):
+            session.run(step)
+        assert session.recover() == head.number
+        session.run(step)
+        assert store.read_values(store.head().version)["count"][()] == 6
 
 
 # -- lost -------------------------------------------------------------------------------------
