@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from daskvars import logging
 from daskvars.chunk_grid import Chunks
-from daskvars.errors import PlacementError, UnavailableError
+from daskvars.errors import PlacementError, ResourceExhaustedError, UnavailableError
 from daskvars.execution.offers import Offer, Workers, listed, matching
 from daskvars.graph.device import DeviceSpec
 from daskvars.graph.opdef import Spec
@@ -176,7 +176,12 @@ class Placing:
     # -- variables ------------------------------------------------------------------------------
 
     def of_variable(self, key: str, device: str, spec: Spec, layout: Chunks | None) -> str:
-        """Return the place of a variable that a program writes; it is chosen once."""
+        """Return the place of a variable that a program writes; it is chosen once.
+
+        Raises:
+          PlacementError, UnavailableError: no worker is there for it; see `require`.
+          ResourceExhaustedError: it is larger than the memory of a worker that it would live on.
+        """
         device = self.of_device(device, key)[0]
         num_chunks = math.prod(len(sizes) for sizes in layout or ())
         found = self.homes.get(key)
@@ -194,9 +199,26 @@ class Placing:
             for gone in [k for k in self.homes if not self._is_alive(k)]:
                 self._forget(gone)
             self._most_homes = 2 * len(self.homes) + MOST_HOMES
-        self.homes[key] = Home(place, nbytes, num_chunks)
-        self._loads.update(self._shares(self.homes[key]))
+        home = Home(place, nbytes, num_chunks)
+        shares = self._shares(home)
+        self._check_memory(key, spec, home, shares)
+        self.homes[key] = home
+        self._loads.update(shares)
         return place
+
+    def _check_memory(
+        self, key: str, spec: Spec, home: Home, shares: Mapping[str, int]
+    ) -> None:
+        """Raise where a variable cannot be in the memory of the workers that it would live on."""
+        for offer in self.offers:
+            share, limit = shares.get(offer.address, 0), offer.memory_limit_bytes
+            if 0 < limit < share:
+                raise ResourceExhaustedError(
+                    None, key, f"variable {key!r} of shape {spec.shape} has {home.nbytes:,} bytes "
+                    f"in {home.num_chunks} chunks, of which worker {offer.name} would have "
+                    f"{share:,}, but its memory is {limit:,}. Nothing was sent. Cut it in more "
+                    "chunks (chunks=, a partitioner), or use more workers, or ones with more memory"
+                )  # fmt: skip
 
     def _forget(self, key: str) -> None:
         found = self.homes.pop(key, None)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars.device_array import as_input, choosing
-from daskvars.errors import InvalidArgumentError, OpError
+from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from daskvars.kernels import device_chains, tiling
 from daskvars.kernels.region_check import check_region
 from daskvars.kernels.result_check import Promise, checked
@@ -183,6 +183,11 @@ def explain(error: Exception, filename: str, lines: dict[int, int], calls: Seque
         if "[op " in error.message:
             return error
         return type(error)(error.node_def, error.op or op, f"{error.message} [op {op!r}]")
+    if isinstance(error, MemoryError):  # NumPy's and CuPy's say how many bytes, NumPy's of what
+        return ResourceExhaustedError(
+            None, op, f"{error or 'out of memory'} [op {op!r}]; cut what is so large in chunks, or "
+            "use more workers, or ones with more memory"
+        )  # fmt: skip
     return InvalidArgumentError(None, op, f"{type(error).__name__}: {error} [op {op!r}]")
 
 

@@ -11,7 +11,7 @@ from distributed.scheduler import Scheduler
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.errors import InvalidArgumentError, UnavailableError
+from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from daskvars.execution import placing
 from daskvars.execution.offers import Offer, matching, task_of
 from daskvars.execution.remote_blocks import remote_blocks
@@ -371,3 +371,17 @@ def test_a_device_is_a_set_of_workers(device, names):
         Offer("c", "3", "worker", 1, 1, 1, 0, 0), Offer("d", "4", "worker", 2, 2, 1, 0, 0),
     ]  # fmt: skip
     assert "".join(offer.name for offer in matching(offers, device)) == names
+
+
+# -- memory -----------------------------------------------------------------------------------
+
+
+def test_a_variable_larger_than_its_worker_is_refused_before_anything_is_sent():
+    with cluster_of(**FOUR) as client, client.as_current(), tf.Session() as sess:
+        limit = min(w["memory_limit"] for w in client.scheduler_info()["workers"].values())
+        rows = limit // (4 * 64) + 1
+        zeros = tf.zeros_initializer()
+        v = tf.get_variable("much", [rows, 64], initializer=zeros, chunks=(rows, 64))
+        with pytest.raises(ResourceExhaustedError, match=rf"'much'.*{rows * 256:,} bytes.*memory"):
+            sess.run(v.initializer)
+        assert not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
