@@ -62,8 +62,7 @@ def with_checked_codecs(array: zarr.Array) -> zarr.Array:
             check_name(metadata.compressor.codec_id, COMPRESSORS)
             limit = most_bytes(metadata.chunks, array.dtype)
             metadata = replace(metadata, compressor=CheckedCompressor(metadata.compressor, limit))
-    config = array.async_array.config
-    return zarr.Array(AsyncArray(metadata, array.store_path, config))
+    return zarr.Array(AsyncArray(metadata, array.store_path))
 
 
 def checked_codecs(codecs: Iterable[Codec]) -> tuple[Codec, ...]:
