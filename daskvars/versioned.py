@@ -8,6 +8,9 @@ what its successor is already, or from a copy.
 
 What has left the process, or is being read as a whole, is never changed: the next update copies.
 Pickled, a version is the plain array that it stands for.
+
+To Dask each version weighs what the array does, as it would without versions: which of them will
+be the last to go nobody knows when it is made, and moving or spilling any one takes all of it.
 """
 
 from __future__ import annotations
@@ -111,24 +114,19 @@ class Versioned:
     ([[0.0, 0.0], [7.0, 7.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     """
 
-    __slots__ = ("__weakref__", "_own_bytes", "_version")
+    __slots__ = ("__weakref__", "_version")
 
     def __init__(self, array: np.ndarray) -> None:
         self._version = Version(Chain(array))
         self._version.handles.add(self)
-        self._own_bytes = array.nbytes
 
     @staticmethod
-    def of(version: Version, own_bytes: int) -> Versioned:
-        """Give a version that exists, of which Dask is to count so many bytes."""
+    def of(version: Version) -> Versioned:
+        """Give a version that exists."""
         found = Versioned.__new__(Versioned)
-        found._version, found._own_bytes = version, own_bytes
+        found._version = version
         version.handles.add(found)
         return found
-
-    def handed_on(self) -> Versioned:
-        """Give the same version for another key: its bytes are counted once."""
-        return Versioned.of(self._version, 0)
 
     # -- what an array has ----------------------------------------------------------------------
 
@@ -161,8 +159,13 @@ class Versioned:
         return self.shape[0]
 
     def __sizeof__(self) -> int:
-        """The bytes that this version adds to those before it: Dask counts each version."""
-        return self._own_bytes
+        """The bytes that Dask counts for a key that holds this version."""
+        return self.nbytes
+
+    @property
+    def memory(self) -> Chain:
+        """What this version shares its memory with; what holds both holds it once."""
+        return self._version.chain
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         found = np.empty(self.shape, self.dtype)
@@ -237,7 +240,7 @@ class Versioned:
         newer = self._version.newer
         if newer is None or made_by is None or newer.made_by != made_by:
             return None
-        return Versioned.of(newer, 0)
+        return Versioned.of(newer)
 
 
 def changed(
@@ -289,6 +292,5 @@ def rewritten(olds: Sequence[Version], made_by: Any, write: Any) -> list[Version
     for old in olds:
         old.undo = [(rows, v) for rows, v in undo[id(old.chain.array)] if len(rows)]
         old.newer = Version(old.chain, made_by)
-        nbytes = sum(rows.nbytes + values.nbytes for rows, values in old.undo)
-        found.append(Versioned.of(old.newer, nbytes))
+        found.append(Versioned.of(old.newer))
     return found

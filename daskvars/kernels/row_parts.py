@@ -7,7 +7,6 @@ are its own.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ class PartRows:
         return PartRows, (self.shape, self.places, self.rows, self.repeats)
 
     def __sizeof__(self) -> int:
-        return 200 + sum(sys.getsizeof(a) for a in (self.places, self.rows, self.repeats))
+        return 200 + sum(getattr(a, "nbytes", 0) for a in (self.places, self.rows, self.repeats))
 
 
 def part_rows(xp: Any, params: Any, ids: Any, *, offset: int, size: int) -> PartRows:

@@ -25,6 +25,7 @@ from daskvars.kernels.region import RegionProgram, compiled
 from daskvars.kernels.region_check import check_positions, check_region
 from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.kernels.tasks import arguments_of
+from daskvars.remote.bundle import Bundle
 from daskvars.remote.dask_internals import current_key, pickle, show_seconds
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
 
@@ -114,7 +115,7 @@ class WorkerRegion:
             found = self._updated(arguments, found)
         for position in self.kept:
             found[position] = versioned(found[position])
-        return tuple([as_result(self.xp, value) for value in found])
+        return Bundle([as_result(self.xp, value) for value in found])
 
     def _updated(self, arguments: list[Any], found: list[Any]) -> list[Any]:
         """Change rows of the variables, and return all outputs in their order."""
@@ -190,8 +191,7 @@ def aligned(value: Any) -> Any:
 
 def pick(bundle: tuple, positions: Sequence[int]) -> tuple:
     """Return some outputs of a bundle, so that the others need not travel with them."""
-    taken = [bundle[position] for position in positions]
-    return tuple(item.handed_on() if isinstance(item, Versioned) else item for item in taken)
+    return Bundle([bundle[position] for position in positions])
 
 
 def given(value: Any) -> Any:

@@ -17,6 +17,7 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.backend import namespace
 from daskvars.device_array import on_device
+from daskvars.remote.bundle import Bundle
 from daskvars.state.assembly import assemble_region, part_of
 from daskvars.state.checkpoint import open_source
 from daskvars.state.chunks import ChunkRef, write_ref
@@ -118,7 +119,7 @@ def load_regions(
     if source.token != token:
         raise store_failure(f"{source.place} was overwritten while it was read; read it again")
     run = partial(in_parallel, storage)
-    return tuple(
+    return Bundle(
         as_result(assemble_region(source.records[key], region, source.load, run), device_type)
         for key, region in wanted
     )
@@ -148,7 +149,7 @@ def load_bundle(
     bundle: list[Any] = [None] * (max(p for p in positions if p is not None) + 1)
     for position, block in zip(positions, found, strict=True):
         bundle[position or 0] = block
-    return tuple(bundle)
+    return Bundle(bundle)
 
 
 def as_result(array: np.ndarray, device_type: str) -> Any:
