@@ -3,8 +3,8 @@
 `Engine` joins the variables' values, an executor and a cache of plans. A *run* binds the leaves of
 a plan to values, computes, and commits all new values or none. `LocalExecutor` runs on this
 process's threads; `ClusterExecutor` on the workers of a Dask client, where the state is kept beside
-the scheduler, whether one client uses it or many. `Session` feeds graphs to the engine, `eager` feeds it what was recorded, `function` what was traced. `events` tells those
-who listen.
+the scheduler, whether one client uses it or many. `Session` feeds graphs to the engine, `eager`
+feeds it what was recorded, `function` what was traced. `events` tells those who listen.
 """
 
 from daskvars.remote.unguarded import refuse_clusters_of_imports

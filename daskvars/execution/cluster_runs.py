@@ -237,7 +237,7 @@ class Dispatch:
             known = key in values and values.record(key) == record
             writes[key] = None if known else record, {i: _held(b) for i, b in blocks.items()}
         keys = list(self.wanted)
-        if not self.tasks:  # nothing is computed, but variables get values that are there
+        if not self.tasks or not keys:  # nothing is computed, but variables may get values
             key = f"commit-{self.stamp}"
             self.tasks[key] = Task(key, tuple)
             keys.append(key)
