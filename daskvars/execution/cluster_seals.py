@@ -23,12 +23,13 @@ from typing import Any
 
 from daskvars import config
 from daskvars.chunk_grid import block_slices
-from daskvars.execution import events
 from daskvars.execution.chunk_tasks import write_chunks
+from daskvars.execution.durable import seal_version
 from daskvars.remote.dask_internals import Task
 from daskvars.state import VersionId, ZarrStore
 from daskvars.state.seals import load_bundle
 from daskvars.state.shared_versions import Variables
+from daskvars.state.store import Digests
 
 SHARE = 20  # a seal may cost 1/20 of the time
 WAIT_S = 0.02  # between questions whether another client has finished its seal
@@ -99,26 +100,20 @@ class Sealer:
         store = self.place() if changed else None
         if store is None:
             return {"durable": None, "recipes": {}}
-        start = time.monotonic()
         self.num_seals += 1
-        records = [record for record, _ in variables.values()]
-        writer: Any = store.begin(records, base=base)
-        try:
-            dirty = {k for k in variables if k in changed or not writer.carry(k)}
-            stamp = f"seal-{executor.token}.{self.num_seals}"
-            blocks = {key: state[key] for key in dirty}
-            digests = write_chunks(
+        stamp = f"seal-{executor.token}.{self.num_seals}"
+
+        def write(writer: Any, keys: set[str]) -> Digests:
+            blocks = {key: state[key] for key in keys}
+            return write_chunks(
                 executor.client, stamp, writer, store.storage, blocks, priority=SEAL_PRIORITY
             )
-            manifest = writer.commit(digests)
-        except BaseException:
-            writer.abort()
-            raise
+
+        records = {key: record for key, (record, _) in variables.items()}
+        manifest = seal_version(store, records, changed, base, write)
         self.version = manifest.id
-        nbytes = sum(variables[key][0].nbytes for key in dirty)
-        duration = time.monotonic() - start
-        events.publish(events.Sealed(str(store), manifest.version, nbytes, duration))
-        recipes = self._recipes(variables, store.storage, writer.path, manifest.token)
+        path = store.place(manifest.version)
+        recipes = self._recipes(variables, store.storage, path, manifest.token)
         return {"durable": manifest.id, "recipes": recipes}
 
     def _recipes(

@@ -33,7 +33,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from daskvars import config, logging
@@ -51,12 +51,15 @@ from daskvars.state import (
     ConflictError,
     Manifest,
     Values,
+    VariableRecord,
+    VersionId,
     ZarrStore,
     close_values,
     named_values,
     opened_values,
 )
 from daskvars.state.objects import check_writable
+from daskvars.state.store import Digests, Writer
 
 MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
 LEAST_PAUSE_S = 0.001  # between two looks whether there is something to seal
@@ -318,24 +321,54 @@ def write_version(values: Values, store: ZarrStore) -> bool:
     dirty = values.dirty
     if not dirty:
         return False
-    start = time.perf_counter()
     version, state = values.capture()
     store.refuse_if_gone(values.base)
+
+    def write(writer: Writer, keys: set[str]) -> None:
+        writer.write_values({key: blocks for key, (_, blocks) in state.items() if key in keys})
+
     # Held while writing: whoever committed meanwhile would have made this work useless.
     with store.exclusive():
-        writer = store.begin([record for record, _ in state.values()], version, values.base)
-        try:
-            changed = {
-                k: blocks for k, (_, blocks) in state.items() if k in dirty or not writer.carry(k)
-            }
-            writer.write_values(changed)
-            values.base = writer.commit().id
-        except BaseException:
-            with contextlib.suppress(OpError):  # the first error is the one to tell
-                writer.abort()
-            raise
+        records = {key: record for key, (record, _) in state.items()}
+        values.base = seal_version(store, records, dirty, values.base, write, version).id
     values.mark_saved(version)
-    nbytes = sum(state[key][0].nbytes for key in changed)
-    duration = time.perf_counter() - start
-    events.publish(events.Sealed(str(store), writer.version, nbytes, duration))
     return True
+
+
+def seal_version(
+    store: ZarrStore,
+    records: Mapping[str, VariableRecord],
+    dirty: Collection[str],
+    base: VersionId,
+    write: Callable[[Writer, set[str]], Digests | None],
+    version: int = 0,
+) -> Manifest:
+    """Seal, whoever has the values: write those that changed, carry the others over, and commit.
+
+    Args:
+      store: where to.
+      records: all variables.
+      dirty: which of them differ from the version `base`.
+      base: the version that must be the head.
+      write: writes variables, and returns the checksums of what other processes wrote of them.
+      version: the least number that the new version may have.
+
+    Returns:
+      The new head.
+
+    Raises:
+      ConflictError: the head is another than `base`; nothing was written.
+    """
+    start = time.perf_counter()
+    writer = store.begin(records.values(), version, base)
+    try:
+        changed = {key for key in records if key in dirty or not writer.carry(key)}
+        manifest = writer.commit(write(writer, changed))
+    except BaseException:
+        with contextlib.suppress(OpError):  # the first error is the one to tell
+            writer.abort()
+        raise
+    nbytes = sum(records[key].nbytes for key in changed)
+    duration = time.perf_counter() - start
+    events.publish(events.Sealed(str(store), manifest.version, nbytes, duration))
+    return manifest
