@@ -113,6 +113,7 @@ class _Walk:
         self.writes: dict[str, list[Ref]] = {}
         # For each operation with assignments before it: how many of each variable's it sees.
         self.seen: dict[Operation, dict[str, int]] = {}
+        self.around: dict[str, int] = {}  # what all see: what the branch that they are in does
 
     def run(
         self, ops: Sequence[Operation], results: Sequence[Tensor], targets: Sequence[Operation]
@@ -138,13 +139,9 @@ class _Walk:
     def _seen_before(self, op: Operation) -> dict[str, int]:
         before = [d for t in op.inputs if (d := self.seen.get(t.op))]
         before += [d for c in op._control_inputs if (d := self.seen.get(c))]
-        if not before or all(d is before[0] for d in before):
-            return before[0] if before else {}
-        merged = dict(before[0])
-        for counts in before[1:]:
-            for key, count in counts.items():
-                merged[key] = max(count, merged.get(key, 0))
-        return merged
+        if self.around:
+            before.append(self.around)
+        return _merged(before)
 
     def _read(self, tensor: Tensor, seen: dict[str, int] | None) -> Ref:
         found = self.values.get(id(tensor))
@@ -272,7 +269,8 @@ class _Walk:
         handles = {k: h for body in bodies for k, h in body.handles.items()}
         first_state, first_key = len(inputs), len(inputs) + len(states)
         for key in states:
-            before = None if self.sequential else seen
+            # What is assigned goes on from all that was assigned before, waited for or not.
+            before = None if self.sequential or key in written else seen
             inputs.append(self._version(handles[key], before, key in written))
         inputs += [self.program.leaf(KEY, k, UNKNOWN) for k in keys]
         for body in bodies:
@@ -320,10 +318,24 @@ class _Walk:
         for tensor, position in zip(branch.inputs, positions, strict=True):
             self.values[id(tensor)] = inputs[position]
         results = _at(needed, branch.results)
-        self.run(prune(results, branch.effects, branch.inputs), results, branch.effects)
+        ops = prune(results, branch.effects, branch.inputs)
+        around, self.around = self.around, seen
+        self.run(ops, results, branch.effects)
+        self.around = around
         for tensor, result in zip(_at(needed, op.outputs), results, strict=True):
             self.values[id(tensor)] = self.final(result)
-        return seen
+        return _merged([seen, *(self.seen[inner] for inner in ops if inner in self.seen)])
+
+
+def _merged(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    """Return how many assignments to each variable are seen by what comes after all of these."""
+    if not counts or all(each is counts[0] for each in counts):
+        return counts[0] if counts else {}
+    merged = dict(counts[0])
+    for each in counts[1:]:
+        for key, count in each.items():
+            merged[key] = max(count, merged.get(key, 0))
+    return merged
 
 
 class _Needed:

@@ -126,3 +126,37 @@ def test_a_gradient_needs_only_the_results_that_it_is_of():
         assert not calls
         assert sess.run(results[1], {pred: True}) == 3.0
         assert calls
+
+
+@pytest.mark.parametrize("kind", ["branch", "loop"])
+def test_updates_in_two_branches_or_loops_that_wait_for_nothing_both_count(kind):
+    v = tf.Variable(0)
+    taken = tf.placeholder(tf.bool, [])
+
+    def update(i):
+        with tf.control_dependencies([tf.assign_add(v, 1)]):
+            return i + 1
+
+    def made():
+        if kind == "loop":
+            return tf.while_loop(lambda i: i < 2, update, [tf.constant(0)])
+        return tf.cond(taken, lambda: update(tf.constant(1)), lambda: tf.constant(0))
+
+    results = [made(), made(), tf.assign_add(v, 10).op, made()]
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(results, {taken: True})
+        assert sess.run(v) == 10 + 3 * (2 if kind == "loop" else 1)
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["predicate fed", "predicate known"])
+def test_what_waits_for_a_branch_sees_what_it_assigned(known):
+    v = tf.Variable(0)
+    pred = tf.constant(True) if known else tf.placeholder(tf.bool, [])
+    with tf.control_dependencies([tf.assign_add(v, 5)]):
+        inside = tf.cond(pred, lambda: tf.assign_add(v, v.read_value()), lambda: tf.constant(0))
+    with tf.control_dependencies([inside]):
+        after = v.read_value()
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run([inside, after], {} if known else {pred: True}) == [10, 10]
