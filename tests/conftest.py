@@ -4,18 +4,26 @@ import gc
 
 import pytest
 
+import daskvars as dv
+import daskvars.v1 as tf
 from daskvars import config
 from tests import gpus, thresholds
 
 config.set(check_every_run=True)  # a kernel that contradicts its op is found whatever is run
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """With ``-n``, give a file's tests to one process, and all that start clusters to the same."""
-    for item in items:
-        group = "cluster" if item.get_closest_marker("cluster") else item.nodeid.split("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+class NewNames:
+    """Starts each example of a docstring as in a process of its own, wherever it stands."""
+
+    @staticmethod
+    def pytest_runtest_setup(item):
+        if isinstance(item, pytest.DoctestItem):
+            dv.reset()
+            tf.reset_default_graph()
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(NewNames())
 
 
 def pytest_collection_finish():
