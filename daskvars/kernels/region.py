@@ -166,7 +166,10 @@ def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[.
         try:
             return function(*inputs)
         except Exception as error:
-            raise explain(error, filename, lines, calls) from error
+            explained = explain(error, filename, lines, calls)
+            if explained is error:  # by the region of a body: an error must not be its own cause
+                raise
+            raise explained from error
 
     return region
 

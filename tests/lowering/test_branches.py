@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
+from daskvars import errors
 
 
 @pytest.fixture(autouse=True)
@@ -160,3 +161,21 @@ def test_what_waits_for_a_branch_sees_what_it_assigned(known):
     with tf.Session() as sess:
         sess.run(v.initializer)
         assert sess.run([inside, after], {} if known else {pred: True}) == [10, 10]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_error_in_a_body_is_not_its_own_cause(depth):
+    # Dask's workers go through all causes of what a task raised: of such a one, for ever.
+    def failing(x, depth):
+        if not depth:
+            return tf.check_numerics(x / 0.0, "of the body")
+        return tf.while_loop(lambda x: x < 2.0, lambda x: failing(x, depth - 1), [x])
+
+    found = failing(tf.placeholder_with_default(1.0, []), depth)
+    with tf.Session() as sess, pytest.raises(errors.InvalidArgumentError, match="body") as caught:
+        sess.run(found)
+    causes, error = [], caught.value
+    while error is not None:
+        assert all(error is not other for other in causes)
+        causes.append(error)
+        error = error.__cause__
