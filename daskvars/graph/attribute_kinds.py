@@ -106,7 +106,7 @@ ANYTHING = Kind("anything", lambda v: True)
 ATTRIBUTES: Mapping[str, Kind] = {
     name: kind
     for kind, names in (
-        (BOOL, "_is_training adjoint approximate back compute_uv conjugate descending dynamic "
+        (BOOL, "_is_training adds adjoint approximate back compute_uv conjugate descending dynamic "
                "exclusive full_matrices keepdims lower newest reverse right sorted transpose_a "
                "transpose_b unique validate_shape"),
         (INT, "batch_axis batch_dims begin_mask block_size depth depth_radius diagonal "

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from daskvars.shapes import Shape
 
@@ -315,6 +315,11 @@ class Opaque(Pattern):
     `choose` gives the position of the branch that a known first input takes. `view` is True where
     the result may share memory with the first input. `beside` are two kernels, one that begins what
     the op's kernel does and one that gives its results, for what may have to run beside its like.
+
+    The last input of a `chained` op is how something begins that changes in the course of a run;
+    the kernel gets what it has become. An op that "sees" gets what became of it by the ops that
+    come before by data or control dependencies; those that "change" it go one after the other,
+    and the last output of each is what it becomes.
     """
 
     pure: bool = True
@@ -322,6 +327,7 @@ class Opaque(Pattern):
     beside: tuple[Callable[..., Any], Callable[..., Any]] | None = None
     branches: bool = False
     choose: Callable[[Any], int] | None = None
+    chained: Literal["", "sees", "changes"] = ""
 
     def access(self, inputs, outputs, attrs):
         return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))

@@ -10,6 +10,7 @@ its gradient.
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,14 +26,16 @@ class TensorList:
     Args:
       size: number of items; negative: as many as there are writes to.
       rows: an array whose rows are the items.
+      origin: which list it is a version of, where that matters.
     """
 
-    __slots__ = ("_count", "_log", "_places", "rows", "size")
+    __slots__ = ("_count", "_log", "_places", "origin", "rows", "size")
     shape = ()
 
-    def __init__(self, size: int, rows: Any = None) -> None:
+    def __init__(self, size: int, rows: Any = None, origin: bytes = b"") -> None:
         self.size = size
         self.rows = rows
+        self.origin = origin
         self._log: list[tuple[int, Any]] = []
         self._places: dict[int, int] = {}  # of the log as a whole: index -> place
         self._count = 0  # how much of the log this version sees
@@ -54,7 +57,7 @@ class TensorList:
 
     def appended(self, index: int, value: Any) -> TensorList:
         """Return the list with an item where none was."""
-        new = TensorList(self.size, self.rows)
+        new = TensorList(self.size, self.rows, self.origin)
         if self.size >= 0:
             new.size = max(self.size, index + 1)
         with _APPENDING:
@@ -73,7 +76,7 @@ class TensorList:
         old = self.get(index)
         if old is None:
             return self.appended(index, value)
-        new = TensorList(self.size)
+        new = TensorList(self.size, origin=self.origin)
         items = dict(self.items())
         items[index] = old + value
         new._log = list(items.items())
@@ -102,17 +105,17 @@ class TensorList:
         """Return the list with `function` of each item."""
         log = [(index, function(value)) for index, value in self._log[: self._count]]
         rows = None if self.rows is None else function(self.rows)
-        return _restored(self.size, rows, log)
+        return _restored(self.size, rows, log, self.origin)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.size, self.rows, self._log[: self._count])
+        return _restored, (self.size, self.rows, self._log[: self._count], self.origin)
 
     def __sizeof__(self) -> int:
         return sum(getattr(value, "nbytes", 8) for _, value in self.items())
 
 
-def _restored(size: int, rows: Any, log: list[tuple[int, Any]]) -> TensorList:
-    new = TensorList(size, rows)
+def _restored(size: int, rows: Any, log: list[tuple[int, Any]], origin: bytes) -> TensorList:
+    new = TensorList(size, rows, origin)
     new._log = log
     new._places = {i: place for place, (i, _) in enumerate(log)}
     new._count = len(log)
@@ -124,12 +127,18 @@ def _restored(size: int, rows: Any, log: list[tuple[int, Any]]) -> TensorList:
 
 def reserve(xp: Any, size: Any) -> TensorList:
     """Give a list without items."""
-    return TensorList(int(size))
+    return TensorList(int(size), origin=_new_origin() if size >= 0 else b"")
 
 
-def zeros(xp: Any, items: TensorList) -> TensorList:
-    """Give a list of zeros of the shapes of the items that are there."""
-    return items.mapped(xp.zeros_like)
+def _new_origin() -> bytes:
+    return secrets.token_bytes(16)
+
+
+def zeros(xp: Any, items: TensorList, empty: TensorList) -> TensorList:
+    """Give a version of an empty list: zeros of the shapes of the items that are in another."""
+    new = items.mapped(xp.zeros_like)
+    new.origin = empty.origin
+    return new
 
 
 def write(
@@ -154,12 +163,73 @@ def _written(
         _refuse(
             f"Could not write to TensorArray index {index} because it has already been written to."
         )
-    if old.shape != value.shape:
+    return _added(items, index, value)
+
+
+def _added(items: TensorList, index: int, value: Any) -> TensorList:
+    old = items.get(index)
+    if old is not None and old.shape != value.shape:
         _refuse(
             f"Could not aggregate to TensorArray index {index} because the existing shape is "
             f"{list(old.shape)} but the new input shape is {list(value.shape)}."
         )
     return items.added(index, value)
+
+
+def aggregate(xp: Any, items: TensorList, more: TensorList, now: TensorList) -> TensorList:
+    """Give the present list with the items of another added up."""
+    for index, value in more.items():
+        now = _added(now, index, value)
+    return now
+
+
+def present(xp: Any, items: TensorList, now: TensorList) -> TensorList:
+    """Give the present list."""
+    return now
+
+
+def read_once(xp: Any, items: TensorList, *rest: Any) -> tuple[TensorList, TensorList]:
+    """Give the list, and what was read of it with some indices (or all) among that.
+
+    Of each index that was read it is noted whether there was an item: one that was written since
+    has not been read.
+    """
+    *indices, noted = rest
+    for index in _indices(xp, items, indices):
+        item = items.get(index)
+        was_there = _noted(items, noted, index)
+        if was_there or (was_there is False and item is None):
+            _refuse(
+                f"Could not read index {index} twice because it was cleared after a previous read "
+                "(perhaps try setting clear_after_read = false?)"
+            )
+        noted = noted.appended(index, item is not None)
+    return items, noted
+
+
+def not_read(xp: Any, items: TensorList, *rest: Any) -> TensorList:
+    """Give the list, of which some indices (or all) must not have been read."""
+    *indices, noted = rest
+    for index in _indices(xp, items, indices):
+        if _noted(items, noted, index) is not None:
+            _refuse(
+                f"Could not write to TensorArray index {index} because it has already been read."
+            )
+    return items
+
+
+def _indices(xp: Any, items: TensorList, indices: list[Any]) -> list[int]:
+    if not indices:
+        return list(range(items.size))
+    return xp.ravel(xp.asarray(indices[0])).tolist()
+
+
+def _noted(items: TensorList, noted: TensorList, index: int) -> bool | None:
+    """Return what was noted of an item, None if nothing was or it was of another list.
+
+    (A loop whose turns exchange two arrays has another list where one was read when it was built.)
+    """
+    return noted.get(index) if noted.origin == items.origin else None
 
 
 def read(xp: Any, items: TensorList, index: Any, *, dtype: Any, shape: Any) -> Any:
@@ -248,7 +318,7 @@ def unstack(
         for i, row in enumerate(value):
             items = _written(items, i, row, dynamic, adds)
         return items
-    return TensorList(count, value)
+    return TensorList(count, value, items.origin)
 
 
 def scatter(

@@ -104,7 +104,9 @@ class _Loop:
             self.steps = minimum(time, maximum(1, reduce_max(lengths)))
 
         def unstacked(value: Tensor) -> TensorArray:
-            array = TensorArray(value.dtype.base_dtype, size=time, name="input")
+            array = TensorArray(
+                value.dtype.base_dtype, size=time, clear_after_read=False, name="input"
+            )
             return array.unstack(value)
 
         self.inputs = nest.map_structure(unstacked, inputs)
@@ -113,7 +115,8 @@ class _Loop:
         zeros = map_sizes(self._zeros, self.cell.output_size)
         arrays = nest.map_structure(
             lambda zero: TensorArray(
-                self.dtype, size=self.steps, element_shape=zero.get_shape(), name="output"
+                self.dtype, size=self.steps, clear_after_read=False,
+                element_shape=zero.get_shape(), name="output",
             ),
             zeros,
         )

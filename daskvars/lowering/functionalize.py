@@ -3,7 +3,8 @@
 Every read is resolved to one value: what the variable had when the run began, or the result of
 the last assignment that data or control dependencies put before the read. Assignments to one
 variable form a chain in the order of the operations. In a sequential program (eager code) a read
-sees every assignment before it.
+sees every assignment before it. What begins in a run and changes in it (`Opaque.chained`) goes
+through the program in the same way; it is told by the tensor with which it begins.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from daskvars.lowering.program import (
 from daskvars.lowering.prune import prune
 
 _NOT_FOR_RULES = ANNOTATIONS | {"operands"}
+Key = str | int  # of a variable; of what begins with a tensor, its id
+Seen = dict[Key, int]
 UNKNOWN = Spec(None, None)  # of a random key, or of a variable that a branch only passes on
 
 
@@ -66,7 +69,7 @@ def functionalize(
         walk.values[id(tensor)] = program.leaf(FEED, position, spec, layout)
     walk.run(ops, fetches, targets)
     program.outputs = [walk.final(t) for t in fetches]
-    program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
+    program.updates = walk.changed()
     program.asked = [
         walk.values[id(t)] for op in _grouped(targets)
         if not getattr(op.opdef.pattern, "writes", False)
@@ -110,10 +113,13 @@ class _Walk:
         self.state_of = state_of
         self.sequential = sequential
         self.values: dict[int, Ref] = {}  # by the tensor's id: eager tensors have no hash
-        self.writes: dict[str, list[Ref]] = {}
+        self.writes: dict[Key, list[Ref]] = {}
         # For each operation with assignments before it: how many of each variable's it sees.
-        self.seen: dict[Operation, dict[str, int]] = {}
-        self.around: dict[str, int] = {}  # what all see: what the branch that they are in does
+        self.seen: dict[Operation, Seen] = {}
+        # What a body's inputs stand for, where something may begin with them that is changed.
+        self.beginnings: dict[int, int] = {}
+        self.from_around: frozenset[int] = frozenset()
+        self.around: Seen = {}  # what all see: what the branch that they are in does
 
     def run(
         self, ops: Sequence[Operation], results: Sequence[Tensor], targets: Sequence[Operation]
@@ -129,6 +135,8 @@ class _Walk:
                 seen = self._effect(op, pattern, seen or {})
             elif isinstance(pattern, Opaque) and pattern.branches:
                 seen = self._branches(op, pattern, seen or {}, needed.positions(op, pattern))
+            elif isinstance(pattern, Opaque) and pattern.chained:
+                seen = self._chained(op, pattern, seen or {})
             elif isinstance(pattern, Effect):
                 self._effect_on_fed(op, pattern)
             elif not _is_handle(op):
@@ -136,21 +144,21 @@ class _Walk:
             if seen:
                 self.seen[op] = seen
 
-    def _seen_before(self, op: Operation) -> dict[str, int]:
+    def _seen_before(self, op: Operation) -> Seen:
         before = [d for t in op.inputs if (d := self.seen.get(t.op))]
         before += [d for c in op._control_inputs if (d := self.seen.get(c))]
         if self.around:
             before.append(self.around)
         return _merged(before)
 
-    def _read(self, tensor: Tensor, seen: dict[str, int] | None) -> Ref:
+    def _read(self, tensor: Tensor, seen: Seen | None) -> Ref:
         found = self.values.get(id(tensor))
         if found is None:  # a variable's handle used as a value
             found = self._version(tensor, None if self.sequential else (seen or {}))
         return found
 
     def _version(
-        self, handle: Tensor, seen: dict[str, int] | None, newest: bool = False
+        self, handle: Tensor, seen: Seen | None, newest: bool = False
     ) -> Ref:
         """Return the variable's value after the writes `seen` (None: after all so far)."""
         key = handle.op.attrs["key"]
@@ -163,12 +171,44 @@ class _Walk:
             self.program.required.setdefault(key, handle.op.name)
         return self.program.leaf(STATE if newest else self.unread, key, spec, layout)
 
+    def _chained(self, op: Operation, pattern: Opaque, seen: Seen) -> Seen:
+        """Call an op with what has become of that which begins with its last input."""
+        begin, changes = op.inputs[-1], pattern.chained == "changes"
+        inputs = [self._read(t, seen) for t in op.inputs[:-1]]
+        node = self._node(op, [*inputs, self._became(begin, None if changes else seen)])
+        if not changes:
+            return seen
+        key = self._key(begin)
+        self.writes.setdefault(key, []).append(Ref(node, len(op.outputs) - 1))
+        return {**seen, key: len(self.writes[key])}
+
+    def _key(self, begin: Tensor) -> int:
+        return self.beginnings.get(id(begin), id(begin))
+
+    def _became(self, begin: Tensor, seen: Seen | None) -> Ref:
+        """Return what begins with `begin` after the changes `seen` (None: after all so far)."""
+        key = self._key(begin)
+        chain = self.writes.get(key, ())
+        count = len(chain) if seen is None else seen.get(key, 0)
+        if count:
+            return chain[count - 1]
+        if key in self.from_around:
+            return self.program.leaf(STATE, key, begin.spec)
+        return self.values[id(begin)]
+
+    def changed(self) -> dict[Any, Ref]:
+        """Return what the variables became, and in a body what else it was given to change."""
+        return {
+            key: chain[-1] for key, chain in self.writes.items()
+            if isinstance(key, str) or key in self.from_around
+        }
+
     def final(self, tensor: Tensor) -> Ref:
         """Return the value that a fetch of `tensor` means."""
         found = self.values.get(id(tensor))
         return self._version(tensor, None) if found is None else found
 
-    def _effect(self, op: Operation, pattern: Effect, seen: dict[str, int]) -> dict[str, int]:
+    def _effect(self, op: Operation, pattern: Effect, seen: Seen) -> Seen:
         handle = op.inputs[0]
         if not _is_handle(handle.op):
             raise ValueError(
@@ -248,8 +288,8 @@ class _Walk:
     # -- branches and loops ------------------------------------------------------------------
 
     def _branches(
-        self, op: Operation, pattern: Opaque, seen: dict[str, int], needed: Sequence[int] | None
-    ) -> dict[str, int]:
+        self, op: Operation, pattern: Opaque, seen: Seen, needed: Sequence[int] | None
+    ) -> Seen:
         inputs = [self._read(t, seen) for t in op.inputs]
         branches: tuple[FuncGraph, ...] = op.attrs["branches"]
         choose = pattern.choose
@@ -258,7 +298,7 @@ class _Walk:
             positions = op.attrs["positions"][chosen]
             return self._inline(op, branches[chosen], positions, inputs, seen, needed)
         bodies = [
-            self._body(branch, positions, seen, needed)
+            self._body(branch, positions, op.inputs, needed)
             for branch, positions in zip(branches, op.attrs["positions"], strict=True)
         ]
         states = list(dict.fromkeys(k for body in bodies for k in _states(body)))
@@ -271,27 +311,35 @@ class _Walk:
         for key in states:
             # What is assigned goes on from all that was assigned before, waited for or not.
             before = None if self.sequential or key in written else seen
-            inputs.append(self._version(handles[key], before, key in written))
+            if isinstance(key, str):
+                inputs.append(self._version(handles[key], before, key in written))
+            else:
+                inputs.append(self._became(handles[key], before))
         inputs += [self.program.leaf(KEY, k, UNKNOWN) for k in keys]
         for body in bodies:
             body.bind(states, written, keys, first_state, first_key)
         outputs = _at(needed, op.outputs)
         node = self._node(op, inputs, outputs)
         node.multiple = True
-        node.specs += tuple(self.state_of(handles[k])[0] for k in written)
+        node.specs += tuple(
+            self.state_of(handles[k])[0] if isinstance(k, str) else handles[k].spec
+            for k in written
+        )
         node.attrs = {k: v for k, v in op.attrs.items() if k not in ("branches", "positions")}
         node.attrs["written"] = tuple(first_state + states.index(k) for k in written)
         node.attrs["keyed"] = tuple(range(first_key, first_key + len(keys)))
         node.bodies = tuple(body.program for body in bodies)
         for i, key in enumerate(written):
-            self._note_written(key, handles[key])
+            if isinstance(key, str):
+                self._note_written(key, handles[key])
             self.writes.setdefault(key, []).append(Ref(node, len(outputs) + i))
         return {**seen, **{k: len(self.writes[k]) for k in written}} if written else seen
 
     def _body(
-        self, branch: FuncGraph, positions: Sequence[int], seen: Any, needed: Sequence[int] | None
-    ) -> _Body:
-        handles: dict[str, Tensor] = {}
+        self, branch: FuncGraph, positions: Sequence[int], outer: Sequence[Tensor],
+        needed: Sequence[int] | None,
+    ) -> _Body:  # fmt: skip
+        handles: dict[Key, Tensor] = {}
 
         def state_of(handle: Tensor):
             handles[handle.op.attrs["key"]] = handle
@@ -302,21 +350,25 @@ class _Walk:
         walk = _Walk(program, state_of, self.sequential, self.identify)
         for tensor, position in zip(branch.inputs, positions, strict=True):
             walk.values[id(tensor)] = program.leaf(PARAMETER, position, tensor.spec)
+            begin = walk.beginnings[id(tensor)] = self._key(outer[position])
+            handles[begin] = outer[position]
+        walk.from_around = frozenset(walk.beginnings.values())
         results = _at(needed, branch.results)
         walk.run(prune(results, branch.effects, branch.inputs), results, branch.effects)
         program.outputs = [walk.final(t) for t in results]
-        program.updates = {key: chain[-1] for key, chain in walk.writes.items()}
+        program.updates = walk.changed()
         for key, name in program.required.items():
             self.program.required.setdefault(key, name)
         return _Body(program, handles)
 
     def _inline(
         self, op: Operation, branch: FuncGraph, positions: Sequence[int], inputs: list[Ref],
-        seen: dict[str, int], needed: Sequence[int] | None,
-    ) -> dict[str, int]:  # fmt: skip
+        seen: Seen, needed: Sequence[int] | None,
+    ) -> Seen:  # fmt: skip
         """Put a branch that is known to be taken in the place of the operation."""
         for tensor, position in zip(branch.inputs, positions, strict=True):
             self.values[id(tensor)] = inputs[position]
+            self.beginnings[id(tensor)] = self._key(op.inputs[position])
         results = _at(needed, branch.results)
         ops = prune(results, branch.effects, branch.inputs)
         around, self.around = self.around, seen
@@ -327,7 +379,7 @@ class _Walk:
         return _merged([seen, *(self.seen[inner] for inner in ops if inner in self.seen)])
 
 
-def _merged(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+def _merged(counts: Sequence[Seen]) -> Seen:
     """Return how many assignments to each variable are seen by what comes after all of these."""
     if not counts or all(each is counts[0] for each in counts):
         return counts[0] if counts else {}
@@ -372,7 +424,7 @@ def _at(positions: Sequence[int] | None, items: Sequence[Any]) -> list[Any]:
 class _Body:
     """The program of one branch, and the variables it uses."""
 
-    def __init__(self, program: Program, handles: dict[str, Tensor]) -> None:
+    def __init__(self, program: Program, handles: dict[Key, Tensor]) -> None:
         self.program = program
         self.handles = handles
 
@@ -381,7 +433,7 @@ class _Body:
         return self.program.leaves
 
     @property
-    def updates(self) -> dict[str, Ref]:
+    def updates(self) -> dict[Any, Ref]:
         return self.program.updates
 
     def bind(self, states: list, written: list, keys: list, first_state: int, first_key: int):
@@ -399,7 +451,7 @@ class _Body:
         self.program.updates = {}
 
 
-def _states(body: _Body) -> list[str]:
+def _states(body: _Body) -> list[Key]:
     read = [leaf.what for leaf in body.leaves.values() if leaf.kind == STATE]
     return [*read, *(k for k in body.updates if k not in read)]
 

@@ -31,7 +31,7 @@ from daskvars.ops.constant import shape, zeros, zeros_like
 from daskvars.ops.ranges import range as range_
 from daskvars.ops.slicing import strided_slice
 from daskvars.ops.tensor_array import TensorArray
-from daskvars.ops.tensor_list_ops import zero_list
+from daskvars.ops.tensor_list_ops import built_again, zero_list
 
 _differentiate: list[Callable[..., list[Any]]] = []
 
@@ -286,6 +286,9 @@ def copy_body(
         if not effects:
             _check_repeatable(op)
         inputs = tuple(copies[t] if t in copies else seen(t) for t in op.inputs)
+        if not effects and isinstance(op.opdef.pattern, Opaque) and op.opdef.pattern.chained:
+            copies[op.outputs[0]] = built_again(op.opdef, inputs)
+            continue
         attrs = op.attrs
         if op.opdef.seeded and not effects:
             attrs = {"_key_of": op.attrs.get("_key_of", op), **attrs}

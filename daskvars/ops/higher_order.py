@@ -32,12 +32,17 @@ class _Rows:
                 raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
         self.length = static[0] if static and static[0] is not None else shape(self.tensors[0])[0]
         self._arrays = [
-            TensorArray(t.dtype, size=self.length).unstack(t) for t in self.tensors
+            _read_often(t.dtype, self.length).unstack(t) for t in self.tensors
         ]
 
     def row(self, index: Any) -> Any:
         """Return row `index` in the structure of the elements."""
         return nest.pack(self.structure, [array.read(index) for array in self._arrays])
+
+
+def _read_often(dtype: Any, size: Any, infer_shape: bool = True) -> TensorArray:
+    """Return an array of which nothing checks that an item is read once."""
+    return TensorArray(dtype, size, clear_after_read=False, infer_shape=infer_shape)
 
 
 def _stacked(structure: Any, arrays: Any, length: Any) -> Any:
@@ -79,7 +84,7 @@ def map_fn(
         rows = _Rows(elems, fn)
         structure = elems if dtype is None else dtype
         dtypes = [t.dtype for t in rows.tensors] if dtype is None else nest.flatten(dtype)
-        arrays = [TensorArray(d, size=rows.length, infer_shape=infer_shape) for d in dtypes]
+        arrays = [_read_often(d, rows.length, infer_shape) for d in dtypes]
 
         def body(i: Tensor, written: Any) -> Any:
             found = fn(rows.row(i))
@@ -164,7 +169,7 @@ def _scanned(
     value = nest.map_structure(convert_to_tensor, value)
     leaves = nest.flatten(value)
     arrays = [] if infer is None else [
-        TensorArray(t.dtype, size=length, infer_shape=infer) for t in leaves
+        _read_often(t.dtype, length, infer) for t in leaves
     ]  # fmt: skip
     place = (lambda i: length - 1 - i) if reverse else (lambda i: i)
     if start:

@@ -7,6 +7,7 @@ tensor of all items being made on the way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import int32, variant
@@ -41,8 +42,15 @@ def _like(place: int) -> Any:
     return lambda inputs, **attrs: inputs[place]
 
 
-def _op(type: str, signature: str, infer: Any, kernel: Any, gradient: Any) -> OpDef:
-    return OpDef(type, signature, infer=infer, pattern=Opaque(), kernel=kernel, gradient=gradient)
+def _op(
+    type: str, signature: str, infer: Any, kernel: Any, gradient: Any, chained: Any = ""
+) -> OpDef:
+    pattern = Opaque(chained=chained)
+    return OpDef(type, signature, infer=infer, pattern=pattern, kernel=kernel, gradient=gradient)
+
+
+def _first(op: Operation, dy: Any, *rest: Any) -> tuple[Any, ...]:
+    return (dy, *[None] * (len(op.inputs) - 1))
 
 
 # -- gradients: lists of any size, in which a missing item counts as zero --------------------------
@@ -110,7 +118,7 @@ def _split_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
 
 
 RESERVE = _op("ListReserve", "size:I", _list, kernels.reserve, NO_GRADIENT)
-ZEROS = _op("ListZeros", "list:A", _list, kernels.zeros, NO_GRADIENT)
+ZEROS = _op("ListZeros", "list:A, empty:A", _list, kernels.zeros, NO_GRADIENT)
 # The gradient of the list that was written to is that of the new one: nothing ever reads, of the
 # old list, the item that was not there.
 WRITE = _op("ListWrite", "list:A, index:I, value:A", _list, kernels.write, _write_gradient)
@@ -133,3 +141,34 @@ CONCAT = _op(
 )  # fmt: skip
 SPLIT = _op("ListSplit", "list:A, value:A, lengths:I", _list, kernels.split, _split_gradient)
 SIZE = _op("ListSize", "list:A", lambda inputs: Spec(int32, ()), kernels.size, NO_GRADIENT)
+
+# -- what changes in a run: what was read of an array, and arrays of gradients ---------------------
+
+
+def _list_at(inputs: tuple[Spec, ...]) -> Spec:
+    """Return what a list is whose indices, or all of it, is looked up in what was read."""
+    if len(inputs) not in (2, 3) or inputs[-1].dtype is not variant:
+        raise ValueError("wants a list, indices of it or none, and the list that it began with")
+    return LIST
+
+
+READ_ONCE = _op(
+    "ListReadOnce", "list:A, *indices_and_begin:A", lambda inputs: (_list_at(inputs), LIST),
+    kernels.read_once, _first, "changes",
+)  # fmt: skip
+NOT_READ = _op(
+    "ListNotRead", "list:A, *indices_and_begin:A", _list_at, kernels.not_read, _first, "sees"
+)
+PRESENT = _op("ListPresent", "list:A, begin:A", _list, kernels.present, _first, "sees")
+AGGREGATE = _op(
+    "ListAggregate", "list:A, more:A, begin:A", _list, kernels.aggregate,
+    lambda op, dy: (dy, dy, None), "changes",
+)  # fmt: skip
+
+
+def built_again(definition: OpDef, inputs: Sequence[Tensor]) -> Tensor:
+    """Return the first result of a chained op in a body that is computed a second time.
+
+    A gradient does that: nothing is read or added up twice.
+    """
+    return apply(LIST_ADD, *inputs[:2]) if definition is AGGREGATE else inputs[0]

@@ -15,7 +15,9 @@ LENGTHS = numpy.array([1, 2], "int32")
 
 
 def array(x, size=3):
-    return dv.TensorArray(x.dtype, size=size, element_shape=x.shape[1:])
+    return dv.TensorArray(
+        x.dtype, size=size, clear_after_read=False, element_shape=x.shape[1:]
+    )  # fmt: skip
 
 
 def written(x, y):
@@ -28,6 +30,21 @@ def split(x):
 
 def item(items, i):
     return items.read(i)
+
+
+def once(x):
+    """An array of rows of `x`, each of which may be read once."""
+    return dv.TensorArray(x.dtype, size=3, element_shape=x.shape[1:]).unstack(x)
+
+
+def read_and_written(x):
+    items = dv.TensorArray(x.dtype, size=2, element_shape=x.shape[1:]).write(0, x[0])
+    return items.read(0) * items.write(1, x[1]).read(1)
+
+
+def slopes(x):
+    slopes = array(x).unstack(x).grad("y")
+    return slopes.write(1, x[0]).write(1, x[1] * x[0]).unstack(x)
 
 
 def rows_like(x):
@@ -53,6 +70,12 @@ SAMPLES = [
     ),
     Sample("ListSplit", lambda x: item(split(x), 1) * x[0], (X,), (0,)),
     Sample("ListConcat", lambda x: split(x * x).concat(), (X,), (0,)),
+    # what changes in a run
+    Sample("ListReadOnce", lambda x: item(once(x), 2) * x[0], (X,), (0,)),
+    Sample("ListReadOnce", lambda x: once(x).stack() * x, (X,), (0,), id="all"),
+    Sample("ListNotRead", read_and_written, (X,), (0,)),
+    Sample("ListPresent", lambda x: slopes(x).gather(ORDER[:2]) * x[:2], (X,), (0,)),
+    Sample("ListAggregate", lambda x: slopes(x).stack() * x, (X,), (0,)),
     # what gradients are made of
     Sample(
         "ListAdd", lambda x, y: list_of(x, lists.list_sum([
