@@ -195,7 +195,7 @@ def read_once(xp: Any, items: TensorList, *rest: Any) -> tuple[TensorList, Tenso
     has not been read.
     """
     *indices, noted = rest
-    for index in _indices(xp, items, indices):
+    for index in _indices(items, indices):
         item = items.get(index)
         was_there = _noted(items, noted, index)
         if was_there or (was_there is False and item is None):
@@ -210,7 +210,7 @@ def read_once(xp: Any, items: TensorList, *rest: Any) -> tuple[TensorList, Tenso
 def not_read(xp: Any, items: TensorList, *rest: Any) -> TensorList:
     """Give the list, of which some indices (or all) must not have been read."""
     *indices, noted = rest
-    for index in _indices(xp, items, indices):
+    for index in _indices(items, indices):
         if _noted(items, noted, index) is not None:
             _refuse(
                 f"Could not write to TensorArray index {index} because it has already been read."
@@ -218,10 +218,11 @@ def not_read(xp: Any, items: TensorList, *rest: Any) -> TensorList:
     return items
 
 
-def _indices(xp: Any, items: TensorList, indices: list[Any]) -> list[int]:
+def _indices(items: TensorList, indices: list[Any]) -> list[int]:
     if not indices:
         return list(range(items.size))
-    return xp.ravel(xp.asarray(indices[0])).tolist()
+    (index,) = indices
+    return index.ravel().tolist() if getattr(index, "ndim", 0) else [int(index)]
 
 
 def _noted(items: TensorList, noted: TensorList, index: int) -> bool | None:
