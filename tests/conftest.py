@@ -2,6 +2,8 @@
 
 import gc
 
+import dask
+import distributed
 import pytest
 
 import daskvars as dv
@@ -24,6 +26,16 @@ class NewNames:
 
 def pytest_configure(config):
     config.pluginmanager.register(NewNames())
+
+
+# Workers are forked from a process that has imported everything, which takes them seconds.
+dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+PRELOADED = ["pytest", "daskvars.v1"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def workers_are_forked():
+    distributed.utils.get_mp_context().set_forkserver_preload(PRELOADED)
 
 
 def pytest_collection_finish():

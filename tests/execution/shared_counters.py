@@ -10,9 +10,8 @@ from distributed import Client
 import daskvars.v1 as tf
 from daskvars import config
 
-# Children are forked from a server that has imported everything.
+# Children are forked from a server that has imported everything (tests/conftest.py).
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([__name__])
 
 
 def counters():

@@ -17,9 +17,8 @@ from daskvars import config
 from daskvars.errors import AbortedError, InvalidArgumentError, StoreError
 from daskvars.state import NO_VERSION, ConflictError, VariableRecord, ZarrStore, forget_values
 
-# Children are forked from a server that has imported everything.
+# Children are forked from a server that has imported everything (tests/conftest.py).
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([__name__])
 
 SIZE = 20_000
 

@@ -19,9 +19,8 @@ from tests.state.samples import variable
 NUM_VARIABLES = 12
 NUM_TRIALS = 20
 
-# Children are forked from a server that has imported everything, so a trial takes milliseconds.
+# Children are forked from a server that has imported everything (tests/conftest.py).
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([__name__])
 
 
 def save_checkpoints(path: Path, saved) -> None:

@@ -16,7 +16,6 @@ from daskvars.state import ZarrStore
 from daskvars.state.locks import exclusive
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([__name__])
 
 
 def hold(path, ready, release) -> None:

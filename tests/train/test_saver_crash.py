@@ -14,9 +14,8 @@ import daskvars.v1 as tf
 
 NUM_TRIALS = 8
 
-# Children are forked from a server that has imported everything, so a trial takes milliseconds.
+# Children are forked from a server that has imported everything (tests/conftest.py).
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload([__name__])
 
 
 def build():
