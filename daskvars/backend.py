@@ -120,7 +120,6 @@ def _blas_settings() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
     return found
 
 
-@cache
 def keep_freed_memory(most_bytes: int = (1 << 31) - 1) -> None:
     """Tell glibc to keep the memory of freed arrays for the next ones.
 
@@ -134,12 +133,32 @@ def keep_freed_memory(most_bytes: int = (1 << 31) - 1) -> None:
     nothing elsewhere, and nothing where the user has chosen a threshold; that of Dask's nannies is
     there unasked.
     """
+    if (glibc := _glibc()) is not None:
+        glibc.mallopt(_MMAP_MAX, 0)
+        glibc.mallopt(_TRIM_THRESHOLD, most_bytes)
+        glibc.mallopt(_ARENA_MAX, 1)
+        glibc.mallopt(_TOP_PAD, 64 << 20)
+
+
+def give_back_freed_memory() -> None:
+    """Return what `keep_freed_memory` has kept to the system, and keep no more.
+
+    Arrays get mappings of their own from now on, which end with them. What was freed between
+    others' memory goes back as well: glibc does that only when it is told.
+    """
+    if (glibc := _glibc()) is not None:
+        glibc.mallopt(_MMAP_MAX, 1 << 16)
+        glibc.mallopt(_MMAP_THRESHOLD, 1 << 17)
+        glibc.mallopt(_TRIM_THRESHOLD, int(_NANNYS_THRESHOLD))
+        glibc.mallopt(_TOP_PAD, 0)
+        glibc.malloc_trim(0)
+
+
+@cache
+def _glibc() -> ctypes.CDLL | None:
+    """Return the allocator whose settings may be changed, if it has such."""
     chosen = os.environ.get("MALLOC_TRIM_THRESHOLD_", _NANNYS_THRESHOLD)
     if not sys.platform.startswith("linux") or chosen != _NANNYS_THRESHOLD:
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_MMAP_MAX, 0)
-        mallopt(_TRIM_THRESHOLD, most_bytes)
-        mallopt(_ARENA_MAX, 1)
-        mallopt(_TOP_PAD, 64 << 20)
+        return None
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None

@@ -74,7 +74,8 @@ class Config:
     # Otherwise it is an error, so that nothing runs where it was not meant to. For one session it
     # is ConfigProto(allow_soft_placement=True).
     soft_placement: bool = False
-    # Cluster runs in flight: hides the client's latency without queueing many steps' values.
+    # Cluster runs in flight: hides the client's latency without queueing many steps' values. Fewer
+    # where the new values that they make are more than a quarter of the workers' memory.
     max_in_flight: int = 16
     # Feeds larger than this are scattered to the workers before the step is sent.
     feed_scatter_bytes: int = 1 * MIB

@@ -28,11 +28,13 @@ class Bundling:
       groups: positions of the outputs in each group; one group needs no `pick`.
       where: output position -> (group, position in it).
       sizes: bytes of each output of one block, about.
+      new_bytes: of those, what takes memory of its own, rather than rows of a variable's.
     """
 
     groups: tuple[tuple[int, ...], ...]
     where: dict[int, tuple[int, int]]
     sizes: tuple[int, ...]
+    new_bytes: int
 
     @property
     def is_split(self) -> bool:
@@ -65,7 +67,7 @@ def bundlings(plan: Plan) -> list[Bundling]:
         if spared < SPLIT_BYTES:
             groups = (tuple(positions),)
         where = {p: (g, i) for g, group in enumerate(groups) for i, p in enumerate(group)}
-        found.append(Bundling(groups, where, tuple(sizes)))
+        found.append(Bundling(groups, where, tuple(sizes), sum(moved)))
     return found
 
 

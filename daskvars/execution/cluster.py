@@ -48,7 +48,7 @@ from zarr.storage import StorePath
 from daskvars import config, logging
 from daskvars.dtypes import as_dtype
 from daskvars.errors import AbortedError, UnavailableError, permanent
-from daskvars.execution import cluster_checkpoints, loss_reports
+from daskvars.execution import cluster_checkpoints, loss_reports, paused_workers
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.cluster_seals import Sealer
@@ -71,6 +71,7 @@ from daskvars.remote.dask_internals import (
     futures_of,
     pickle,
 )
+from daskvars.remote.worker_memory import WorkerMemory
 from daskvars.state import ConflictError, Values, ZarrStore
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
@@ -268,7 +269,7 @@ class ClusterExecutor:
         def send() -> Run:
             self.check_connected()
             with self.values.run_lock:
-                self.runs.admit()
+                self.runs.admit(bound.new_bytes)
             run = Run(bound, feeds, drawn, is_awaited)
             self.runs.send(run)
             return run
@@ -686,6 +687,8 @@ def prepare(client: Client) -> None:
     if client not in _prepared:
         client.register_plugin(VersionKeeper())
         client.register_plugin(CutsLoose())
+        client.register_plugin(WorkerMemory())
+        paused_workers.listen(client)
         _prepared.add(client)
 
 

@@ -61,6 +61,7 @@ class BoundPlan:
             if leaf.kind == STATE and (record := _record(leaf)) is not None
         }  # fmt: skip
         self.unshaped = sorted(plan.updates.keys() - self.records.keys())
+        self.new_bytes = sum(value.nbytes() for value in plan.updates.values())
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[Piece, str] = {}

@@ -121,11 +121,17 @@ class InFlight:
 
     # -- sending --------------------------------------------------------------------------------
 
-    def admit(self) -> None:
+    def admit(self, nbytes: int) -> None:
         """Raise what has failed; wait while too many runs are in flight, and seal when asked to.
+
+        Too many are also those whose new values take more memory than workers can spare: each is
+        there beside what it follows until all of its run is finished.
 
         A seal is begun at once, not when there is room again: else what is durable would be older
         than it need be by the time of half the runs in flight.
+
+        Args:
+          nbytes: of new values that the next run will make.
         """
         self.settle()
         executor, limit = self.executor, config.get().max_in_flight
@@ -133,6 +139,15 @@ class InFlight:
         while len(self.sent) >= limit:
             self.wait(lambda: len(self.sent) <= limit // 2 or executor.sealer.is_asked)
             executor.seal_if_asked()
+        most = executor.placing.most_flight_bytes - nbytes
+        while self._new_bytes() > max(most, 0):
+            self.wait(lambda: self._new_bytes() <= max(most, 0) or executor.sealer.is_asked)
+            executor.seal_if_asked()
+
+    def _new_bytes(self) -> int:
+        """Return the bytes of new values that runs in flight make."""
+        with self.changed:
+            return sum(run.bound.new_bytes for run in self.sent.values())
 
     def send(self, run: Run) -> None:
         """Send a run, or send it again."""

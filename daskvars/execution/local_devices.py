@@ -7,6 +7,7 @@ there is a GPU, and CuPy, it runs there, and a variable pinned to it lives there
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ class PlacesHere:
     """Gives lowering the two places of a process that has a GPU."""
 
     why_anywhere = ""
+    most_task_bytes = math.inf
 
     def of_device(self, device: str, name: str) -> tuple[str, str]:
         """Return the place of an operation on a device, and the reason in words."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from distributed import Client, Scheduler, SchedulerPlugin
 
 from daskvars.graph.device import DeviceSpec
-from daskvars.remote.dask_internals import fail_task, stranded_tasks
+from daskvars.remote.dask_internals import fail_task, stranded_error, stranded_tasks
 from daskvars.remote.groups_page import mend_groups_page
 
 TOPIC = "daskvars-workers"
@@ -203,7 +203,7 @@ class WorkerWatch(SchedulerPlugin):
     def _fail_stranded(self) -> None:
         for key, wanted in list(stranded_tasks(self.scheduler)):
             if OURS.search(str(key)):
-                fail_task(self.scheduler, key, wanted)
+                fail_task(self.scheduler, key, stranded_error(key, wanted))
 
 
 def workers_of(client: Client) -> Workers:

@@ -31,6 +31,11 @@ PATIENCE_S = 3.0  # for one that is gone: a nanny needs about two to replace its
 SLACK_BYTES = 2 << 20  # of imbalance that no task of its own is worth
 SLACK_SHARE = 1 / 8
 MOST_HOMES = 1_000  # before those of variables that are gone are forgotten
+# Of a worker's memory, what a task of each of its threads should take and give: half of it is the
+# task's own before and after, and Dask begins to spill at 60 % and keeps tasks back at 80 %.
+TASK_SHARE = 1 / 8
+# Of the memory of all workers, for new values of variables that runs in flight make.
+FLIGHT_SHARE = 1 / 4
 
 
 class Home(NamedTuple):
@@ -172,6 +177,20 @@ class Placing:
             name, device, self._softened(wanted) or "any worker", listed(self.offers),
         )  # fmt: skip
         return wanted, f"soft-placed: no worker offers {wanted}"
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    @property
+    def most_task_bytes(self) -> float:
+        """What a task should take and give: more is split where it can be; see `lowering.fuse`."""
+        limits = [o.memory_limit_bytes / o.num_threads for o in self.offers if o.memory_limit_bytes]
+        return TASK_SHARE * min(limits, default=math.inf)
+
+    @property
+    def most_flight_bytes(self) -> float:
+        """How many bytes of new values the runs in flight may make; infinity without limits."""
+        limits = [offer.memory_limit_bytes for offer in self.offers]
+        return FLIGHT_SHARE * sum(limits) if all(limits) else math.inf
 
     # -- variables ------------------------------------------------------------------------------
 

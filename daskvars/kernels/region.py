@@ -14,6 +14,7 @@ the kernels took.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -101,6 +102,20 @@ class RegionProgram:
     input_shapes: tuple[Any, ...] = ()
     into: dict[int, int] = field(default_factory=dict)
     cache: dict[Any, Callable[..., tuple]] = field(default_factory=dict, repr=False)
+
+    @property
+    def largest_between(self) -> int:
+        """The bytes of the largest array of a block that is made on the way, about.
+
+        Chains of elementwise calls run tile by tile and make none, and write into what is fresh.
+        """
+        made = {
+            slot: dtype.itemsize * math.prod(shape)
+            for call in self.calls if not (call.elementwise or call.views or call.fresh)
+            for slot, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
+            if _known(shape) and dtype is not None
+        }  # fmt: skip
+        return max((size for slot, size in made.items() if slot not in self.outputs), default=0)
 
     def __reduce__(self):
         return RegionProgram, (

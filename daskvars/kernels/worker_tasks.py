@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from daskvars import backend, config
+from daskvars import backend
 from daskvars.device_array import as_input, as_result
 from daskvars.kernels.region import RegionProgram, compiled
 from daskvars.kernels.region_check import check_positions, check_region
@@ -27,11 +27,8 @@ from daskvars.kernels.row_updates import inputs_read_by_rows, recording, row_upd
 from daskvars.kernels.tasks import arguments_of
 from daskvars.remote.bundle import Bundle
 from daskvars.remote.dask_internals import current_key, pickle, show_seconds
+from daskvars.remote.worker_memory import Values, keep_freed_memory, room
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
-
-# Free memory that a worker keeps: a step of a layer of 4096 units on 1024 rows frees about as much.
-KEPT_BYTES = 256 << 20
-
 
 # A figure costs the worker and the scheduler some 50 us: with one for each kernel, a step of a
 # small network took 23 ms instead of 20.
@@ -47,7 +44,7 @@ class PackedRegion(NamedTuple):
 
 def pack_region(
     key: str, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
-    kept: Sequence[int], device_type: str = "CPU",
+    kept: Sequence[int], device_type: str = "CPU", nbytes: int = 0, values: Values = (),
 ) -> PackedRegion:  # fmt: skip
     """Return a region as bytes.
 
@@ -58,15 +55,17 @@ def pack_region(
       pairs: position of an output -> the input that is the variable which it is a new value of.
       kept: positions of all outputs that are values of variables.
       device_type: of the device that it is placed on.
+      nbytes: of memory that a block's results take, about.
+      values: the variables among them, with their bytes.
     """
-    return PackedRegion(key, pickle.dumps((program, steps, pairs, tuple(kept), device_type)))
+    packed = program, steps, pairs, tuple(kept), device_type, nbytes, values
+    return PackedRegion(key, pickle.dumps(packed))
 
 
 @lru_cache(maxsize=512)
 def unpacked(packed: PackedRegion) -> WorkerRegion:
     """Return a region that can be called, made once per process."""
-    if config.get().keep_freed_memory:
-        backend.keep_freed_memory(KEPT_BYTES)
+    keep_freed_memory()
     return WorkerRegion(*pickle.loads(packed.data))
 
 
@@ -79,15 +78,16 @@ class WorkerRegion:
     On a GPU results are `DeviceArray`, and have no versions: there a copy is cheap.
 
     Args:
-      program, steps, pairs, kept, device_type: see `pack_region`.
+      program, steps, pairs, kept, device_type, nbytes, values: see `pack_region`.
     """
 
     def __init__(
         self, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
-        kept: Sequence[int], device_type: str,
+        kept: Sequence[int], device_type: str, nbytes: int, values: Values,
     ) -> None:  # fmt: skip
         check_region(program)
         check_positions(program, "kept", kept)
+        self.label, self.nbytes, self.values = program.label, nbytes, values
         self.steps, self.kept = steps, kept
         self.xp = backend.namespace(device_type)
         is_here = self.xp is numpy
@@ -173,7 +173,10 @@ def run_region(
         dependencies = tuple(
             d if p is None else d[p] for d, p in zip(dependencies, positions, strict=True)
         )
-    with backend.one_blas_thread, numpy.errstate(all="ignore"):
+    with (
+        room(region.nbytes, region.label, region.values),
+        backend.one_blas_thread, numpy.errstate(all="ignore"),
+    ):  # fmt: skip
         return region(block, tuple(map(aligned, dependencies)))
 
 

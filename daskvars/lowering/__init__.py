@@ -7,6 +7,7 @@ the nodes that become one task per block; a *plan* is the frozen result. Each pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -63,4 +64,4 @@ def lower(
     program = place(program, places)
     if deferred:
         program = defer(program)
-    return emit(program, fuse(program))
+    return emit(program, fuse(program, math.inf if places is None else places.most_task_bytes))

@@ -224,7 +224,7 @@ class _RegionBuilder:
             node.opdef.in_place, node.opdef.check,
             tuple(map(_block_shape, node.specs, node.layouts, [node.ragged] * len(outs))),
             tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
-            isinstance(inner, (Contraction, patterns.Gather, patterns.Reduction)) and not writes,
+            _is_fresh(node, inner) and not writes,
             _promised(node), node.opdef.trusted,
         ))  # fmt: skip
 
@@ -288,6 +288,13 @@ def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -
         node.kernel, arguments, outs, {}, name=node.name, elementwise=node.merges is not None,
         shapes=(_nominal(spec.shape, node.layouts[0]),), dtypes=(spec.dtype.np,),
     )  # fmt: skip
+
+
+def _is_fresh(node: Node, pattern: Any) -> bool:
+    """Return whether a result is memory of its own; a user's kernel may keep what it gives."""
+    if isinstance(pattern, patterns.Source):
+        return node.opdef.trusted
+    return isinstance(pattern, (Contraction, patterns.Gather, patterns.Reduction))
 
 
 def _promised(node: Node) -> tuple[Any, ...]:

@@ -4,14 +4,20 @@ Nodes get a stage: crossing an edge where blocks do not line up, or to another p
 is computed from the newest version (`defer`), adds one. Nodes of equal stage, grid and place form a
 region. Within a stage data only flows from coarser to finer grids, so regions cannot form a cycle,
 and values used both forward and backward stay inside one region.
+
+A task's inputs and results are in memory at the same time, and Dask keeps or spills them as one. So
+where a region has more bytes than a worker can spare for a task, those of its nodes that need
+nothing of one another (the updates of several variables) become regions of their own.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daskvars.lowering.program import Leaf, Node, Program
+from daskvars.lowering.program import Leaf, Node, Program, Ref, is_visible
 
 
 @dataclass(eq=False, slots=True)
@@ -48,8 +54,13 @@ def _crossing(node: Node, position: int) -> int:
     return 0 if same and len(producer.grid) < len(node.grid) else 1
 
 
-def fuse(program: Program) -> list[Group]:
-    """Return the regions of `program` in an order in which they can run."""
+def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
+    """Return the regions of `program` in an order in which they can run.
+
+    Args:
+      program: with layouts and places.
+      most_bytes: that a task should take and give, where its region can be split.
+    """
     _assign_stages(program)
     groups: dict[tuple, Group] = {}
     for node in program.nodes:
@@ -57,7 +68,66 @@ def fuse(program: Program) -> list[Group]:
         if where not in groups:
             groups[where] = Group(node.stage, node.grid, node.place, [])
         groups[where].nodes.append(node)
-    return [groups[where] for where in sorted(groups)]
+    found = [groups[where] for where in sorted(groups)]
+    if math.isinf(most_bytes):
+        return found
+    home = {id(node): group for group in found for node in group.nodes}
+    moved = {*program.results()}  # what a region takes from outside or gives away
+    for node in program.nodes:
+        moved.update(ref for ref in node.inputs if home.get(id(ref.node)) is not home[id(node)])
+    return [part for group in found for part in _split(group, most_bytes, moved)]
+
+
+def _split(group: Group, most_bytes: float, moved: set[Ref]) -> Iterator[Group]:
+    """Yield the parts of a group that need nothing of one another, joined up to so many bytes."""
+    if sum(map(_block_bytes, _moved(group.nodes, moved))) <= most_bytes:
+        yield group
+        return
+    nodes: list[Node] = []
+    values: set[Ref] = set()
+    for part in _independent(group.nodes):
+        more = values | _moved(part, moved)
+        if nodes and sum(map(_block_bytes, more)) > most_bytes:
+            yield Group(group.stage, group.grid, group.place, nodes)
+            nodes, more = [], _moved(part, moved)
+        nodes, values = [*nodes, *part], more
+    yield Group(group.stage, group.grid, group.place, nodes)
+
+
+def _moved(nodes: list[Node], moved: set[Ref]) -> set[Ref]:
+    given = (Ref(node, number) for node in nodes for number in range(len(node.specs)))
+    return moved.intersection([*given, *(ref for node in nodes for ref in node.inputs)])
+
+
+def _independent(nodes: list[Node]) -> list[list[Node]]:
+    """Return the parts of some nodes between which nothing flows, each in program order.
+
+    What can be seen from outside stays in one part, so that it is seen in its order.
+    """
+    above = {id(node): id(node) for node in nodes}
+
+    def root(node: int) -> int:
+        while above[node] != node:
+            above[node] = node = above[above[node]]
+        return node
+
+    seen: Node | None = None
+    for node in nodes:
+        near = [ref.node for ref in node.inputs if id(ref.node) in above]
+        if is_visible(node):
+            near, seen = [*near, seen or node], node
+        for other in near:
+            above[root(id(other))] = root(id(node))
+    parts: dict[int, list[Node]] = defaultdict(list)
+    for node in nodes:
+        parts[root(id(node))].append(node)
+    return list(parts.values())
+
+
+def _block_bytes(ref: Ref) -> int:
+    itemsize = ref.spec.dtype.np.itemsize if ref.spec.dtype is not None else 0
+    shape = tuple(n or 1 for n in ref.spec.shape or ())
+    return itemsize * math.prod(shape) // math.prod(map(len, ref.layout or ()))
 
 
 def _assign_stages(program: Program) -> None:

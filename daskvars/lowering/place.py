@@ -25,9 +25,14 @@ class Places(Protocol):
 
     Attributes:
       why_anywhere: the reason, in words, of what may run anywhere.
+      most_task_bytes: that a task should take and give; infinity where memory is no matter.
     """
 
     why_anywhere: str
+
+    @property
+    def most_task_bytes(self) -> float:
+        """See above."""
 
     def of_device(self, device: str, name: str) -> tuple[str, str]:
         """Return the place of the operation of a name on a device, and the reason in words."""

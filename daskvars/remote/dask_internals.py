@@ -28,9 +28,10 @@ from distributed.worker_state_machine import TaskState as WorkerTask
 __all__ = [
     "CutsLoose", "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef",
     "add_handler", "ask_scheduler", "before_close", "current_client", "current_key", "cut_loose",
-    "fail_task", "futures_of", "groups_page", "hold_keys", "is_computed_again", "pickle",
-    "release_keys", "replace_recipes", "send_event", "show_seconds", "stranded_tasks",
-    "task_functions", "unrepeatable_inputs",
+    "data_bytes", "fail_task", "futures_of", "groups_page", "hold_keys", "is_computed_again",
+    "limit_of_process", "pickle",
+    "release_keys", "replace_recipes", "send_event", "show_seconds", "spill_one",
+    "stranded_error", "stranded_tasks", "task_functions", "unrepeatable_inputs", "waiting_tasks",
 ]  # fmt: skip
 
 
@@ -132,6 +133,32 @@ def _call_first(client: Client, calls: list[Any], then: Any, *args: Any, **kwarg
 def current_key() -> Any:
     """Return the key of the task that this thread of a worker runs, None elsewhere."""
     return getattr(thread_state, "key", None)
+
+
+def limit_of_process(worker: Any) -> int:
+    """Return the memory limit of a worker that is all that its process does, 0 without one.
+
+    That is what a nanny has started; without a nanny there may be others in the process.
+    """
+    return (worker.memory_manager.memory_limit or 0) if worker.nanny is not None else 0
+
+
+def spill_one(worker: Any) -> bool:
+    """Have a worker write the data that was used longest ago to disk; on its event loop.
+
+    Returns:
+      Whether there was some, and a place for it.
+    """
+    data = worker.data
+    return bool(getattr(data, "fast", None)) and data.evict() != -1
+
+
+def data_bytes(worker: Any) -> tuple[int, int]:
+    """Return the bytes of a worker's data that are in memory, and those that are on disk."""
+    data = worker.data
+    if not hasattr(data, "spilled_total"):
+        return 0, 0
+    return int(data.fast.total_weight), int(data.spilled_total.disk)
 
 
 def show_seconds(label: str, seconds: float) -> None:
@@ -259,14 +286,37 @@ def stranded_tasks(scheduler: Scheduler) -> Iterator[tuple[Any, set[str]]]:
             yield task.key, set(wanted)
 
 
-def fail_task(scheduler: Scheduler, key: Any, wanted: set[str]) -> None:
-    """Let a task that waits for workers fail with Dask's own error for it."""
-    stimulus = f"daskvars-stranded-{time.time()}"
-    error = NoValidWorkerError(key, set(), wanted, {}, 0)
+def stranded_error(key: Any, wanted: set[str]) -> Exception:
+    """Return Dask's own error of a task that waits for workers by address which are not there."""
+    return NoValidWorkerError(key, set(), wanted, {}, 0)
+
+
+def waiting_tasks(scheduler: Scheduler, stalled: set[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the key of each task that only workers which do nothing may run, and one of these."""
+    for worker in stalled:
+        for task in list(worker.processing):
+            yield task.key, worker
+    for task in [*scheduler.unrunnable, *scheduler.queued]:
+        wanted = None if task.loose_restrictions else task.worker_restrictions
+        may_run = {w for a, w in scheduler.workers.items() if not wanted or a in wanted}
+        if may_run and may_run <= stalled:
+            yield task.key, next(iter(may_run))
+
+
+def fail_task(scheduler: Scheduler, key: Any, error: Exception) -> None:
+    """Let a task that waits to be run fail."""
+    task = scheduler.tasks.get(key)
+    if task is None or task.state not in ("no-worker", "processing", "queued"):
+        return
+    stimulus, worker = f"daskvars-fail-{time.time()}", task.processing_on
     recommendations = scheduler.transition(
         key, "erred", exception=pickle.dumps(error), cause=key, stimulus_id=stimulus
     )
     scheduler.transitions(recommendations, stimulus)
+    if worker is not None:
+        scheduler.worker_send(
+            worker.address, {"op": "free-keys", "keys": [key], "stimulus_id": stimulus}
+        )
 
 
 def is_computed_again(task: Any) -> bool:

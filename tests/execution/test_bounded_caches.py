@@ -26,7 +26,7 @@ COUNT, SIZE = (5000, 256) if ALL else (60, 8)
 MOST_BYTES = 10 << 20
 # Of what there are few: libraries, dtypes, the one kernel that draws on a GPU.
 FEW = {
-    "_blas_settings", "keep_freed_memory", "bucket_limits", "device_kernel", "item_bytes",
+    "_blas_settings", "_glibc", "bucket_limits", "device_kernel", "item_bytes",
     "memory_dtype",
 }  # fmt: skip
 

@@ -1,5 +1,6 @@
 """Runs in flight on a shared state, without a cluster."""
 
+import math
 import threading
 from types import SimpleNamespace
 
@@ -18,16 +19,10 @@ def test_a_seal_does_not_wait_for_room():
 
     executor = SimpleNamespace(
         sealer=SimpleNamespace(is_asked=False), check_connected=lambda: None, values=Values(),
-        seal_if_asked=seal_if_asked,
+        seal_if_asked=seal_if_asked, placing=SimpleNamespace(most_flight_bytes=math.inf),
     )  # fmt: skip
     runs = InFlight(executor)
-    runs.sent = {
-        number: SimpleNamespace(
-            is_done=False, dispatch=SimpleNamespace(release=lambda: None),
-            bound=SimpleNamespace(plan=SimpleNamespace(updates={})),
-        )
-        for number in range(6)
-    }  # fmt: skip
+    runs.sent = {number: sent_run(0) for number in range(6)}
     done = [(0.0, {"done": number}) for number in range(1, 6)]
     timers = [
         threading.Timer(0.05, runs.hear, [(0.0, {"done": 0, "seal": True})]),
@@ -36,7 +31,33 @@ def test_a_seal_does_not_wait_for_room():
     with config.set(max_in_flight=4):
         for timer in timers:
             timer.start()
-        runs.admit()
+        runs.admit(0)
     for timer in timers:
         timer.join()
     assert found == [5]
+
+
+def test_runs_in_flight_are_bounded_by_the_bytes_of_their_new_values():
+    """With room for 100 bytes, 60 in flight leave some for 40 more and none for 41."""
+    executor = SimpleNamespace(
+        sealer=SimpleNamespace(is_asked=False), check_connected=lambda: None, values=Values(),
+        seal_if_asked=lambda: None, placing=SimpleNamespace(most_flight_bytes=100),
+    )  # fmt: skip
+    runs = InFlight(executor)
+    runs.sent = {number: sent_run(20) for number in range(3)}
+    runs.admit(40)
+    assert len(runs.sent) == 3
+    for nbytes, left in (41, 2), (100, 0), (1_000, 0):
+        done = [(0.0, {"done": number}) for number in sorted(runs.sent)[: len(runs.sent) - left]]
+        timer = threading.Timer(0.05, lambda done=done: [runs.hear(event) for event in done])
+        timer.start()
+        runs.admit(nbytes)
+        assert len(runs.sent) == left
+        timer.join()
+
+
+def sent_run(nbytes):
+    return SimpleNamespace(
+        is_done=False, dispatch=SimpleNamespace(release=lambda: None),
+        bound=SimpleNamespace(plan=SimpleNamespace(updates={}), new_bytes=nbytes),
+    )  # fmt: skip

@@ -281,7 +281,7 @@ def test_a_task_that_waits_for_a_worker_that_is_gone_can_be_failed(client):
     until(client, lambda s: "s-1" in s.tasks and s.tasks["s-1"].state == "no-worker")
     found = on_scheduler(client, lambda s: list(internals.stranded_tasks(s)))
     assert found == [("s-1", {"tcp://127.0.0.1:9"})]
-    on_scheduler(client, internals.fail_task, *found[0])
+    on_scheduler(client, internals.fail_task, "s-1", internals.stranded_error(*found[0]))
     with pytest.raises(internals.NoValidWorkerError):
         future.result(timeout=20)
     error = future.exception()

@@ -1,0 +1,138 @@
+"""Workers that Dask has paused for their memory: told of, and never waited for in vain.
+
+A worker above 80 % of its memory starts no more tasks until it is below. Mostly it spills what it
+has, which takes a moment, and goes on. If it has nothing more to spill (a leak, memory of another
+library, data that is in use) it stays so, and tasks would wait for it for ever: after
+`STALLED_S` without any progress they fail, with what is in the way. Whoever has made room can
+run the program again.
+
+Only the scheduler sees that. It looks once a second, at its workers; at tasks only where a worker
+has stalled.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any
+
+from distributed import Client, Scheduler, SchedulerPlugin
+from tornado.ioloop import PeriodicCallback
+
+from daskvars import logging
+from daskvars.errors import ResourceExhaustedError
+from daskvars.execution.offers import OURS
+from daskvars.remote.dask_internals import fail_task, waiting_tasks
+from daskvars.state.shared_graphs import keepers
+
+TOPIC = "daskvars-paused"
+LOOK_MS = 1_000
+STALLED_S = 15.0  # of pause without progress, before what waits fails
+MOST_NAMED = 10
+
+
+class PausedWorkers(SchedulerPlugin):
+    """Tells clients of workers that are paused, and fails what waits for one that stays so."""
+
+    name = "daskvars-paused"
+    idempotent = True
+
+    async def start(self, scheduler: Scheduler) -> None:
+        """Begin to look."""
+        self.scheduler = scheduler
+        self.since: dict[Any, tuple[Any, float]] = {}  # worker -> what it had done, and when
+        self.timer = PeriodicCallback(self.look, LOOK_MS)
+        self.timer.start()
+
+    async def close(self) -> None:
+        """Look no more."""
+        self.timer.stop()
+
+    def look(self) -> None:
+        """Look at all workers once."""
+        now = time.monotonic()
+        paused = [w for w in self.scheduler.workers.values() if w.status.name == "paused"]
+        for worker in self.since.keys() - set(paused):
+            del self.since[worker]
+            self._tell(worker, "goes on" if worker.address in self.scheduler.workers else "is gone")
+        for worker in paused:
+            done = progress(worker)
+            if worker not in self.since:
+                self._tell(worker, f"is paused: {self.memory_of(worker)}. Dask starts no task on "
+                           "it until that is less")  # fmt: skip
+            if worker not in self.since or self.since[worker][0] != done:
+                self.since[worker] = done, now
+        stalled = {w for w, (_, since) in self.since.items() if now > since + STALLED_S}
+        if stalled:
+            self._fail_waiting(stalled)
+
+    def _tell(self, worker: Any, what: str) -> None:
+        name = f"worker {worker.name} at {worker.address}"
+        self.scheduler.log_event(TOPIC, {"text": f"{name} {what}"})
+
+    def memory_of(self, worker: Any) -> str:
+        """Return what is known of a worker's memory, in words."""
+        metrics = worker.metrics
+        spilled = metrics.get("spilled_bytes", {})
+        held = metrics.get("managed_bytes", 0) - spilled.get("memory", 0)
+        return (
+            f"its memory limit is {worker.memory_limit:,} bytes and its process has "
+            f"{metrics.get('memory', 0):,}, of which Dask holds {held:,} in memory, besides "
+            f"{spilled.get('disk', 0):,} on disk"
+        )
+
+    def _fail_waiting(self, stalled: set[Any]) -> None:
+        for key, worker in list(waiting_tasks(self.scheduler, stalled)):
+            if OURS.search(str(key)):
+                fail_task(self.scheduler, key, self._error(worker))
+
+    def _error(self, worker: Any) -> ResourceExhaustedError:
+        found = sorted(self._variables(worker).items(), key=lambda item: (-item[1], item[0]))
+        listed = ", ".join(f"{name} ({size:,} bytes)" for name, size in found[:MOST_NAMED])
+        more = f" and {len(found) - MOST_NAMED} more" if found[MOST_NAMED:] else ""
+        return ResourceExhaustedError(
+            None, None, f"worker {worker.name} at {worker.address} is paused, and nothing has moved"
+            f" for {STALLED_S:.0f} s: {self.memory_of(worker)}. Variables there: "
+            f"{listed or 'none'}{more}. The run was given up and changed nothing. Free what else "
+            "the worker's process holds, cut variables in more chunks (chunks=, a partitioner), or "
+            "use more workers, or ones with more memory (memory_limit=)"
+        )  # fmt: skip
+
+    def _variables(self, worker: Any) -> dict[str, int]:
+        """Return the bytes of each variable that a worker has."""
+        found: dict[str, int] = {}
+        keeper = keepers.get(self.scheduler.id)
+        for state in list(keeper.states.values()) if keeper else ():
+            for name, (record, blocks) in state.versions.finished.items():
+                there = [h for h in blocks.values() if self._is_at(h.key, worker)]
+                if there:
+                    share = record.nbytes * len(there) // len(blocks)
+                    found[name] = found.get(name, 0) + share
+        return found
+
+    def _is_at(self, key: Any, worker: Any) -> bool:
+        task = self.scheduler.tasks.get(key)
+        return task is not None and worker in (task.who_has or ())
+
+
+def progress(worker: Any) -> Any:
+    """Return what changes while a paused worker gets on: tasks that it had begun, and spilling."""
+    metrics = worker.metrics
+    executing = metrics.get("task_counts", {}).get("executing", 0)
+    moving = time.monotonic() if executing else 0
+    return moving, len(worker.has_what), metrics.get("spilled_bytes")
+
+
+def listen(client: Client) -> None:
+    """Have a client warn of workers that are paused, once for each client."""
+    if client not in _listening:
+        _listening.add(client)
+        client.register_plugin(PausedWorkers())
+        client.subscribe_topic(TOPIC, _warn)
+
+
+def _warn(event: tuple[float, dict[str, Any]]) -> None:
+    logging.warning("%s", event[1]["text"])
+
+
+_listening: weakref.WeakSet[Client] = weakref.WeakSet()
