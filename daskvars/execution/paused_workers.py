@@ -22,7 +22,7 @@ from tornado.ioloop import PeriodicCallback
 from daskvars import logging
 from daskvars.errors import ResourceExhaustedError
 from daskvars.execution.offers import OURS
-from daskvars.remote.dask_internals import fail_task, waiting_tasks
+from daskvars.remote.dask_internals import fail_task, run_unbound_tasks, waiting_tasks
 from daskvars.state.shared_graphs import keepers
 
 TOPIC = "daskvars-paused"
@@ -62,6 +62,7 @@ class PausedWorkers(SchedulerPlugin):
                            "it until that is less")  # fmt: skip
             if worker not in self.since or self.since[worker][0] != done:
                 self.since[worker] = done, now
+        run_unbound_tasks(self.scheduler)
         stalled = {w for w, (_, since) in self.since.items() if now > since + STALLED_S}
         if stalled:
             self._fail_waiting(stalled)

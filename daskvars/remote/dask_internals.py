@@ -29,9 +29,9 @@ __all__ = [
     "CutsLoose", "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef",
     "add_handler", "ask_scheduler", "before_close", "current_client", "current_key", "cut_loose",
     "data_bytes", "fail_task", "futures_of", "groups_page", "hold_keys", "is_computed_again",
-    "limit_of_process", "pickle",
-    "release_keys", "replace_recipes", "send_event", "show_seconds", "spill_one",
-    "stranded_error", "stranded_tasks", "task_functions", "unrepeatable_inputs", "waiting_tasks",
+    "limit_of_process", "pickle", "release_keys", "replace_recipes", "run_unbound_tasks",
+    "send_event", "show_seconds", "spill_one", "stranded_error", "stranded_tasks",
+    "task_functions", "unrepeatable_inputs", "waiting_tasks",
 ]  # fmt: skip
 
 
@@ -301,6 +301,17 @@ def waiting_tasks(scheduler: Scheduler, stalled: set[Any]) -> Iterator[tuple[Any
         may_run = {w for a, w in scheduler.workers.items() if not wanted or a in wanted}
         if may_run and may_run <= stalled:
             yield task.key, next(iter(may_run))
+
+
+def run_unbound_tasks(scheduler: Scheduler) -> None:
+    """Have tasks run anywhere that only wished for workers which are not there.
+
+    A task that comes while all workers are paused waits. When one goes on, Dask gives it those
+    tasks that wished for it, and forgets that the others may run there as well.
+    """
+    if scheduler.running:
+        found = [task.key for task in scheduler.unrunnable if task.loose_restrictions]
+        scheduler.transitions(dict.fromkeys(found, "processing"), f"daskvars-run-{time.time()}")
 
 
 def fail_task(scheduler: Scheduler, key: Any, error: Exception) -> None:

@@ -13,6 +13,7 @@ import dask
 import dask.array
 import pytest
 from distributed import Client, Future, LocalCluster, Scheduler, SchedulerPlugin, get_client
+from distributed.core import Status
 from distributed.scheduler import TaskState
 from distributed.worker_state_machine import TaskState as WorkerTask
 
@@ -286,6 +287,27 @@ def test_a_task_that_waits_for_a_worker_that_is_gone_can_be_failed(client):
         future.result(timeout=20)
     error = future.exception()
     assert type(standard_pickle.loads(standard_pickle.dumps(error))) is type(error)
+
+
+def test_a_task_that_only_wished_for_a_worker_runs_when_another_goes_on(client):
+    set_status(client, Status.paused)
+    wishes = {"workers": {"u-1": ["tcp://127.0.0.1:9"]}, "allow_other_workers": {"u-1": True}}
+    graph = RunGraph({"u-1": Task("u-1", add, 1, 1)}, wishes, "unbound")
+    (future,) = client.get(graph, ["u-1"], sync=False)
+    until(client, lambda s: "u-1" in s.tasks and s.tasks["u-1"].state == "no-worker")
+    set_status(client, Status.running)
+    until(client, lambda s: len(s.running) == len(s.workers))
+    on_scheduler(client, internals.run_unbound_tasks)
+    assert future.result(timeout=20) == 2
+
+
+def set_status(client, status):
+    def change(dask_worker):
+        if "memory_monitor" in dask_worker.periodic_callbacks:
+            dask_worker.periodic_callbacks["memory_monitor"].stop()  # it would set it back
+        dask_worker.status = status
+
+    client.run(change)
 
 
 def test_a_task_that_had_a_result_and_is_to_run_is_computed_again(client):
