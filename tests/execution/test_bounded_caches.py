@@ -9,6 +9,7 @@ import gc
 import linecache
 import os
 import sys
+import types
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -154,5 +155,5 @@ def test_a_region_is_freed_without_the_garbage_collector():
 
 def is_region(item):
     """Return whether an object is a function that was generated."""
-    code = getattr(item, "__code__", None)
-    return code is not None and code.co_filename.startswith("<region")
+    is_function = isinstance(item, types.FunctionType)
+    return is_function and item.__code__.co_filename.startswith("<region")

@@ -148,7 +148,7 @@ def read_plan(document: Any, place: Path, can_run: bool) -> None:
         calls = tuple([Call(**call) if isinstance(call, dict) and
                        call.keys() == set(Call._fields) else call for call in calls])  # fmt: skip
     program = RegionProgram(calls=calls, **fields)
-    region = WorkerRegion(program, {}, {}, tuples(document["kept"]), "CPU")
+    region = WorkerRegion(program, {}, {}, tuples(document["kept"]), "CPU", 0, ())
     region.main(*[np.ones((3, 4), "f4"), np.ones((4, 2), "f4"), np.ones(2, "f4")])
 
 
