@@ -11,7 +11,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.kernels.region import RegionProgram
+from daskvars.remote.regions.region import RegionProgram
 
 MODULES = [
     dv, tf, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train,

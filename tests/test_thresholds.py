@@ -5,7 +5,7 @@ import importlib
 from pathlib import Path
 
 from daskvars import config, versioned
-from daskvars.kernels import worker_tasks
+from daskvars.remote.tasks import region_tasks as worker_tasks
 from tests import thresholds
 
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"

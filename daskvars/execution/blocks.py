@@ -9,8 +9,8 @@ import numpy
 
 from daskvars import chunk_grid
 from daskvars.device_array import on_host
-from daskvars.kernels.tasks import Cut, Take
 from daskvars.lowering.plan import Piece, Region, Value
+from daskvars.remote.tasks.block_arguments import Cut, Take
 
 
 def recipe(

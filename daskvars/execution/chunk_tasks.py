@@ -10,10 +10,10 @@ from distributed import Client
 
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
+from daskvars.remote.tasks.chunk_tasks import Fragment, write_parts
 from daskvars.state.chunks import chunk_ref
 from daskvars.state.grids import Blocks, Index, Layout
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.seals import Fragment, write_parts
 
 
 @dataclass(eq=False, slots=True)

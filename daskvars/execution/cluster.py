@@ -1,6 +1,6 @@
 """The executor of a state on a cluster: plans run on workers, and values stay there.
 
-The state belongs to the cluster: its keys are held on the scheduler (`state.version_keeper`), not
+The state belongs to the cluster: its keys are held on the scheduler (`remote.versions.version_keeper`), not
 by this client. One with a name is there for the next client when this one is gone, sealed or not;
 one without (a private session, eager code) has a random name that nobody else knows, and goes with
 its session. What is here of it are the records of its variables, as far as this client has heard
@@ -61,7 +61,6 @@ from daskvars.execution.placing import Placing, by_annotation
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, own, remote_blocks
 from daskvars.execution.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.graph.opdef import Spec
-from daskvars.kernels.worker_tasks import PackedRegion
 from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import (
     CutsLoose,
@@ -71,12 +70,9 @@ from daskvars.remote.dask_internals import (
     futures_of,
     pickle,
 )
-from daskvars.remote.worker_memory import WorkerMemory
-from daskvars.state import ConflictError, Values, ZarrStore
-from daskvars.state.grids import Blocks
-from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
-from daskvars.state.shared_graphs import OPERATION, topic
-from daskvars.state.shared_versions import (
+from daskvars.remote.tasks.region_tasks import PackedRegion
+from daskvars.remote.versions.shared_graphs import OPERATION, topic
+from daskvars.remote.versions.shared_versions import (
     Claim,
     Held,
     LostStateError,
@@ -84,8 +80,12 @@ from daskvars.state.shared_versions import (
     Variables,
     keys_of,
 )
+from daskvars.remote.versions.version_keeper import VersionKeeper
+from daskvars.remote.worker_memory import WorkerMemory
+from daskvars.state import ConflictError, Values, ZarrStore
+from daskvars.state.grids import Blocks
+from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
 from daskvars.state.values import Lease
-from daskvars.state.version_keeper import VersionKeeper
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
 ARRIVAL_PAUSE_S = 0.002  # between questions whether what was sent has arrived

@@ -14,11 +14,11 @@ from daskvars.execution.cluster_errors import error_of
 from daskvars.execution.placing import Placing
 from daskvars.execution.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.remote.dask_internals import RunGraph, Task
+from daskvars.remote.tasks.chunk_tasks import load_regions, write_aside, write_parts
 from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
 from daskvars.state.grids import Blocks
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.seals import load_regions, write_aside, write_parts
 
 
 def save(

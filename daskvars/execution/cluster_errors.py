@@ -14,8 +14,8 @@ from distributed import CancelledError, Future
 
 from daskvars.errors import OpError, UnavailableError, permanent
 from daskvars.remote.dask_internals import KilledWorker, NoValidWorkerError
+from daskvars.remote.versions.shared_versions import LostKeysError
 from daskvars.state.manifest import VersionId
-from daskvars.state.shared_versions import LostKeysError
 
 GONE = (KilledWorker, CancelledError, NoValidWorkerError, LostKeysError)
 

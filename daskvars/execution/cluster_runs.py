@@ -1,7 +1,7 @@
 """One plan on a cluster: what is sent once, and its sendings.
 
 A run is one small graph, sent without waiting for it. Its tasks name variables, not keys: the
-scheduler puts in the keys of the newest version when the graph arrives (`state.version_keeper`).
+scheduler puts in the keys of the newest version when the graph arrives (`remote.versions.version_keeper`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from daskvars.execution.remote_blocks import BAD, Reference, RemoteBlock, own, w
 from daskvars.execution.run_feeds import RunFeeds, cut, leaf_pieces
 from daskvars.execution.run_graphs import Template
 from daskvars.execution.steps import full_layout, record_of
-from daskvars.kernels.worker_tasks import given, shape_of
 from daskvars.lowering.plan import LeafInfo, Piece, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
+from daskvars.remote.tasks.region_tasks import given, shape_of
+from daskvars.remote.versions.shared_graphs import references, shared_run_graph
+from daskvars.remote.versions.shared_versions import BlockRef, Claim, Held, StaleViewError
 from daskvars.state.manifest import VariableRecord
-from daskvars.state.shared_graphs import references, shared_run_graph
-from daskvars.state.shared_versions import BlockRef, Claim, Held, StaleViewError
 
 Keys = Callable[[Any], tuple[int, int]]
 

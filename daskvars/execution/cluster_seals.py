@@ -2,7 +2,7 @@
 
 Dask recovers lost blocks by running again what made them, so it keeps every ancestor of a block as
 long as the block: a chain of updates would grow for ever. So every now and then the scheduler asks
-a client (`state.version_keeper`) to have the workers write the blocks that changed, as they were
+a client (`remote.versions.version_keeper`) to have the workers write the blocks that changed, as they were
 when it began, and to commit them as the next version of the state's store. Runs go on meanwhile,
 its own after the writing. Then the scheduler replaces what the blocks are computed from by loading
 them, so nothing is loaded that is still on a worker.
@@ -26,9 +26,9 @@ from daskvars.chunk_grid import block_slices
 from daskvars.execution.chunk_tasks import write_chunks
 from daskvars.execution.durable import seal_version
 from daskvars.remote.dask_internals import Task
+from daskvars.remote.tasks.chunk_tasks import load_bundle
+from daskvars.remote.versions.shared_versions import Variables
 from daskvars.state import VersionId, ZarrStore
-from daskvars.state.seals import load_bundle
-from daskvars.state.shared_versions import Variables
 from daskvars.state.store import Digests
 
 SHARE = 20  # a seal may cost 1/20 of the time

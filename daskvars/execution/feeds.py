@@ -17,7 +17,7 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.opdef import Spec
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels.feed_tasks import fed_array, read_array
+from daskvars.remote.tasks.feed_tasks import fed_array, read_array
 
 
 def feed_tensor(graph: Graph, key: Any) -> Tensor:

@@ -1,6 +1,6 @@
 """The runs in flight on a cluster's state: sent, perhaps undone and sent again, finished.
 
-What becomes of them the scheduler tells (`state.version_keeper`). It is noted in the client's own
+What becomes of them the scheduler tells (`remote.versions.version_keeper`). It is noted in the client's own
 thread (`hear`), and acted on by whoever sends the next run or waits for one (`settle`).
 
 Data that is lost Dask computes again. What Dask cannot, since its inputs are gone as well, a client
@@ -34,8 +34,8 @@ from daskvars.execution.cluster_errors import (
 )
 from daskvars.execution.cluster_runs import BoundPlan, Dispatch
 from daskvars.execution.remote_blocks import BAD, wait
+from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
 from daskvars.state.manifest import VersionId
-from daskvars.state.shared_versions import LostStateError, StaleViewError
 
 MOST_ATTEMPTS = 10  # to send a run
 MOST_LOSSES = 5  # while runs are sent again
@@ -93,7 +93,7 @@ class InFlight:
     Attributes:
       sent: by the number under which they were sent last.
       told: what the scheduler has told and nobody has acted on.
-      epoch: see `state.shared_versions`.
+      epoch: see `remote.versions.shared_versions`.
       log: the runs since the last seal that are finished and changed variables, by number.
     """
 

@@ -18,8 +18,8 @@ from dask.utils import key_split
 
 from daskvars import chunk_grid
 from daskvars.dtypes import DType
-from daskvars.kernels.feed_tasks import FeedTask, fed_array
 from daskvars.remote.dask_internals import Task, TaskRef, task_functions
+from daskvars.remote.tasks.feed_tasks import FeedTask, fed_array
 
 
 class LazyFeed:

@@ -29,10 +29,10 @@ from daskvars.execution.interrupts import shielded
 from daskvars.execution.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.local_devices import on_devices
 from daskvars.execution.steps import Step, full_layout, measured, only
-from daskvars.kernels import inplace, tiling
-from daskvars.kernels.tasks import Literal, plain, run_block
 from daskvars.lowering.plan import LeafInfo, Piece, Plan, Region, Value
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.remote.regions import inplace, tiling
+from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
 from daskvars.state import checkpoint
 from daskvars.state.manifest import VariableRecord
 from daskvars.state.values import Lease, Values

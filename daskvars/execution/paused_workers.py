@@ -23,7 +23,7 @@ from daskvars import logging
 from daskvars.errors import ResourceExhaustedError
 from daskvars.execution.offers import OURS
 from daskvars.remote.dask_internals import fail_task, run_unbound_tasks, waiting_tasks
-from daskvars.state.shared_graphs import keepers
+from daskvars.remote.versions.shared_graphs import keepers
 
 TOPIC = "daskvars-paused"
 LOOK_MS = 1_000

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from daskvars.execution.blocks import recipe
 from daskvars.execution.bundles import Bundling, bundlings
 from daskvars.execution.steps import updated_inputs
-from daskvars.kernels.tasks import Cut, Take
-from daskvars.kernels.worker_tasks import PackedRegion, pack_region, pick, run_region
 from daskvars.lowering.plan import Index, Origin, Piece, Plan, Region
 from daskvars.remote.dask_internals import Task, TaskRef
+from daskvars.remote.tasks.block_arguments import Cut, Take
+from daskvars.remote.tasks.region_tasks import PackedRegion, pack_region, pick, run_region
 
 Leaf = Callable[[Piece], tuple[Any, int | None]]
 Wish = Callable[[str, int, int], dict[str, Any]]

@@ -11,10 +11,10 @@ import numpy
 from daskvars import backend, chunk_grid
 from daskvars.device_array import moving
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import inplace
-from daskvars.kernels import region as regions
 from daskvars.lowering.plan import Plan, Region, Value
 from daskvars.lowering.program import STATE
+from daskvars.remote.regions import inplace
+from daskvars.remote.regions import region as regions
 from daskvars.state.manifest import VariableRecord
 
 

@@ -1,9 +1,19 @@
-"""What workers compute: pure functions on blocks, and the regions that string them together.
+"""What workers compute: pure functions on blocks, and nothing else.
 
-A kernel is ``kernel(xp, *arrays, **attrs) -> array | tuple``: `xp` is NumPy or CuPy, attributes are
-plain data. It never writes into an input (what it gets may be shared, and Dask may run it twice),
-holds on any block, and keeps the dtype of its input. The numerical modules know nothing but
-arrays. `region` compiles a list of kernel calls into one function, `tiling` runs elementwise
-chains tile by tile, `inplace` splits off the updates of large variables, `tasks` is what a task
-does around a region. Nothing here knows graphs, variables or stores.
+A *kernel* is ``kernel(xp, *arrays, **attributes) -> array | tuple``: `xp` is NumPy or CuPy, and
+attributes are plain data. The rules, and why:
+
+- It never writes into an input: what it gets may be shared, and Dask may run any task twice. A
+  function that does, since its memory was leased to it, ends in ``_into``.
+- It holds on any block, whatever the chunks of the array that the block is of. Where a block must
+  know its place (random numbers, ranges), the place is an argument.
+- It keeps the dtype of its input, and computes in the precision that `math.precision` says.
+- It knows arrays and numbers, and no op, graph, variable, store or Dask: it can be tried at once.
+
+A kernel that is one function of NumPy's has no place here: an op names it (``"exp"``).
+
+Rooms are those of `ops`, and a file has the name that its ops have there: ``math`` (elementwise,
+reductions), ``array`` (elements in another arrangement), ``gather_scatter`` (by index), ``linalg``,
+``nn``, ``random``, ``control`` (branches, loops, lists, what is printed), ``strings``. They are
+strung together into one function for each task in `daskvars.remote.regions`.
 """

@@ -11,8 +11,6 @@ from typing import Any
 from daskvars import chunk_grid, config
 from daskvars.graph import patterns
 from daskvars.graph.patterns import PLACE, Block, Contraction, Effect, Elementwise, Movement, Opaque
-from daskvars.kernels.region import Call, RegionProgram
-from daskvars.kernels.tiling import is_tiled
 from daskvars.lowering.fuse import Group, label, lines_up
 from daskvars.lowering.overlap import BEGIN, CALL, Part, overlap
 from daskvars.lowering.part_kernels import (
@@ -24,6 +22,8 @@ from daskvars.lowering.part_kernels import (
 from daskvars.lowering.place import device_type_of
 from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
 from daskvars.lowering.program import CONSTANT, PARAMETER, SEEN, STATE, Leaf, Node, Program, Ref
+from daskvars.remote.regions.region import Call, RegionProgram
+from daskvars.remote.regions.tiling import is_tiled
 
 
 def emit(program: Program, groups: Sequence[Group]) -> Plan:

@@ -6,10 +6,10 @@ import itertools
 from typing import Any
 
 from daskvars.graph.patterns import PLACE
-from daskvars.kernels.region import Call
-from daskvars.kernels.row_parts import place_rows
+from daskvars.kernels.gather_scatter.row_parts import place_rows
 from daskvars.lowering.plan import Source
 from daskvars.lowering.program import Node
+from daskvars.remote.regions.region import Call
 
 
 def block_kernel(node: Node) -> Any:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
-from daskvars.kernels.region import RegionProgram
-from daskvars.kernels.tasks import Cut
 from daskvars.lowering.place import device_type_of
+from daskvars.remote.regions.region import RegionProgram
+from daskvars.remote.tasks.block_arguments import Cut
 
 Index = tuple[int, ...]
 

@@ -16,7 +16,7 @@ from typing import Any
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.opdef import Spec
 from daskvars.graph.patterns import Access, Dim, Effect, Elementwise, Gather, ScatterInto
-from daskvars.kernels.row_parts import own_rows
+from daskvars.kernels.gather_scatter.row_parts import own_rows
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 
 Rows = tuple[int, ...]

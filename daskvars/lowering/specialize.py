@@ -15,8 +15,8 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.graph.interpreter import changed_key, shape_problem
 from daskvars.graph.opdef import Spec
 from daskvars.graph.static_values import as_attr, can_fold, compute, full_value
-from daskvars.kernels.result_check import check_results
 from daskvars.lowering.program import CONSTANT, PARAMETER, Node, Program, Ref
+from daskvars.remote.regions.result_check import check_results
 
 _MAX_ELEMENTS = 1024  # larger values are data
 

@@ -17,7 +17,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import elementwise_kernels as kernels
+from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops import casting, comparison, constant, reshaping
 from daskvars.ops.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.casting import cast, conj

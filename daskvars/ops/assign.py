@@ -19,7 +19,8 @@ from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import effect_kernels, segment
+from daskvars.kernels.control import effects as effect_kernels
+from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.shapes import Shape
 
 

@@ -10,7 +10,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Access, Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import elementwise_kernels as kernels
+from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops import axes
 from daskvars.ops.families import binary, unary
 

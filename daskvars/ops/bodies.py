@@ -24,7 +24,7 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect, Elementwise, Opaque, Source
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels.effect_kernels import unreachable
+from daskvars.kernels.control.effects import unreachable
 from daskvars.ops.assign import READ
 from daskvars.ops.casting import cast
 from daskvars.ops.constant import shape, zeros, zeros_like

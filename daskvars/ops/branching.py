@@ -20,7 +20,7 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import control_kernels
+from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.assign import read_variable
 from daskvars.ops.bodies import (
     KEPT_READ,

@@ -11,7 +11,7 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import reduce_kernels as kernels
+from daskvars.kernels.math import reduce as kernels
 from daskvars.ops import constant, repeating
 from daskvars.shapes import Shape
 

@@ -14,7 +14,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import elementwise_kernels as kernels
+from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.broadcasting import broadcast_gradients
 from daskvars.ops.constant import zeros_like
 from daskvars.ops.rules import broadcasted, like_first

@@ -11,7 +11,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Elementwise, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import elementwise_kernels as kernels
+from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops import constant, joining, reshaping, slicing
 from daskvars.ops.broadcasting import broadcast_gradients
 from daskvars.ops.families import binary, same_dtype, unary

@@ -24,8 +24,8 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.patterns import Elementwise, Opaque, Source
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import movement_kernels as kernels
-from daskvars.kernels.effect_kernels import unreachable
+from daskvars.kernels.array import movement as kernels
+from daskvars.kernels.control.effects import unreachable
 from daskvars.ops import axes
 from daskvars.shapes import Dimension, TensorShape
 

@@ -13,7 +13,7 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import einsum_kernels as kernels
+from daskvars.kernels.linalg import einsum as kernels
 from daskvars.ops import constant, repeating, reshaping
 from daskvars.ops.broadcasting import sum_to_shape
 from daskvars.ops.casting import conj

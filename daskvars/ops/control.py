@@ -15,7 +15,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import control_kernels
+from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.reshaping import identity
 
 NO_OP = OpDef(

@@ -13,7 +13,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import reduce_kernels as kernels
+from daskvars.kernels.math import reduce as kernels
 from daskvars.ops import constant, joining
 from daskvars.ops.arithmetic import add, floor, maximum, minimum, multiply, number, subtract
 from daskvars.ops.axes import either

@@ -12,7 +12,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import linalg_kernels as kernels
+from daskvars.kernels.linalg import products as kernels
 from daskvars.ops import matrix_parts, reshaping, transposing
 from daskvars.ops.arithmetic import add, multiply, negative, number, subtract
 from daskvars.ops.casting import conj

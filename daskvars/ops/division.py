@@ -11,7 +11,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import elementwise_kernels as kernels
+from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.arithmetic import multiply, negative
 from daskvars.ops.broadcasting import broadcast_gradients
 from daskvars.ops.casting import cast, conj

@@ -10,8 +10,8 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import elementwise_kernels as kernels
-from daskvars.kernels import incomplete_kernels as incomplete
+from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import incomplete as incomplete
 from daskvars.ops import comparison
 from daskvars.ops.arithmetic import add, multiply, negative, number, subtract
 from daskvars.ops.broadcasting import broadcast_gradients

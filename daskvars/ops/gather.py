@@ -17,8 +17,9 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access, Dim, Gather, Movement, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import gather_kernels as kernels
-from daskvars.kernels import row_parts, segment
+from daskvars.kernels.gather_scatter import gather as kernels
+from daskvars.kernels.gather_scatter import row_parts
+from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops import axes, constant
 from daskvars.ops.joining import concat, single_axis
 from daskvars.ops.reshaping import reshape

@@ -18,7 +18,7 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import movement_kernels as kernels
+from daskvars.kernels.array import movement as kernels
 from daskvars.ops import axes
 from daskvars.ops.constant import constant
 from daskvars.ops.reshaping import identity

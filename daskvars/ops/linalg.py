@@ -21,8 +21,8 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import linalg_kernels as kernels
-from daskvars.kernels import matrices
+from daskvars.kernels.linalg import matrix_parts as matrices
+from daskvars.kernels.linalg import products as kernels
 from daskvars.ops import constant, ranges
 from daskvars.ops.arithmetic import add, multiply, negative
 from daskvars.ops.assertions import assert_equal

@@ -12,7 +12,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import linalg_kernels as kernels
+from daskvars.kernels.linalg import products as kernels
 from daskvars.ops import ranges
 from daskvars.ops.arithmetic import add, multiply, negative, number
 from daskvars.ops.casting import cast, complex, conj, imag, real

@@ -9,7 +9,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Movement, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import matrices as kernels
+from daskvars.kernels.linalg import matrix_parts as kernels
 from daskvars.ops import constant
 from daskvars.shapes import Shape
 

@@ -17,8 +17,8 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import nn_kernels as kernels
-from daskvars.kernels import nonlinearities
+from daskvars.kernels.math import nonlinearities
+from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.arithmetic import add, multiply, negative, number, square, subtract
 from daskvars.ops.casting import cast
 from daskvars.ops.comparison import less, where_v2

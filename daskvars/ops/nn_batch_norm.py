@@ -20,9 +20,9 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import batch_norm as batch_kernels
-from daskvars.kernels import nn_kernels as kernels
-from daskvars.kernels.windows import channels
+from daskvars.kernels.nn import batch_norm as batch_kernels
+from daskvars.kernels.nn import forms as kernels
+from daskvars.kernels.nn.windows import channels
 from daskvars.ops.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.casting import cast
 from daskvars.ops.constant import size as size_of

@@ -11,7 +11,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Contraction, Elementwise
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import nn_kernels as kernels
+from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.linalg import matmul
 from daskvars.ops.nn_activation import relu
 from daskvars.ops.nn_windows import full_shape

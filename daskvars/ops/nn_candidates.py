@@ -19,7 +19,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Contraction, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import candidates as kernels
+from daskvars.kernels.nn import candidates as kernels
 from daskvars.ops.constant import constant, ones, ones_like
 from daskvars.ops.random import drawn_with
 from daskvars.ops.ranges import range as number_range

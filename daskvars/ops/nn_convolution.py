@@ -18,8 +18,8 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import convolution, depthwise
-from daskvars.kernels.windows import channels, conv_shape, depthwise_conv2d_shape
+from daskvars.kernels.nn import convolution, depthwise
+from daskvars.kernels.nn.windows import channels, conv_shape, depthwise_conv2d_shape
 from daskvars.ops.axes import as_operand, either
 from daskvars.ops.nn_windows import (
     check_equal,

@@ -8,8 +8,8 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import convolution3d
-from daskvars.kernels.windows import conv_shape
+from daskvars.kernels.nn import convolution3d
+from daskvars.kernels.nn.windows import conv_shape
 from daskvars.ops.axes import as_operand, either
 from daskvars.ops.nn_convolution import Family, as_sizes
 from daskvars.ops.nn_windows import per_axis

@@ -13,7 +13,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import nn_kernels as kernels
+from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.axes import is_symbolic, operand_of
 from daskvars.ops.casting import cast
 from daskvars.ops.comparison import greater_equal

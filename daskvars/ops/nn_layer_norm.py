@@ -10,7 +10,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import normalize
+from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.arithmetic import add, multiply, subtract
 from daskvars.ops.broadcasting import sum_to_shape
 from daskvars.ops.casting import cast

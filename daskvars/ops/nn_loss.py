@@ -17,7 +17,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Contraction, Elementwise, Reduction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import nn_kernels as kernels
+from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.arithmetic import add, multiply, negative, number, subtract
 from daskvars.ops.axes import either
 from daskvars.ops.comparison import greater_equal, less_equal, logical_and, where_v2

@@ -10,7 +10,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import nn_kernels as kernels
+from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.axes import either
 from daskvars.ops.casting import cast

@@ -13,8 +13,9 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import nn_kernels, pooling
-from daskvars.kernels.windows import pool2d_shape
+from daskvars.kernels.nn import forms as nn_kernels
+from daskvars.kernels.nn import pooling
+from daskvars.kernels.nn.windows import pool2d_shape
 from daskvars.ops.axes import either
 from daskvars.ops.nn_windows import image_format, image_shape, image_sizes, per_axis, window_padding
 from daskvars.ops.rules import like_first

@@ -12,8 +12,8 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import arrays
-from daskvars.kernels import nn_kernels as kernels
+from daskvars.kernels.array import arrays
+from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.axes import as_operand
 from daskvars.ops.constant import shape as shape_of
 

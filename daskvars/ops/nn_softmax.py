@@ -9,7 +9,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import OpDef
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import normalize
+from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.arithmetic import multiply, negative, subtract
 from daskvars.ops.axes import either
 from daskvars.ops.reduce import reduce_sum

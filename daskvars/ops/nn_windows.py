@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.graph.opdef import Spec
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels.windows import channels
+from daskvars.kernels.nn.windows import channels
 from daskvars.ops.constant import shape as shape_of
 
 

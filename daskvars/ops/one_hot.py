@@ -10,7 +10,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import arrays
+from daskvars.kernels.array import arrays
 from daskvars.ops import axes
 
 

@@ -12,7 +12,7 @@ from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import slicing_kernels as kernels
+from daskvars.kernels.array import slicing as kernels
 from daskvars.ops import axes, constant
 from daskvars.ops.reshaping import reshape
 from daskvars.ops.slicing import slice, strided_slice

@@ -14,8 +14,8 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import arrays
-from daskvars.kernels import gather_kernels as kernels
+from daskvars.kernels.array import arrays
+from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.ops.gather import gather
 
 # -- unique ------------------------------------------------------------------------------------

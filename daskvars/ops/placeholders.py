@@ -12,7 +12,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Elementwise, Source
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import movement_kernels as kernels
+from daskvars.kernels.array import movement as kernels
 
 PLACEHOLDER = OpDef(
     "Placeholder", "", infer=lambda inputs, *, dtype, shape, tensor: Spec(dtype, shape),

@@ -13,7 +13,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import print_kernels
+from daskvars.kernels.control import printing as print_kernels
 
 PRINT_V2 = OpDef(
     "PrintV2", "*data:A", infer=lambda inputs, **attrs: (), pattern=Opaque(pure=False),

@@ -2,7 +2,7 @@
 
 Element n of a draw depends on its key and n alone, so that numbers do not depend on how a tensor
 is cut. The key comes from the seeds, which an operation carries as a note, and from how often the
-session has run the operation; see `daskvars.kernels.distributions`.
+session has run the operation; see `daskvars.kernels.random.distributions`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Contraction, Source
 from daskvars.graph.static_values import partial_value
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import distributions as kernels
+from daskvars.kernels.random import distributions as kernels
 from daskvars.ops import axes, constant, slicing
 from daskvars.ops.arithmetic import add, multiply, number, subtract
 from daskvars.ops.casting import cast

@@ -15,7 +15,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import gamma_draws as kernels
+from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops import axes, constant
 from daskvars.ops.arithmetic import add, maximum, multiply, negative, number, subtract
 from daskvars.ops.broadcasting import sum_to_shape

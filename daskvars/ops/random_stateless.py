@@ -15,7 +15,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Contraction, Source
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import gamma_draws as kernels
+from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops import axes
 from daskvars.ops.arithmetic import add, multiply, subtract
 from daskvars.ops.random import are_numbers, part_of_block

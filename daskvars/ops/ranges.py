@@ -14,7 +14,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Movement, Opaque, Source
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import counting_kernels as kernels
+from daskvars.kernels.array import ranges as kernels
 from daskvars.ops import axes
 from daskvars.shapes import Shape
 

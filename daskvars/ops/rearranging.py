@@ -11,7 +11,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import rearranging_kernels as kernels
+from daskvars.kernels.array import rearranging as kernels
 from daskvars.ops import axes
 
 # -- reverse and roll --------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Merge, Reduction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import reduce_kernels as kernels
+from daskvars.kernels.math import reduce as kernels
 from daskvars.ops import constant, repeating, reshaping
 from daskvars.ops.arithmetic import maximum, multiply, subtract
 from daskvars.ops.axes import either, is_symbolic, operand_of

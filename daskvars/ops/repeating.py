@@ -11,7 +11,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import movement_kernels as kernels
+from daskvars.kernels.array import movement as kernels
 from daskvars.ops import axes, constant
 from daskvars.ops.constant import sum_down
 from daskvars.ops.reshaping import reshape

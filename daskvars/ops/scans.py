@@ -13,7 +13,7 @@ from daskvars.graph.opdef import OpDef
 from daskvars.graph.patterns import Contraction
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import arrays
+from daskvars.kernels.array import arrays
 from daskvars.ops.arithmetic import multiply
 from daskvars.ops.casting import conj
 from daskvars.ops.division import realdiv

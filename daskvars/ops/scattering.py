@@ -13,8 +13,9 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Access, Dim, Effect, Movement, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import gather_kernels as kernels
-from daskvars.kernels import part_writes, segment
+from daskvars.kernels.gather_scatter import gather as kernels
+from daskvars.kernels.gather_scatter import part_writes
+from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops import axes, constant
 from daskvars.ops.arithmetic import negative
 from daskvars.ops.assign import handle_of

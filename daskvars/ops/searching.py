@@ -11,7 +11,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Contraction, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import searching_kernels as kernels
+from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.families import same_dtype
 
 

@@ -14,7 +14,8 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Gather, Opaque, Scatter
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import gather_kernels, segment
+from daskvars.kernels.gather_scatter import gather as gather_kernels
+from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops import axes, constant
 from daskvars.ops.arithmetic import add, maximum, multiply
 from daskvars.ops.casting import cast, conj

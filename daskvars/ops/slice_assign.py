@@ -9,7 +9,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Access, Dim, Effect, Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import part_writes
+from daskvars.kernels.gather_scatter import part_writes
 from daskvars.ops import axes
 from daskvars.ops.assign import handle_of
 from daskvars.ops.slicing import STRIDED_SLICE

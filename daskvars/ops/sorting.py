@@ -12,7 +12,7 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Movement
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import gather_kernels as kernels
+from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.ops import axes
 from daskvars.ops.gather import gather
 from daskvars.ops.transposing import transpose

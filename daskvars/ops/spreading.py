@@ -15,7 +15,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import searching_kernels as kernels
+from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops import constant
 from daskvars.ops.gather import gather
 from daskvars.ops.repeating import broadcast_to, tile

@@ -16,7 +16,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import tensor_lists as kernels
+from daskvars.kernels.control import tensor_lists as kernels
 
 LIST = Spec(variant, None)
 

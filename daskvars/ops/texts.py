@@ -15,7 +15,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.patterns import Elementwise, Reduction
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import text_kernels as kernels
+from daskvars.kernels import strings as kernels
 from daskvars.ops.axes import as_operand, either
 from daskvars.ops.rules import broadcasted, like_first
 

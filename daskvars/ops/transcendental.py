@@ -11,8 +11,8 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import elementwise_kernels as kernels
-from daskvars.kernels import nonlinearities, special
+from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import nonlinearities, special
 from daskvars.ops import casting, comparison, constant
 from daskvars.ops.arithmetic import abs, add, multiply, negative, number, square, subtract
 from daskvars.ops.broadcasting import broadcast_gradients

@@ -10,7 +10,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Movement, Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import movement_kernels as kernels
+from daskvars.kernels.array import movement as kernels
 from daskvars.ops import axes
 
 

@@ -17,7 +17,7 @@ from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
-from daskvars.kernels import control_kernels
+from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.arithmetic import multiply, subtract
 from daskvars.ops.branching import cond
 from daskvars.ops.comparison import equal

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.state import seals
+from daskvars.remote.tasks import chunk_tasks as seals
 from tests.execution.conftest import running
 from tests.execution.shared_counters import blocks_of
 

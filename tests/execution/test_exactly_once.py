@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.kernels.row_parts import PartRows
+from daskvars.kernels.gather_scatter.row_parts import PartRows
 from tests.train.test_optimizers import CASES
 
 pytestmark = pytest.mark.cluster
@@ -24,7 +24,7 @@ def bits(value):
 
 def run_all_twice():
     """Let this worker run every task of a region twice, and hand on the second result."""
-    from daskvars.kernels import worker_tasks
+    from daskvars.remote.tasks import region_tasks as worker_tasks
 
     once = worker_tasks.run_region
 
@@ -42,7 +42,7 @@ def run_all_twice():
 
 def run_once_again():
     """Undo that; return how many tasks were run twice."""
-    from daskvars.kernels import worker_tasks
+    from daskvars.remote.tasks import region_tasks as worker_tasks
 
     worker_tasks.run_region = worker_tasks.once
     return worker_tasks.repeats

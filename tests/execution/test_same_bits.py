@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import daskvars.v1 as tf
 from daskvars import config
-from daskvars.kernels.worker_tasks import aligned
+from daskvars.remote.tasks.region_tasks import aligned
 
 pytestmark = pytest.mark.cluster
 

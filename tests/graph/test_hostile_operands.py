@@ -11,7 +11,7 @@ import daskvars
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.graph_def import GraphDef
-from daskvars.kernels.region import Call, RegionProgram, compiled
+from daskvars.remote.regions.region import Call, RegionProgram, compiled
 
 ROOT = Path(daskvars.__file__).parent
 CODE = "axis=__import__('os').system('touch pwned'),keepdims"
@@ -145,5 +145,5 @@ def test_only_one_module_makes_code_of_text():
                 assert getattr(node.value, "id", "") not in ("builtins", "importlib") or (
                     node.attr not in made
                 )
-    allowed = {("kernels/source_text.py", "exec"), ("kernels/source_text.py", "compile")}
+    allowed = {("remote/regions/source_text.py", "exec"), ("remote/regions/source_text.py", "compile")}
     assert found - {("backend.py", "import_module")} == allowed  # of CuPy, by literal names

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels import arrays
+from daskvars.kernels.array import arrays
 from tests.kernels.numerical import frozen, normal
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels import batch_norm as kernels
-from daskvars.kernels.batch_norm import batch_norm_inference
+from daskvars.kernels.nn import batch_norm as kernels
+from daskvars.kernels.nn.batch_norm import batch_norm_inference
 from tests.kernels.numerical import frozen, normal
 
 

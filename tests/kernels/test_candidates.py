@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import candidates as kernels
+from daskvars.kernels.nn import candidates as kernels
 
 TOTALS = np.array([0.0, 0.1, 0.1, 0.5, 1.0])  # classes 0 to 3; class 1 has no share
 BASES = [("uniform", ()), ("log_uniform", ()), ("fixed_unigram", (TOTALS,))]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels import convolution, depthwise, patches
-from daskvars.kernels.windows import conv_shape, depthwise_conv2d_shape, place_windows
+from daskvars.kernels.nn import convolution, depthwise, patches
+from daskvars.kernels.nn.windows import conv_shape, depthwise_conv2d_shape, place_windows
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
 # height, width, inputs, outputs (or multiplier), filter, stride, dilation, padding

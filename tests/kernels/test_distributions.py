@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import philox
-from daskvars.kernels.distributions import (
+from daskvars.kernels.random import philox
+from daskvars.kernels.random.distributions import (
     multinomial,
     random_normal,
     random_shuffle,
@@ -13,8 +13,8 @@ from daskvars.kernels.distributions import (
     truncated_normal,
     upper_product,
 )
-from daskvars.kernels.normal_quantile import normal_quantile
-from daskvars.kernels.philox import random_bits
+from daskvars.kernels.random.normal_quantile import normal_quantile
+from daskvars.kernels.random.philox import random_bits
 from tests.kernels.numerical import frozen
 
 KEY = (5, 6)

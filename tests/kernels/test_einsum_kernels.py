@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels import einsum_kernels as kernels
+from daskvars.kernels.linalg import einsum as kernels
 
 SIZES = dict(zip("abcdefghijklmnopqrstuvwxyz", [2, 3, 4, 5] * 7, strict=False))
 EQUATIONS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import elementwise_kernels as kernels
+from daskvars.kernels.math import elementwise as kernels
 
 X = np.array([7, -7, 7, -7, 0, 6], np.int32)
 Y = np.array([2, 2, -2, -2, 3, 3], np.int32)

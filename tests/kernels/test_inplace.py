@@ -7,8 +7,9 @@ import pytest
 
 from daskvars import config
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import inplace, segment
-from daskvars.kernels.region import Call, RegionProgram, compiled
+from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.remote.regions import inplace
+from daskvars.remote.regions.region import Call, RegionProgram, compiled
 
 SHAPE = (5000, 64)
 FLOAT = np.dtype(np.float32)

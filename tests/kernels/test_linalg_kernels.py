@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import linalg_kernels as kernels
+from daskvars.kernels.linalg import products as kernels
 
 RNG = np.random.default_rng(0)
 

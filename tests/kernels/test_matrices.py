@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels import matrices
+from daskvars.kernels.linalg import matrix_parts as matrices
 from tests.kernels.numerical import normal
 
 

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from daskvars.kernels import nonlinearities as kernels
-from daskvars.kernels.special import erf
+from daskvars.kernels.math import nonlinearities as kernels
+from daskvars.kernels.math.special import erf
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
 SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from daskvars.kernels import normalize
-from daskvars.kernels.normalize import (
+from daskvars.kernels.nn import normalization as normalize
+from daskvars.kernels.nn.normalization import (
     layer_norm,
     layer_norm_grad,
     log_softmax,

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from daskvars.kernels import philox
-from daskvars.kernels.philox import DEVICE_ROUNDS, block_words, random_bits, words_of
+from daskvars.kernels.random import philox
+from daskvars.kernels.random.philox import DEVICE_ROUNDS, block_words, random_bits, words_of
 
 KEY = (0xDEADBEEFCAFEBABE, 77)
 MASK = (1 << 64) - 1

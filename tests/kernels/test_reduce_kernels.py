@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import reduce_kernels as kernels
+from daskvars.kernels.math import reduce as kernels
 
 RNG = np.random.default_rng(0)
 

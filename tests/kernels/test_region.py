@@ -5,7 +5,7 @@ import pytest
 
 import daskvars as dv
 from daskvars.errors import ResourceExhaustedError
-from daskvars.kernels.region import Call, RegionProgram, compiled, fitting
+from daskvars.remote.regions.region import Call, RegionProgram, compiled, fitting
 
 
 @pytest.mark.parametrize("shape, other, reused", [

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels import rows as row_kernels
-from daskvars.kernels import segment
+from daskvars.kernels.gather_scatter import rows as row_kernels
+from daskvars.kernels.gather_scatter import segments as segment
 from tests.kernels.numerical import frozen, normal
 
 COMBINE = {

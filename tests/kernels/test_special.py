@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from daskvars.kernels.special import digamma, erf, erfc, lgamma
+from daskvars.kernels.math.special import digamma, erf, erfc, lgamma
 from tests.kernels.numerical import frozen
 
 WIDE = frozen(np.concatenate([np.linspace(-6, 6, 4001), [0.0, -0.0, 1e-300, 0.46875, 4.0, 1e300]]))

@@ -11,7 +11,7 @@ import pytest
 import daskvars as dv
 from daskvars.graph import nest
 from daskvars.graph.opdef import REGISTRY
-from daskvars.kernels import region
+from daskvars.remote.regions import region
 from tests.ops import checks
 from tests.ops.samples import SAMPLES
 

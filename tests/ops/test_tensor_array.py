@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import errors
-from daskvars.kernels.tensor_lists import TensorList
+from daskvars.kernels.control.tensor_lists import TensorList
 
 
 def test_versions_of_a_list_do_not_see_each_other():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from dask.sizeof import sizeof
 
-from daskvars.kernels.row_parts import PartRows
-from daskvars.kernels.tensor_lists import TensorList
-from daskvars.kernels.worker_tasks import PackedRegion
+from daskvars.kernels.control.tensor_lists import TensorList
+from daskvars.kernels.gather_scatter.row_parts import PartRows
 from daskvars.remote.bundle import Bundle
+from daskvars.remote.tasks.region_tasks import PackedRegion
 from daskvars.versioned import Versioned, changed
 
 ARRAY = np.zeros((1000, 2))

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 import daskvars.v1 as tf
-from daskvars.kernels.region import Call, RegionProgram
-from daskvars.kernels.worker_tasks import WorkerRegion
 from daskvars.lowering import lower
+from daskvars.remote.regions.region import Call, RegionProgram
+from daskvars.remote.tasks.region_tasks import WorkerRegion
 from tests.state import hostile_graphs, hostile_readers
 from tests.state.hostile_stores import sound
 from tests.state.mutations import at, mutated, paths

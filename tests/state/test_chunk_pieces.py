@@ -5,10 +5,10 @@ import pytest
 
 from daskvars import versioned
 from daskvars.dtypes import as_dtype
+from daskvars.remote.tasks.chunk_tasks import load_bundle
 from daskvars.state import VariableRecord, open_zarr_store, read_chunk
 from daskvars.state.chunks import chunk_ref, object_parts, write_chunk
 from daskvars.state.encoding import Checksum
-from daskvars.state.seals import load_bundle
 from daskvars.state.snapshot import SnapshotWriter
 from daskvars.versioned import Versioned, changed
 

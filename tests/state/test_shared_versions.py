@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daskvars.state import VariableRecord
-from daskvars.state.shared_versions import (
+from daskvars.remote.versions.shared_versions import (
     BlockRef,
     Claim,
     Held,
@@ -14,6 +13,7 @@ from daskvars.state.shared_versions import (
     StaleEpochError,
     StaleViewError,
 )
+from daskvars.state import VariableRecord
 
 RECORD = VariableRecord("v", "float64", (), ())
 

@@ -1,0 +1,209 @@
+"""Kernels that give elements on in another arrangement, without changing them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.math.precision import is_half
+
+Sizes = tuple[int, ...]
+
+_TYPE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def missing_feed(xp: Any, *, dtype: Any, shape: Sizes | None, tensor: str) -> Any:
+    """Raise InvalidArgumentError: a placeholder was needed that nothing was fed for."""
+    sizes = ",".join("?" if n is None else str(n) for n in shape or ())
+    raise InvalidArgumentError(
+        None, tensor,
+        f"You must feed a value for placeholder tensor '{tensor}' with dtype "
+        f"{_TYPE_NAMES.get(dtype.name, dtype.name)}" + (f" and shape [{sizes}]" if sizes else "")
+        + f". Give it to run: feed_dict={{{tensor + ':0'!r}: value}}",
+    )
+
+
+# -- one value, and shapes ---------------------------------------------------------------------
+
+
+def fill(xp: Any, value: Any, *, dims: Sizes) -> Any:
+    """Give an array of which every element is the scalar `value`."""
+    return xp.full(dims, value, dtype=getattr(value, "dtype", object))
+
+
+def fill_like(xp: Any, x: Any, *, number: Any, dtype: Any) -> Any:
+    """Give an array shaped as `x` of which every element is `number`."""
+    return xp.full(x.shape, number, dtype=dtype.np)
+
+
+def shape_of(xp: Any, x: Any, *, out_type: Any) -> Any:
+    """Give the shape of `x`."""
+    return xp.asarray(x.shape, dtype=out_type.np)
+
+
+def size_of(xp: Any, x: Any, *, out_type: Any) -> Any:
+    """Give the number of elements of `x`."""
+    return xp.asarray(x.size, dtype=out_type.np)
+
+
+def rank_of(xp: Any, x: Any) -> Any:
+    """Give the number of dimensions of `x`."""
+    return xp.asarray(x.ndim, dtype=numpy.int32)
+
+
+def ensure_shape(xp: Any, x: Any, *, shape: Sizes | None) -> Any:
+    """Give `x` on. Raises InvalidArgumentError when it has another shape."""
+    if shape is None:
+        return x
+    if len(shape) != x.ndim or any(
+        n not in (None, m) for n, m in zip(shape, x.shape, strict=True)
+    ):
+        wanted = ",".join("?" if n is None else str(n) for n in shape)
+        raise InvalidArgumentError(
+            None, None,
+            f"Shape of tensor {list(x.shape)} is not compatible with expected shape [{wanted}].",
+        )
+    return x
+
+
+# -- reshaping ---------------------------------------------------------------------------------
+
+
+def reshape(xp: Any, x: Any, *, shape: Sizes) -> Any:
+    """Give the elements of `x` in `shape`, of which one size may be -1."""
+    shape = (shape,) if isinstance(shape, int) else shape
+    try:
+        return x.reshape(shape)
+    except ValueError:
+        known = math.prod(n for n in shape if n >= 0)
+        wanted = f"requires a multiple of {known}" if -1 in shape else f"has {known}"
+        raise InvalidArgumentError(
+            None, None,
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape {wanted}",
+        ) from None
+
+
+def transpose(xp: Any, x: Any, *, perm: Sizes | None = None, conjugate: bool = False) -> Any:
+    """Give `x` with its dimensions in the order `perm`, by default reversed."""
+    turned = xp.transpose(x, perm)
+    return turned.conj() if conjugate and x.dtype.kind == "c" else turned
+
+
+def matrix_transpose(xp: Any, x: Any, *, conjugate: bool = False) -> Any:
+    """Give `x` with its last two dimensions exchanged."""
+    turned = xp.swapaxes(x, -1, -2)
+    return turned.conj() if conjugate and x.dtype.kind == "c" else turned
+
+
+def broadcast_to(xp: Any, x: Any, *, shape: Sizes) -> Any:
+    """Give `x` repeated to `shape`, in memory of its own: BLAS is slow on repeated memory."""
+    out = xp.empty(shape, x.dtype)
+    out[...] = x
+    return out
+
+
+def tile(xp: Any, x: Any, *, multiples: Sizes) -> Any:
+    """Give `x` repeated `multiples` times along each dimension."""
+    if x.ndim != len(multiples):
+        raise InvalidArgumentError(
+            None, None,
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length "
+            f"{len(multiples)}",
+        )
+    return xp.tile(x, tuple(multiples))
+
+
+def tile_grad(xp: Any, dy: Any, *, multiples: Sizes) -> Any:
+    """Give the sum of the tiles of `dy`: the adjoint of `tile`."""
+    parts = [(m, n // m if m else 0) for m, n in zip(multiples, dy.shape, strict=True)]
+    split = dy.reshape(tuple(itertools.chain.from_iterable(parts)))
+    accumulator = numpy.float32 if is_half(dy.dtype) else dy.dtype
+    total = split.sum(axis=tuple(range(0, split.ndim, 2)), dtype=accumulator)
+    return total.astype(dy.dtype, copy=False)
+
+
+def invert_permutation(xp: Any, x: Any) -> Any:
+    """Give y with ``y[x[i]] = i``. Raises InvalidArgumentError when `x` is no permutation."""
+    if x.size and not (xp.sort(x) == xp.arange(x.size)).all():
+        raise InvalidArgumentError(
+            None, None, f"{x.tolist()} is not a permutation of the numbers from 0 to {x.size - 1}"
+        )
+    out = xp.empty_like(x)
+    out[x] = xp.arange(x.size, dtype=x.dtype)
+    return out
+
+
+# -- joining and splitting ---------------------------------------------------------------------
+
+
+def concat(xp: Any, *values: Any, axis: int) -> Any:
+    """Give the arrays put one after the other along `axis`."""
+    rank = values[0].ndim
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            None, None,
+            f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}",
+        )
+    return xp.concatenate(values, axis=axis)
+
+
+def stack(xp: Any, *values: Any, axis: int) -> Any:
+    """Give the arrays as slices of one, along a new dimension `axis`."""
+    return xp.stack([xp.asarray(value) for value in values], axis=axis)
+
+
+def unstack(xp: Any, x: Any, *, num: int, axis: int) -> tuple[Any, ...]:
+    """Give the slices of `x` along `axis`."""
+    if x.shape[axis] != num:
+        raise InvalidArgumentError(
+            None, None, f"Input shape axis {axis} must equal {num}, got shape {list(x.shape)}"
+        )
+    front = xp.moveaxis(x, axis, 0)
+    return tuple([front[i, ...] for i in range(num)])
+
+
+def split(xp: Any, x: Any, *, num_split: int, axis: int) -> tuple[Any, ...]:
+    """Give `num_split` parts of equal size along `axis`."""
+    if x.shape[axis] % num_split:
+        raise InvalidArgumentError(
+            None, None,
+            f"Number of ways to split should evenly divide the split dimension, but got split_dim "
+            f"{axis} (size = {x.shape[axis]}) and num_split {num_split}",
+        )
+    size = x.shape[axis] // num_split
+    front = (slice(None),) * (axis % x.ndim)
+    # Slices: `split` of NumPy costs some 10 us a part.
+    return tuple([x[(*front, slice(i * size, (i + 1) * size))] for i in range(num_split)])
+
+
+def split_sizes(xp: Any, x: Any, *, size_splits: Sizes, axis: int) -> tuple[Any, ...]:
+    """Give parts of the given sizes along `axis`; one size may be -1 for what is left."""
+    sizes = resolved_sizes(size_splits, x.shape[axis])
+    return tuple(xp.split(x, list(itertools.accumulate(sizes))[:-1], axis=axis))
+
+
+def resolved_sizes(sizes: Sequence[int], total: int) -> list[int]:
+    """Return sizes of parts with -1 replaced by what is left of `total`.
+
+    Raises:
+      InvalidArgumentError: the sizes do not add up.
+
+    >>> resolved_sizes([2, -1], 5)
+    [2, 3]
+    """
+    fixed = sum(n for n in sizes if n >= 0)
+    rest = total - fixed
+    missing = [n for n in sizes if n < 0]
+    if len(missing) > 1 or any(n < -1 for n in missing) or rest < 0 or (rest and not missing):
+        raise InvalidArgumentError(
+            None, None,
+            f"Determined shape must either match input shape along split_dim exactly if fully "
+            f"specified, or be less than the size of the input along split_dim if not fully "
+            f"specified. Got: {list(sizes)} for size {total}",
+        )
+    return [rest if n < 0 else n for n in sizes]

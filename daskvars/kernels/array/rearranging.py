@@ -1,0 +1,125 @@
+"""Kernels that turn, shift and regroup elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.array import arrays
+
+
+def roll(
+    xp: Any, x: Any, *, shift: int | Sequence[int], axis: int | Sequence[int], back: bool = False
+) -> Any:
+    """Give `x` shifted along `axis`; what leaves at one end comes in at the other."""
+    shifts = (shift,) if isinstance(shift, int) else tuple(shift)
+    places = (axis,) if isinstance(axis, int) else tuple(axis)
+    return xp.roll(x, tuple(-s for s in shifts) if back else shifts, places)
+
+
+def reverse_sequence(
+    xp: Any, x: Any, lengths: Any, *, seq_axis: int, batch_axis: int
+) -> Any:
+    """Give `x` with the first ``lengths[i]`` slices along `seq_axis` of row i reversed."""
+    size = x.shape[seq_axis]
+    if lengths.size and int(lengths.max()) > size:
+        raise InvalidArgumentError(
+            None, None, f"seq_lens({int(lengths.argmax())}) > input.dims({seq_axis})"
+        )
+    if lengths.size and int(lengths.min()) < 0:
+        raise InvalidArgumentError(None, None, f"seq_lens({int(lengths.argmin())}) < 0")
+    return arrays.reverse_sequence(xp, x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
+
+
+def space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any:
+    """Give each block of `block_size`² pixels as the channels of one pixel."""
+    b = block_size
+    n, height, width, depth = _sizes(x, data_format)
+    if height % b or width % b:
+        raise InvalidArgumentError(
+            None, None,
+            f"Image width {width} and height {height} should be divisible by block_size: {b}",
+        )
+    if data_format == "NHWC":
+        parts = x.reshape(n, height // b, b, width // b, b, depth)
+        return parts.transpose(0, 1, 3, 2, 4, 5).reshape(n, height // b, width // b, b * b * depth)
+    parts = x.reshape(n, depth, height // b, b, width // b, b)
+    return parts.transpose(0, 3, 5, 1, 2, 4).reshape(n, b * b * depth, height // b, width // b)
+
+
+def depth_to_space(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any:
+    """Give the channels of each pixel as a block of `block_size`² pixels."""
+    b = block_size
+    n, height, width, depth = _sizes(x, data_format)
+    if depth % (b * b):
+        raise InvalidArgumentError(
+            None, None,
+            f"Input depth dimension {depth} should be divisible by: {b * b}",
+        )
+    depth //= b * b
+    if data_format == "NHWC":
+        parts = x.reshape(n, height, width, b, b, depth)
+        return parts.transpose(0, 1, 3, 2, 4, 5).reshape(n, height * b, width * b, depth)
+    parts = x.reshape(n, b, b, depth, height, width)
+    return parts.transpose(0, 3, 4, 1, 5, 2).reshape(n, depth, height * b, width * b)
+
+
+def _sizes(x: Any, data_format: str) -> tuple[int, int, int, int]:
+    if data_format == "NHWC":
+        return x.shape
+    n, depth, height, width = x.shape
+    return n, height, width, depth
+
+
+def check_blocks(block_shape: Sequence[int]) -> None:
+    """Raise InvalidArgumentError unless all sizes of blocks are positive."""
+    if any(size < 1 for size in block_shape):
+        raise InvalidArgumentError(
+            None, None, f"block_shape must be positive, got {list(block_shape)}"
+        )
+
+
+def space_to_batch(
+    xp: Any, x: Any, *, block_shape: Sequence[int], paddings: Sequence[Sequence[int]]
+) -> Any:
+    """Give each phase of the padded spatial dimensions as a batch of its own."""
+    check_blocks(block_shape)
+    rank = len(block_shape)
+    rest = x.ndim - 1 - rank
+    padded = xp.pad(x, ((0, 0), *map(tuple, paddings), *((0, 0),) * rest))
+    spatial = padded.shape[1 : 1 + rank]
+    if any(n % b for n, b in zip(spatial, block_shape, strict=True)):
+        raise InvalidArgumentError(
+            None, None, f"padded sizes {list(spatial)} are not divisible by block_shape "
+            f"{list(block_shape)}",
+        )  # fmt: skip
+    split = [m for n, b in zip(spatial, block_shape, strict=True) for m in (n // b, b)]
+    parts = padded.reshape(len(x), *split, *x.shape[1 + rank :])
+    blocks = [2 + 2 * i for i in range(rank)]
+    outer = [1 + 2 * i for i in range(rank)]
+    turned = parts.transpose(*blocks, 0, *outer, *range(1 + 2 * rank, parts.ndim))
+    count = math.prod(block_shape) * len(x)
+    return xp.array(turned.reshape(count, *split[::2], *x.shape[1 + rank :]))
+
+
+def batch_to_space(
+    xp: Any, x: Any, *, block_shape: Sequence[int], crops: Sequence[Sequence[int]]
+) -> Any:
+    """Give the batches that `space_to_batch` made woven into each other, and cropped."""
+    check_blocks(block_shape)
+    rank, count = len(block_shape), math.prod(block_shape)
+    if len(x) % count:
+        raise InvalidArgumentError(
+            None, None, f"Input batch dimension ({len(x)}) is not divisible by product of block "
+            f"sizes ({count})",
+        )  # fmt: skip
+    spatial, rest = x.shape[1 : 1 + rank], x.shape[1 + rank :]
+    parts = x.reshape(*block_shape, len(x) // count, *spatial, *rest)
+    woven = [axis for i in range(rank) for axis in (rank + 1 + i, i)]
+    turned = parts.transpose(rank, *woven, *range(1 + 2 * rank, parts.ndim))
+    sizes = [n * b for n, b in zip(spatial, block_shape, strict=True)]
+    whole = turned.reshape(len(x) // count, *sizes, *rest)
+    inner = (slice(a, n - b) for n, (a, b) in zip(sizes, crops, strict=True))
+    return xp.array(whole[(slice(None), *inner)])

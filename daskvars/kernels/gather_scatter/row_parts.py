@@ -1,0 +1,100 @@
+"""Rows on their way between the parts of a table and those who use them: only rows travel.
+
+A part gives the rows that it has, each once however often it is asked for, and says where they
+go; whoever asked puts them together. An update goes the other way: each part takes the rows that
+are its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from daskvars.kernels.gather_scatter.segments import check_ids
+
+# Duplicates are taken out where that leaves at most this share: finding them costs a sort.
+SPARED = 0.9
+
+
+class PartRows:
+    """The rows that one part of a table gives.
+
+    Attributes:
+        shape: of what all parts together give, [*ids.shape, ...].
+        places: where the rows go, as numbers into the ids; None for all of them in order.
+        rows: the rows, [m, ...].
+        repeats: for each place which of the rows, where some go to several places; else None.
+    """
+
+    __slots__ = ("places", "repeats", "rows", "shape")
+
+    def __init__(self, shape: tuple[int, ...], places: Any, rows: Any, repeats: Any) -> None:
+        self.shape, self.places, self.rows, self.repeats = shape, places, rows, repeats
+
+    def __reduce__(self) -> Any:
+        return PartRows, (self.shape, self.places, self.rows, self.repeats)
+
+    def __sizeof__(self) -> int:
+        return 200 + sum(getattr(a, "nbytes", 0) for a in (self.places, self.rows, self.repeats))
+
+
+def part_rows(xp: Any, params: Any, ids: Any, *, offset: int, size: int) -> PartRows:
+    """Return the rows of one part of a table that ids name.
+
+    Args:
+        params: [n, ...] any dtype, rows ``offset`` to ``offset + n`` of the table.
+        ids: int, any shape, in [0, size).
+        offset, size: see `segment.gather_rows`.
+
+    Raises:
+        InvalidArgumentError: an id is out of range.
+    """
+    check_ids(xp, ids, size=size)
+    flat = ids.reshape(-1)
+    count = len(params)
+    here = xp.flatnonzero((flat >= offset) & (flat < offset + count))
+    local = flat.take(here) - offset
+    repeats = None
+    if local.size:
+        unique, inverse = xp.unique(local, return_inverse=True)
+        if len(unique) <= SPARED * len(local):
+            local, repeats = unique, inverse.astype(np.int32)
+    rows = params.take(local, axis=0)
+    places = None if len(here) == len(flat) else here.astype(np.int32)
+    return PartRows((*ids.shape, *params.shape[1:]), places, rows, repeats)
+
+
+def place_rows(xp: Any, *parts: PartRows) -> Any:
+    """Return what all parts of a table together give."""
+    first = parts[0]
+    tail = first.rows.shape[1:]
+    lead = first.shape[: len(first.shape) - len(tail)]
+    out = xp.empty((int(np.prod(lead)), *tail), first.rows.dtype)
+    for part in parts:
+        rows = part.rows if part.repeats is None else part.rows.take(part.repeats, axis=0)
+        out[slice(None) if part.places is None else part.places] = rows
+    return out.reshape(first.shape)
+
+
+def own_rows(
+    xp: Any, ids: Any, *rows: Any, offset: int, count: int, size: int
+) -> tuple[Any, ...]:
+    """Return those of some ids, and of the rows that go with them, that one part of a table has.
+
+    Args:
+        ids: [n] int, in [0, size).
+        rows: [n, ...] each.
+        offset: the first row of the part.
+        count: the rows of the part.
+        size: the rows of the table.
+
+    Raises:
+        InvalidArgumentError: an id is out of range.
+    """
+    check_ids(xp, ids, size=size)
+    if (ids[1:] >= ids[:-1]).all():
+        low, high = (int(i) for i in xp.searchsorted(ids, xp.asarray([offset, offset + count])))
+        return (ids[low:high], *(row[low:high] for row in rows))
+    here = xp.flatnonzero((ids >= offset) & (ids < offset + count))
+    return (ids.take(here), *(row.take(here, axis=0) for row in rows))

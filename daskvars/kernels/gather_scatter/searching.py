@@ -1,0 +1,96 @@
+"""Places of values: in sorted sequences, in other vectors, in shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from daskvars.dtypes import DType
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.math.row_sums import as_matrix
+
+
+def searchsorted(xp: Any, sequence: Any, values: Any, *, right: bool, dtype: DType) -> Any:
+    """Give how many elements of each sorted row are below each value (`right`: or equal to it)."""
+    side = "right" if right else "left"
+    if sequence.ndim == 1:
+        return xp.searchsorted(sequence, values, side=side).astype(dtype.np)
+    rows, wanted = as_matrix(sequence), as_matrix(values)
+    return _among_rows(xp, rows, wanted, right).reshape(values.shape).astype(dtype.np)
+
+
+def _among_rows(xp: Any, rows: Any, wanted: Any, right: bool) -> Any:
+    """Search all rows at once, halving the steps."""
+    count = rows.shape[1]
+    below = xp.zeros(wanted.shape, numpy.int64)
+    step = 1 << count.bit_length()
+    while step and count:
+        probe = below + step
+        value = xp.take_along_axis(rows, xp.minimum(probe, count) - 1, axis=1)
+        is_below = value <= wanted if right else value < wanted
+        below = xp.where((probe <= count) & is_below, probe, below)
+        step >>= 1
+    return below
+
+
+def set_difference(xp: Any, x: Any, y: Any, *, index_dtype: DType) -> tuple[Any, Any]:
+    """Give the elements of one vector that the other lacks, and where they stand."""
+    places = xp.flatnonzero(~xp.isin(x, y))
+    return x[places], places.astype(index_dtype.np)
+
+
+def unravel_index(xp: Any, indices: Any, dims: Any) -> Any:
+    """Give the coordinates [rank, ...] of flat indices into a shape."""
+    sizes = dims.tolist()
+    total = 1
+    for size in sizes:
+        total *= size
+    if bool(((indices < 0) | (indices >= total)).any()):
+        raise InvalidArgumentError(
+            None, None, f"index is out of bound as with dims {sizes}: all must be in [0, {total})"
+        )
+    return xp.stack(xp.unravel_index(indices, tuple(sizes))).astype(indices.dtype)
+
+
+def broadcast_sizes(xp: Any, x: Any, y: Any) -> Any:
+    """Give the shape that two shapes broadcast to."""
+    try:
+        sizes = numpy.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))
+    except ValueError:
+        raise InvalidArgumentError(
+            None, None, f"Incompatible shapes: {x.tolist()} vs. {y.tolist()}"
+        ) from None
+    return xp.asarray(sizes, dtype=x.dtype)
+
+
+def repeated_places(xp: Any, repeats: Any, *, size: int) -> Any:
+    """Give each of `size` places as often as `repeats` (one number, or one each) says."""
+    if repeats.shape not in ((), (1,), (size,)):
+        raise InvalidArgumentError(
+            None, None, f"repeats of shape {list(repeats.shape)} do not fit a dimension of size "
+            f"{size}: give one number, or one for each slice",
+        )  # fmt: skip
+    return xp.repeat(xp.arange(size), repeats)
+
+
+def in_order(xp: Any, coordinates: Any) -> Any:
+    """Give coordinates [n, rank]; raise where a row is not after the one before it."""
+    steps = coordinates[1:] - coordinates[:-1]
+    if steps.size:
+        first = (steps != 0).argmax(axis=1)[:, None]
+        leading = xp.take_along_axis(steps, first, axis=1)[:, 0]
+        _check_order(coordinates, xp.flatnonzero(leading <= 0), leading)
+    return coordinates
+
+
+def _check_order(coordinates: Any, wrong: Sequence[int], leading: Any) -> None:
+    if len(wrong):
+        row = int(wrong[0])
+        problem = "repeated" if leading[row] == 0 else "out of order"
+        raise InvalidArgumentError(
+            None, None,
+            f"indices[{row + 1}] = {coordinates[row + 1].tolist()} is {problem}: sort the indices "
+            "and keep one of each, or pass validate_indices=False",
+        )  # fmt: skip

@@ -1,0 +1,382 @@
+"""Rows by index: segment reductions, gather, scatter, and their forms with several columns.
+
+Every index is checked before it is used, since NumPy would count a negative one from the end and a
+GPU would clip it. Duplicates combine in the order given; in an update the last one wins. For a part
+of a table, ``offset`` is its first row and ``size`` the rows of the whole: indices name rows of
+the whole, and those outside the part are left to the other parts.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.gather_scatter.rows import combine_rows, last_rows, put_rows
+from daskvars.kernels.math.precision import extremes, float_work
+
+# What each mode does with the old row and the combination of the new ones; the combination itself.
+MODES = {
+    "add": ("add", "add"),
+    "sub": ("subtract", "add"),
+    "mul": ("multiply", "multiply"),
+    "div": ("divide", "multiply"),
+    "min": ("minimum", "minimum"),
+    "max": ("maximum", "maximum"),
+}
+
+
+def check_ids(xp: Any, ids: Any, *, size: int, what: str = "indices") -> None:
+    """Raise InvalidArgumentError unless every id is in [0, size).
+
+    Args:
+        ids: int, any shape.
+        size: number of rows that may be named.
+        what: how the message calls ``ids``.
+
+    Example:
+        >>> import numpy as np
+        >>> check_ids(np, np.array([0, 2]), size=3)
+    """
+    if not ids.size:
+        return
+    # As unsigned numbers negative ids are larger than any size: one pass sees both ends.
+    unsigned = ids.view(f"u{ids.dtype.itemsize}") if ids.dtype.kind == "i" else ids
+    if unsigned.max() < size:
+        return
+    place = int(xp.flatnonzero(unsigned >= size)[0])
+    position = ",".join(str(int(index)) for index in np.unravel_index(place, ids.shape))
+    raise InvalidArgumentError(
+        None, None,
+        f"{what}{f'[{position}]' if position else ''} = {int(ids.reshape(-1)[place])} "
+        f"is not in [0, {size})",
+    )
+
+
+def segment_sum(
+    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
+) -> Any:
+    """Sum the rows of each segment (as ``tf.unsorted_segment_sum``).
+
+    Args:
+        data: [*ids.shape, ...] number.
+        ids: int, the segment of each row, in any order; rows with a negative id are dropped.
+        num_segments: extent of the result.
+        offset: first segment of this part of the result.
+        size: segments of the whole result; None where this is all of it.
+
+    Returns:
+        [num_segments, ...], dtype of ``data``; zeros where a segment is empty.
+
+    Raises:
+        InvalidArgumentError: an id is beyond the last segment.
+
+    Example:
+        >>> import numpy as np
+        >>> segment_sum(np, np.array([[1.0], [2.0], [4.0]]), np.array([1, 0, 1]), num_segments=2)
+        array([[2.],
+               [5.]])
+    """
+    work = float_work(data.dtype)
+    sums = segment_reduce(
+        xp, "add", data.astype(work, copy=False), ids, num_segments, offset, size, 0
+    )
+    return sums.astype(data.dtype, copy=False)
+
+
+def segment_prod(
+    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
+) -> Any:
+    """Multiply the rows of each segment; ones where a segment is empty."""
+    return segment_reduce(xp, "multiply", data, ids, num_segments, offset, size, 1)
+
+
+def segment_max(
+    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None,
+    empty: Any = None,
+) -> Any:
+    """Return the largest of each segment's rows, element by element.
+
+    Args:
+        data, ids, num_segments, offset, size: as for ``segment_sum``.
+        empty: value of empty segments; None for the lowest of the dtype, as TensorFlow's.
+    """
+    empty = extremes(data.dtype)[0] if empty is None else empty
+    return segment_reduce(xp, "maximum", data, ids, num_segments, offset, size, empty)
+
+
+def segment_min(
+    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None,
+    empty: Any = None,
+) -> Any:
+    """Return the smallest of each segment's rows, element by element.
+
+    Args:
+        data, ids, num_segments, offset, size: as for ``segment_sum``.
+        empty: value of empty segments; None for the highest of the dtype, as TensorFlow's.
+    """
+    empty = extremes(data.dtype)[1] if empty is None else empty
+    return segment_reduce(xp, "minimum", data, ids, num_segments, offset, size, empty)
+
+
+def segment_mean(
+    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
+) -> Any:
+    """Return the mean of each segment's rows; zeros where a segment is empty."""
+    sums = segment_sum(xp, data, ids, num_segments=num_segments, offset=offset, size=size)
+    counts = segment_counts(xp, ids, num_segments=num_segments, offset=offset, size=size)
+    counts = xp.maximum(counts, 1)
+    counts = counts.reshape(-1, *(1,) * (sums.ndim - 1)).astype(sums.dtype)
+    return sums // counts if sums.dtype.kind in "iu" else sums / counts
+
+
+def segment_counts(
+    xp: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
+) -> Any:
+    """Return the number of rows of each segment, [num_segments] int64."""
+    flat, _ = segment_rows(xp, ids.reshape(-1), None, num_segments, offset, size)
+    return xp.bincount(flat, minlength=num_segments).astype(np.int64, copy=False)
+
+
+def deduplicate(xp: Any, values: Any, ids: Any) -> tuple[Any, Any]:
+    """Sum the rows that share an id: the plain form of a sparse gradient.
+
+    Args:
+        values: [n, ...] number.
+        ids: [n] int.
+
+    Returns:
+        (sums [m, ...], ids [m] ascending), dtypes as given.
+
+    Example:
+        >>> import numpy as np
+        >>> deduplicate(np, np.array([1.0, 2.0, 4.0]), np.array([7, 3, 7]))
+        (array([2., 5.]), array([3, 7]))
+    """
+    sums, unique = combine_rows(xp, "add", values.astype(float_work(values.dtype), copy=False), ids)
+    return sums.astype(values.dtype, copy=False), unique
+
+
+def segment_reduce(
+    xp: Any, combine: str, data: Any, ids: Any, num_segments: int, offset: int, size: int | None,
+    empty: Any,
+) -> Any:
+    """Combine the rows of each segment; ``empty`` where a segment has none."""
+    tail = data.shape[ids.ndim :]
+    flat, rows = segment_rows(
+        xp, ids.reshape(-1), data.reshape(ids.size, *tail), num_segments, offset, size
+    )
+    out = xp.full((num_segments, *tail), empty, data.dtype)
+    if flat.size:
+        combined, unique = combine_rows(xp, combine, rows, flat)
+        put_rows(xp, out, unique, combined)
+    return out
+
+
+def segment_rows(
+    xp: Any, ids: Any, rows: Any, num_segments: int, offset: int, size: int | None
+) -> tuple[Any, Any]:
+    """Return the ids, counted from ``offset``, and the rows that belong to one part."""
+    if not ids.size:
+        return ids, rows
+    whole = num_segments if size is None else size
+    low, high = int(ids.min()), int(ids.max())
+    if high >= whole:
+        place = int(xp.flatnonzero(ids >= whole)[0])
+        raise InvalidArgumentError(
+            None, None,
+            f"segment_ids[{place}] = {int(ids[place])} is out of range [0, {whole}): "
+            "raise num_segments or drop the row with a negative id",
+        )
+    if low >= offset and high < offset + num_segments:
+        return (ids - offset if offset else ids), rows
+    kept = xp.flatnonzero((ids >= offset) & (ids < offset + num_segments))
+    return ids[kept] - offset, None if rows is None else rows.take(kept, axis=0)
+
+
+def gather_rows(
+    xp: Any, params: Any, ids: Any, *, axis: int = 0, offset: int = 0, size: int | None = None
+) -> Any:
+    """Return the slices of ``params`` along ``axis`` that ``ids`` name (as ``tf.gather``).
+
+    Args:
+        params: [..., n, ...] any dtype.
+        ids: int, any shape, in [0, size).
+        axis: the dimension that ``ids`` index.
+        offset: first slice of this part of the table.
+        size: slices of the whole table; None where this is all of it.
+
+    Returns:
+        [*params.shape[:axis], *ids.shape, *params.shape[axis + 1:]], dtype of ``params``; zeros
+        for ids that lie in another part, so that the results of all parts add up to the whole's.
+
+    Raises:
+        InvalidArgumentError: an id is out of range.
+    """
+    extent = params.shape[axis]
+    check_ids(xp, ids, size=extent if size is None else size)
+    # Checked already, so NumPy need not prepare for failing half way.
+    options = {"mode": "clip"} if xp is np else {}
+    if size is None or (offset == 0 and size == extent):
+        return params.take(ids, axis=axis, **options)
+    local = ids - offset
+    elsewhere = (local < 0) | (local >= extent)
+    if not extent:
+        shape = (*params.shape[:axis], *ids.shape, *params.shape[axis % params.ndim + 1 :])
+        return xp.zeros(shape, params.dtype)
+    # One element of a vector comes as a number, which nothing can be assigned to.
+    out = xp.asarray(params.take(xp.where(elsewhere, 0, local), axis=axis, **options))
+    out[(slice(None),) * (axis % params.ndim) + (elsewhere,)] = 0
+    return out
+
+
+def check_rows(
+    xp: Any, x: Any, ids: Any, updates: Any = None, *, mode: Any = "update", offset: Any = 0,
+    size: Any = None,
+) -> None:
+    """Raise InvalidArgumentError where ``scatter_rows`` of the same arguments would."""
+    check_ids(xp, ids, size=len(x) if size is None else size)
+
+
+def scatter_rows(
+    xp: Any, x: Any, ids: Any, updates: Any, *, mode: str, offset: int = 0, size: int | None = None
+) -> Any:
+    """Return ``x`` with the rows that ``ids`` name updated.
+
+    Args:
+        x: [n, ...] number.
+        ids: int, any shape, in [0, size).
+        updates: [*ids.shape, ...] or a scalar, dtype of ``x``.
+        mode: "update", "add", "sub", "mul", "div", "min" or "max".
+        offset: first row of this part of the table.
+        size: rows of the whole table; None where this is all of it.
+
+    Returns:
+        A new array like ``x``.
+
+    Raises:
+        InvalidArgumentError: an id is out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> scatter_rows(np, np.zeros(3), np.array([1, 1]), np.array([2.0, 3.0]), mode="add")
+        array([0., 5., 0.])
+    """
+    out = x.copy()
+    scatter_rows_into(xp, out, ids, updates, mode=mode, offset=offset, size=size)
+    return out
+
+
+def scatter_rows_into(
+    xp: Any, out: Any, ids: Any, updates: Any, *, mode: str, offset: int = 0,
+    size: int | None = None,
+) -> None:
+    """Update rows of ``out`` where it lies: for the owner of a buffer only.
+
+    Args:
+        out: [n, ...] number, overwritten.
+        ids, updates, mode, offset, size: as for ``scatter_rows``.
+
+    Raises:
+        InvalidArgumentError: an id is out of range; ``out`` is then untouched.
+    """
+    check_rows(xp, out, ids, size=size)
+    flat = ids.reshape(-1)
+    rows = xp.broadcast_to(updates, (*ids.shape, *out.shape[1:]))
+    rows = rows.reshape(flat.size, *out.shape[1:])
+    if size is not None and size != len(out):
+        here = xp.flatnonzero((flat >= offset) & (flat < offset + len(out)))
+        flat, rows = flat[here] - offset, rows.take(here, axis=0)
+    if not flat.size:
+        return
+    if mode == "update":
+        if xp is not np:
+            flat, rows = last_rows(xp, flat, rows)
+        put_rows(xp, out, flat, rows)
+        return
+    apply, combine = MODES[mode]
+    if not (flat[1:] > flat[:-1]).all():  # else each names a row of its own
+        rows, flat = combine_rows(xp, combine, rows, flat)
+    # Checked already, so NumPy need not prepare for failing half way.
+    old = out.take(flat, axis=0, **({"mode": "clip"} if xp is np else {}))
+    getattr(xp, apply)(old, rows, out=old, casting="unsafe")
+    put_rows(xp, out, flat, old)
+
+
+def rows_named(xp: Any, ids: Any, count: int, offset: int, size: int | None) -> Any:
+    """Return the rows of a part of ``count`` rows that ``ids`` name, ascending, each once."""
+    flat = ids.reshape(-1)
+    if size is not None and size != count:
+        flat = flat[(flat >= offset) & (flat < offset + count)] - offset
+    return flat if (flat[1:] > flat[:-1]).all() else xp.unique(flat)
+
+
+def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
+    """Return the slices of ``params`` that rows of ``indices`` name (as ``tf.gather_nd``).
+
+    Args:
+        params: [n0, ..., nk, ...] any dtype.
+        indices: [..., k + 1] int.
+
+    Returns:
+        [*indices.shape[:-1], *params.shape[k + 1:]], dtype of ``params``.
+
+    Raises:
+        InvalidArgumentError: an index is out of range.
+    """
+    depth = indices.shape[-1]
+    rows = params.reshape(math.prod(params.shape[:depth]), *params.shape[depth:])
+    return rows.take(flat_index(xp, indices, params.shape), axis=0)
+
+
+def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: tuple) -> Any:
+    """Return zeros with ``updates`` added at ``indices`` (as ``tf.scatter_nd``).
+
+    Args:
+        indices: [..., k] int.
+        updates: [*indices.shape[:-1], *shape[k:]] number.
+        shape: extents of the result.
+
+    Returns:
+        [*shape], dtype of ``updates``; duplicates are summed.
+
+    Raises:
+        InvalidArgumentError: an index is out of range.
+    """
+    return scatter_nd_rows(xp, xp.zeros(shape, updates.dtype), indices, updates, mode="add")
+
+
+def scatter_nd_rows(xp: Any, x: Any, indices: Any, updates: Any, *, mode: str) -> Any:
+    """Return ``x`` with the slices that rows of ``indices`` name updated.
+
+    Args:
+        x: [n0, ..., nk, ...] number.
+        indices: [..., k + 1] int.
+        updates: [*indices.shape[:-1], *x.shape[k + 1:]], dtype of ``x``.
+        mode: as for ``scatter_rows``.
+
+    Returns:
+        A new array like ``x``.
+    """
+    depth = indices.shape[-1]
+    rows = x.reshape(math.prod(x.shape[:depth]), *x.shape[depth:])
+    updated = scatter_rows(xp, rows, flat_index(xp, indices, x.shape), updates, mode=mode)
+    return updated.reshape(x.shape)
+
+
+def flat_index(xp: Any, indices: Any, shape: tuple) -> Any:
+    """Return the row numbers that rows of ``indices`` name, checked, int64."""
+    depth = indices.shape[-1]
+    extents = xp.asarray(shape[:depth], np.int64)
+    wrong = ((indices < 0) | (indices >= extents)).any(axis=-1)
+    if wrong.any():
+        place = np.unravel_index(int(xp.flatnonzero(wrong)[0]), wrong.shape)
+        position = ",".join(str(int(index)) for index in place)
+        raise InvalidArgumentError(
+            None, None,
+            f"indices[{position}] = {indices[place].tolist()} does not index into shape "
+            f"{list(shape)}",
+        )
+    strides = xp.asarray([math.prod(shape[axis + 1 : depth]) for axis in range(depth)], np.int64)
+    return (indices * strides).sum(axis=-1)

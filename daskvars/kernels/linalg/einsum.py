@@ -1,0 +1,168 @@
+"""Sums of products by an equation, as matrix products on views wherever it has that form.
+
+The labels of two operands fall into those that both have and the result keeps (batch), those that
+both have and the result lacks (summed), and those of one only (rows and columns). With the
+dimensions in that order the contraction is a batched matrix product.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy
+
+from daskvars.kernels.linalg.products import blas_ready, widened
+
+
+class PairPlan(NamedTuple):
+    """How to contract two operands; the first gives the rows of the matrix product.
+
+    Attributes:
+      swapped: the operands change places.
+      first, second: permutations that bring dimensions into the order batch, rows, summed, and
+        batch, summed, columns.
+      counts: the numbers of batch, row, summed and column labels.
+      result: the permutation from (batch, rows, columns) to the result's order.
+      direct: rows, and columns, are neighbours in the result, which can be written in place.
+    """
+
+    swapped: bool
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    counts: tuple[int, int, int, int]
+    result: tuple[int, ...]
+    direct: bool
+
+
+def split_equation(equation: str) -> tuple[list[str], str]:
+    """Return the terms of the inputs and that of the output."""
+    left, _, right = equation.partition("->")
+    return left.split(","), right
+
+
+def einsum(xp: Any, *arrays: Any, equation: str) -> Any:
+    """Evaluate an equation such as "bij,bjk->bik": explicit, and no label twice in a term."""
+    terms, out = split_equation(equation)
+    values = [widened(array) for array in arrays]
+    for pair in contraction_path(equation, tuple(array.shape for array in arrays)):
+        if len(pair) == 1:
+            break
+        second, first = (values.pop(i) for i in sorted(pair, reverse=True))
+        right, left = (terms.pop(i) for i in sorted(pair, reverse=True))
+        needed = set(out).union(*terms)
+        term = out if not terms else "".join(dict.fromkeys(
+            c for c in left + right if c in needed
+        ))  # fmt: skip
+        values.append(contract(xp, first, second, left, right, term))
+        terms.append(term)
+    result = values[0] if terms[0] == out else rearranged(xp, values[0], terms[0], out)
+    if len(arrays) == 1 and terms[0] == out:
+        result = result.copy()
+    return result.astype(arrays[0].dtype, copy=False)
+
+
+@lru_cache(maxsize=1024)
+def contraction_path(
+    equation: str, shapes: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, ...], ...]:
+    """Return which operands to contract in which order, as NumPy numbers them."""
+    if len(shapes) == 1:
+        return ((0,),)
+    if len(shapes) == 2:
+        return ((0, 1),)
+    stands = [numpy.broadcast_to(numpy.float32(0), shape) for shape in shapes]
+    path = numpy.einsum_path(equation, *stands, optimize="greedy", einsum_call=False)[0][1:]
+    pairs, count = [], len(shapes)
+    for step in path:
+        pairs += pairs_of(step, count)
+        count -= len(step) - 1
+    return tuple(pairs)
+
+
+def pairs_of(step: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
+    """Split a step that contracts more than two of `count` operands at once into pairs.
+
+    What a pair gives stands last, and those behind the places that it had move up.
+
+    >>> pairs_of((0, 1, 2, 3), 4)
+    [(0, 1), (0, 2), (0, 1)]
+    """
+    if len(step) == 1:
+        return [tuple(step)]
+    first, second, *others = sorted(step)
+    return [(first, second), *((n - 2 - k, count - 2 - k) for k, n in enumerate(others))]
+
+
+def rearranged(xp: Any, x: Any, term: str, out: str) -> Any:
+    """Sum the labels that `out` lacks and bring the others into its order; a fresh array."""
+    summed = tuple(i for i, c in enumerate(term) if c not in out)
+    if summed:
+        x = x.sum(axis=summed, dtype=x.dtype)
+        term = "".join(c for c in term if c in out)
+    moved = x.transpose([term.index(c) for c in out])
+    return moved if summed else moved.copy()
+
+
+def contract(xp: Any, a: Any, b: Any, left: str, right: str, out: str) -> Any:
+    """Contract two operands: terms `left` and `right`, result `out`."""
+    a, left = _without_lone(a, left, right + out)
+    b, right = _without_lone(b, right, left + out)
+    plan = pair_plan(left, right, out)
+    if plan is None:
+        return xp.multiply(_aligned(xp, a, left, out), _aligned(xp, b, right, out))
+    if plan.swapped:
+        a, b = b, a
+    a, b = a.transpose(plan.first), b.transpose(plan.second)
+    batch, rows, summed, _ = plan.counts
+    row_sizes, column_sizes = a.shape[batch : batch + rows], b.shape[batch + summed :]
+    inner = math.prod(b.shape[batch : batch + summed])
+    a = blas_ready(xp, a.reshape(*a.shape[:batch], math.prod(row_sizes), inner))
+    b = blas_ready(xp, b.reshape(*b.shape[:batch], inner, math.prod(column_sizes)))
+    batch_sizes = numpy.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    sizes = (*batch_sizes, *row_sizes, *column_sizes)
+    if not (plan.direct and xp is numpy):
+        return xp.matmul(a, b).reshape(sizes).transpose(plan.result)
+    result = numpy.empty([sizes[i] for i in plan.result], a.dtype)
+    inverse = numpy.argsort(plan.result)
+    matrices = result.transpose(inverse).reshape(*batch_sizes, a.shape[-2], b.shape[-1])
+    numpy.matmul(a, b, out=matrices)
+    return result
+
+
+def _without_lone(x: Any, term: str, others: str) -> tuple[Any, str]:
+    """Sum the labels that occur nowhere else."""
+    lone = tuple(i for i, c in enumerate(term) if c not in others)
+    if not lone:
+        return x, term
+    return x.sum(axis=lone, dtype=x.dtype), "".join(c for c in term if c in others)
+
+
+def _aligned(xp: Any, x: Any, term: str, out: str) -> Any:
+    """Bring an operand into the order of the result, with size 1 for the labels that it lacks."""
+    x = x.transpose([term.index(c) for c in out if c in term])
+    return x[tuple(slice(None) if c in term else None for c in out)]
+
+
+@lru_cache(maxsize=1024)
+def pair_plan(left: str, right: str, out: str) -> PairPlan | None:
+    """Return how to contract two terms; None where nothing is summed: that is a product."""
+    both = [c for c in left if c in right and c not in out]
+    if not both:
+        return None
+    swapped = bool(out) and out[-1] in left and out[-1] not in right
+    if swapped:
+        left, right = right, left
+    batch = [c for c in out if c in left and c in right]
+    rows = [c for c in out if c in left and c not in right]
+    columns = [c for c in out if c in right and c not in left]
+    order = "".join([*batch, *rows, *columns])
+    return PairPlan(
+        swapped,
+        tuple(left.index(c) for c in [*batch, *rows, *both]),
+        tuple(right.index(c) for c in [*batch, *both, *columns]),
+        (len(batch), len(rows), len(both), len(columns)),
+        tuple(order.index(c) for c in out),
+        "".join(rows) in out and "".join(columns) in out,
+    )

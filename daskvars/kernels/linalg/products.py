@@ -1,0 +1,143 @@
+"""Products, inverses and decompositions of matrices.
+
+Half-precision products accumulate in float32. Transposed operands stay views: BLAS reads them in
+place as long as one of the last two dimensions has unit stride.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.math.precision import float_work
+
+
+def widened(x: Any) -> Any:
+    """Return 16-bit floats as float32, anything else as it is."""
+    return x.astype(float_work(x.dtype), copy=False)
+
+
+def blas_ready(xp: Any, x: Any) -> Any:
+    """Return `x` such that BLAS can read its matrices in place.
+
+    Views that stand for one element many times, as the gradient of a sum does, need a copy.
+    """
+    flags = x.flags
+    if xp is not numpy or flags.c_contiguous or x.dtype.char not in "fdFD":
+        return x
+    if flags.f_contiguous and x.ndim == 2:
+        return x
+    rows, columns = x.shape[-2:]
+    row_step, column_step = (stride // x.itemsize for stride in x.strides[-2:])
+    if column_step == 1 and (row_step >= columns or rows == 1):
+        return x
+    if row_step == 1 and (column_step >= rows or columns == 1):
+        return x
+    return xp.ascontiguousarray(x)
+
+
+def matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+    """Multiply (batches of) matrices, either of them transposed first."""
+    dtype = a.dtype
+    if dtype.char not in "fd":
+        a, b = widened(a), widened(b)
+    if transpose_a:
+        a = a.swapaxes(-1, -2)
+    if transpose_b:
+        b = b.swapaxes(-1, -2)
+    a, b = blas_ready(xp, a), blas_ready(xp, b)
+    if a.ndim > 2 and b.ndim == 2 and a.flags.c_contiguous:  # one large product, not many small
+        rows = math.prod(a.shape[:-1])
+        product = xp.matmul(a.reshape(rows, a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    else:
+        product = xp.matmul(a, b)
+    return product if product.dtype == dtype else product.astype(dtype)
+
+
+def cross(xp: Any, a: Any, b: Any) -> Any:
+    """Cross product of vectors along the last dimension, of size 3."""
+    out = xp.empty(numpy.broadcast_shapes(a.shape, b.shape), a.dtype)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out
+
+
+# -- inverses and decompositions ---------------------------------------------------------------
+
+
+def adjoint_of(x: Any) -> Any:
+    """Return the conjugate transpose of (batches of) matrices, as a view where they are real."""
+    return x.swapaxes(-1, -2).conj() if x.dtype.kind == "c" else x.swapaxes(-1, -2)
+
+
+def _decomposed(function: Callable[..., Any], message: str, *arrays: Any, **options: Any) -> Any:
+    try:
+        return function(*arrays, **options)
+    except numpy.linalg.LinAlgError as error:
+        raise InvalidArgumentError(None, None, f"{message} ({error})") from None
+
+
+def inverse(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
+    """Inverse of square matrices, or of their adjoints."""
+    result = _decomposed(xp.linalg.inv, "Input is not invertible.", widened(x))
+    result = xp.ascontiguousarray(adjoint_of(result)) if adjoint else result
+    return result.astype(x.dtype, copy=False)
+
+
+def determinant(xp: Any, x: Any) -> Any:
+    """Determinant of square matrices."""
+    return xp.linalg.det(widened(x)).astype(x.dtype, copy=False)
+
+
+def log_determinant(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Sign, and logarithm of the absolute value, of determinants."""
+    sign, logarithm = xp.linalg.slogdet(widened(x))
+    return sign.astype(x.dtype, copy=False), logarithm.astype(x.dtype, copy=False)
+
+
+def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
+    """Solve matrix @ x = rhs, or with the adjoint of the matrix."""
+    left = adjoint_of(matrix) if adjoint else matrix
+    message = "Input matrix is not invertible."
+    return _decomposed(xp.linalg.solve, message, widened(left), widened(rhs)).astype(
+        rhs.dtype, copy=False
+    )
+
+
+def triangular_solve(
+    xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False
+) -> Any:
+    """Solve with the lower (or upper) triangle of a matrix; the rest of it is not looked at."""
+    triangle = xp.tril(matrix) if lower else xp.triu(matrix)
+    return solve(xp, triangle, rhs, adjoint=adjoint)
+
+
+def cholesky(xp: Any, x: Any) -> Any:
+    """Lower Cholesky factor of positive definite matrices."""
+    message = "Cholesky decomposition was not successful. The input might not be valid."
+    return _decomposed(xp.linalg.cholesky, message, widened(x)).astype(x.dtype, copy=False)
+
+
+def qr(xp: Any, x: Any, *, full_matrices: bool = False) -> tuple[Any, Any]:
+    """Factors q and r of matrices."""
+    q, r = xp.linalg.qr(x, mode="complete" if full_matrices else "reduced")
+    return q, r
+
+
+def svd(xp: Any, x: Any, *, full_matrices: bool = False, compute_uv: bool = True) -> tuple:
+    """Singular values s, and u and v with x = u diag(s) adjoint(v)."""
+    message = "SVD did not converge."
+    if not compute_uv:
+        return (_decomposed(xp.linalg.svd, message, x, compute_uv=False),)
+    u, s, vh = _decomposed(xp.linalg.svd, message, x, full_matrices=full_matrices)
+    return s, u, xp.ascontiguousarray(adjoint_of(vh))
+
+
+def self_adjoint_eig(xp: Any, x: Any) -> tuple[Any, Any]:
+    """Ascending eigenvalues, and eigenvectors, of self-adjoint matrices (their lower triangles)."""
+    values, vectors = _decomposed(xp.linalg.eigh, "Self-adjoint eigen decomposition failed.", x)
+    return values, vectors

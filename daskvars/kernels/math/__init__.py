@@ -1,0 +1,12 @@
+"""Elementwise functions and reductions.
+
+- ``elementwise``: what no single ufunc computes.
+- ``special``, ``incomplete``: gamma, zeta, the error function and their kin, element by element, in
+  few passes over blocks that fit a cache.
+- ``nonlinearities``: activation functions and their gradients.
+- ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
+- ``precision``: the dtypes to compute in, and the ends of their ranges.
+
+A function is written for a whole block; where it makes many temporaries it goes through the block
+in pieces itself (``fill_``), so that these stay in the cache.
+"""

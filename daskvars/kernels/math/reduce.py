@@ -1,0 +1,176 @@
+"""Kernels that fold along axes, and that count.
+
+16-bit floats accumulate in float32, and integers keep their dtype, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.gather_scatter.segments import segment_sum
+from daskvars.kernels.math.elementwise import overwriting
+from daskvars.kernels.math.precision import extremes, float_work
+from daskvars.kernels.math.row_sums import LONG_ROW, column_sums, most_rows, ones_matrix, row_sums
+
+Axes = int | tuple[int, ...] | None
+
+# Elements from which on sums of rows and columns are products with ones: 2-8 times as fast (m).
+PRODUCT_ELEMENTS = 1 << 15
+
+
+def fold_sum(xp: Any, x: Any, axis: Axes, keepdims: bool = False) -> Any:
+    """Sum along `axis`, in the dtype of `float_work`."""
+    if xp is numpy and x.size >= PRODUCT_ELEMENTS and x.dtype.char in "fd" and axis is not None:
+        rank = x.ndim
+        axes = {a % rank for a in ((axis,) if isinstance(axis, int) else axis)}
+        count = len(axes)
+        total = None
+        if 0 < count < rank and x.flags.c_contiguous:
+            if axes == set(range(count)):
+                columns = x.reshape(math.prod(x.shape[:count]), -1)
+                total = column_sums(xp, columns).astype(x.dtype, copy=False)
+            elif axes == set(range(rank - count, rank)):
+                rows = x.reshape(-1, math.prod(x.shape[rank - count :]))
+                total = row_sums(xp, rows) if rows.shape[1] <= LONG_ROW else None
+        if total is not None:
+            sizes = enumerate(x.shape)
+            return total.reshape(
+                [1 if i in axes else n for i, n in sizes if keepdims or i not in axes]
+            )
+    return x.sum(axis=axis, dtype=float_work(x.dtype), keepdims=keepdims)
+
+
+def sum_to_shape(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+    """Sum `x` over the dimensions along which `shape` was broadcast to the shape of `x`."""
+    if x.shape == shape:
+        return x
+    lead = x.ndim - len(shape)
+    if lead > 0 and x.shape[lead:] == shape and x.dtype.char in "fd" and x.flags.c_contiguous:
+        count = math.prod(x.shape[:lead])
+        if x.size and count <= most_rows(xp):  # the gradient of a bias
+            ones = ones_matrix(xp, (most_rows(xp),), x.dtype)
+            sums = xp.dot(ones[:count], x.reshape(count, -1))  # half a matmul's time, if small
+            return sums if lead == 1 and len(shape) == 1 else sums.reshape(shape)
+    axes = (
+        *range(lead),
+        *(lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1),
+    )
+    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, x.shape[lead:], strict=True)):
+        raise InvalidArgumentError(
+            None, None, f"a value of shape {x.shape} is not the broadcast of one of shape {shape}"
+        )
+    return fold_sum(xp, x, axes).reshape(shape).astype(x.dtype, copy=False)
+
+
+def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Sum along `axis`."""
+    return fold_sum(xp, x, axis, keepdims).astype(x.dtype, copy=False)
+
+
+def reduce_mean(
+    xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False, count: int | None = None
+) -> Any:
+    """Mean along `axis`; with `count`, this block's part of a mean over that many elements."""
+    total = fold_sum(xp, x, axis, keepdims)
+    total /= total.dtype.type(reduced_count(x.shape, axis) if count is None else count)
+    return total if total.dtype == x.dtype else total.astype(x.dtype)
+
+
+def reduced_count(shape: tuple[int, ...], axis: Axes) -> int:
+    """Return how many elements of an array of `shape` are folded into one."""
+    if axis is None:
+        return math.prod(shape)
+    return math.prod(shape[a] for a in ((axis,) if isinstance(axis, int) else axis))
+
+
+def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Product along `axis`."""
+    product = x.prod(axis=axis, dtype=float_work(x.dtype), keepdims=keepdims)
+    return product.astype(x.dtype, copy=False)
+
+
+def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Maximum along `axis`; of no elements, the lowest value of the dtype."""
+    if not reduced_count(x.shape, axis):
+        return _empty_fold(xp, x, axis, keepdims, lowest=True)
+    return x.max(axis=axis, keepdims=keepdims)
+
+
+def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Minimum along `axis`; of no elements, the highest value of the dtype."""
+    if not reduced_count(x.shape, axis):
+        return _empty_fold(xp, x, axis, keepdims, lowest=False)
+    return x.min(axis=axis, keepdims=keepdims)
+
+
+def _empty_fold(xp: Any, x: Any, axis: Axes, keepdims: bool, lowest: bool) -> Any:
+    shape = xp.zeros(x.shape, bool).any(axis=axis, keepdims=keepdims).shape
+    low, high = extremes(x.dtype) if x.dtype.kind in "iu" else (-numpy.inf, numpy.inf)
+    return xp.full(shape, low if lowest else high, x.dtype)
+
+
+def logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+    """log of the sum of exp along `axis`, without overflow."""
+    if not reduced_count(x.shape, axis):
+        return _empty_fold(xp, x, axis, keepdims, lowest=True)
+    top = x.real.max(axis=axis, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, top.dtype.type(0))
+    y = xp.subtract(x, top)
+    total = xp.exp(y, out=overwriting(y)).sum(
+        axis=axis, dtype=float_work(x.dtype), keepdims=keepdims
+    )
+    return (xp.log(total) + top.reshape(total.shape)).astype(x.dtype, copy=False)
+
+
+def logaddexp(xp: Any, x: Any, y: Any) -> Any:
+    """log(exp(x) + exp(y)), without overflow: merges two results of `logsumexp`."""
+    if x.dtype.kind != "c":
+        return xp.logaddexp(x, y)
+    return logsumexp(xp, xp.stack([x, y]), axis=0)
+
+
+def argmax(xp: Any, x: Any, *, axis: int, dtype: Any) -> Any:
+    """Index of the first largest element along `axis`."""
+    return x.argmax(axis=axis).astype(dtype.np)
+
+
+def argmin(xp: Any, x: Any, *, axis: int, dtype: Any) -> Any:
+    """Index of the first smallest element along `axis`."""
+    return x.argmin(axis=axis).astype(dtype.np)
+
+
+# -- counting ----------------------------------------------------------------------------------
+
+
+def bincount(xp: Any, values: Any, *weights: Any, size: int, dtype: Any) -> Any:
+    """Count (or add up the weights of) each value in [0, size); larger values are not counted."""
+    values = values.reshape(-1)
+    if values.size and int(values.min()) < 0:
+        raise InvalidArgumentError(None, None, "Input arr must be non-negative!")
+    inside = values < size
+    given = weights[0].reshape(-1)[inside] if weights else None
+    if given is not None and given.dtype.kind in "iu":  # as floats they would be rounded
+        return segment_sum(xp, given, values[inside], num_segments=size).astype(dtype.np)
+    counts = xp.bincount(values[inside], weights=given, minlength=size)
+    return counts[:size].astype(dtype.np)
+
+
+def confusion_matrix(
+    xp: Any, labels: Any, predictions: Any, *weights: Any, num_classes: int, dtype: Any
+) -> Any:
+    """Count pairs (label, prediction), [num_classes, num_classes]."""
+    for name, values in (("labels", labels), ("predictions", predictions)):
+        if values.size and int(values.min()) < 0:
+            raise InvalidArgumentError(None, None, f"`{name}` contains negative values")
+        if values.size and int(values.max()) >= num_classes:
+            raise InvalidArgumentError(
+                None, None, f"`{name}` out of bound: {int(values.max())} is not below the "
+                f"{num_classes} classes (x < y did not hold); raise num_classes",
+            )  # fmt: skip
+    pairs = labels.reshape(-1).astype("int64") * num_classes + predictions.reshape(-1)
+    counts = bincount(xp, pairs, *weights, size=num_classes * num_classes, dtype=dtype)
+    return counts.reshape(num_classes, num_classes)

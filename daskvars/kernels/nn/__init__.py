@@ -1,0 +1,13 @@
+"""Neural networks: convolution, pooling, normalization, losses on logits.
+
+- ``windows``: how a window slides over an image; ``patches``: an image cut into what windows see.
+- ``convolution``, ``convolution3d``, ``depthwise``, ``pooling``: products over patches, a block of
+  a cache's size at a time, and their gradients.
+- ``batch_norm``, ``normalization``, ``cross_entropy``: moments, softmax and losses, which share one
+  exponential with their gradients.
+- ``candidates``: classes drawn to stand for all.
+- ``forms``: the small ones: activations, biases, ranking.
+
+A kernel and its gradient's stand side by side. Image formats are an argument (``data_format``), and
+channels-last is what is computed in.
+"""

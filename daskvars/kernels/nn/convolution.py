@@ -1,0 +1,168 @@
+"""Two-dimensional convolution and its two gradients, as matrix products over patches.
+
+Each is linear in either operand, so the three of them are each other's gradients. Filters are
+[height, width, inputs, outputs]; images are [batch, height, width, channels] ("NHWC") or
+[batch, channels, height, width] ("NCHW", turned around at the edges).
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from daskvars.kernels.math.row_sums import as_matrix
+from daskvars.kernels.nn.patches import (
+    block_bytes,
+    channels_last,
+    image_blocks,
+    in_data_format,
+    patch_blocks,
+    working_dtype,
+)
+from daskvars.kernels.nn.windows import Padding, Windows, place_windows, spatial, turned
+
+ONES = (1, 1, 1, 1)
+
+
+def conv2d(
+    xp: Any, x: Any, w: Any, *, strides: tuple = ONES, padding: Padding, dilations: tuple = ONES,
+    data_format: str = "NHWC",
+) -> Any:
+    """Convolve images with a filter (cross-correlation, as ``tf.nn.conv2d``).
+
+    Args:
+        x: [batch, height, width, inputs] float, in ``data_format`` order.
+        w: [height, width, inputs, outputs] float.
+        strides: 4-tuple in ``data_format`` order.
+        padding: "SAME", "VALID" or four (before, after) pairs.
+        dilations: 4-tuple in ``data_format`` order.
+        data_format: "NHWC" or "NCHW".
+
+    Returns:
+        [batch, rows, columns, outputs], dtype of ``x``.
+
+    Example:
+        >>> import numpy as np
+        >>> conv2d(np, np.ones((1, 3, 3, 1)), np.ones((3, 3, 1, 1)), padding="SAME")[0, :, :, 0]
+        array([[4., 6., 4.],
+               [6., 9., 6.],
+               [4., 6., 4.]])
+    """
+    x, kind = channels_last(x, data_format), x.dtype
+    windows = place_windows(
+        x.shape[1:3], w.shape[:2], strides=strides, padding=padding, dilations=dilations,
+        data_format=data_format,
+    )
+    y = correlate(xp, x, w, windows, working_dtype(xp, kind))
+    return in_data_format(xp, y.astype(kind, copy=False), data_format)
+
+
+def conv2d_backprop_input(
+    xp: Any, w: Any, dy: Any, *, input_shape: tuple, strides: tuple = ONES, padding: Padding,
+    dilations: tuple = ONES, data_format: str = "NHWC",
+) -> Any:
+    """Return the gradient of ``conv2d`` with respect to its images (``conv2d_transpose``).
+
+    Args:
+        w: [height, width, inputs, outputs] float.
+        dy: [batch, rows, columns, outputs] float, in ``data_format`` order.
+        input_shape: shape of the images; its batch is ignored, ``dy``'s is taken.
+        strides, padding, dilations, data_format: as for ``conv2d``.
+
+    Returns:
+        [batch, height, width, inputs], dtype of ``dy``.
+    """
+    dy, kind = channels_last(dy, data_format), dy.dtype
+    image = spatial(tuple(input_shape), data_format)
+    windows = place_windows(
+        image, w.shape[:2], strides=strides, padding=padding, dilations=dilations,
+        data_format=data_format,
+    )
+    work = working_dtype(xp, kind)
+    w = w.astype(work, copy=False)
+    backwards = turned(windows)
+    if backwards is not None and prefers_turned(windows, w.shape[2], w.shape[3]):
+        flipped = w[::-1, ::-1].transpose(0, 1, 3, 2)
+        dx = correlate(xp, dy, flipped, backwards, work)
+    else:
+        dx = scatter_taps(xp, w, dy.astype(work, copy=False), windows)
+    return in_data_format(xp, dx.astype(kind, copy=False), data_format)
+
+
+def conv2d_backprop_filter(
+    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, strides: tuple = ONES, padding: Padding,
+    dilations: tuple = ONES, data_format: str = "NHWC",
+) -> Any:
+    """Return the gradient of ``conv2d`` with respect to its filter.
+
+    Args:
+        x: [batch, height, width, inputs] float, in ``data_format`` order.
+        dy: [batch, rows, columns, outputs] float, in ``data_format`` order.
+        filter_shape: (height, width, inputs, outputs).
+        strides, padding, dilations, data_format: as for ``conv2d``.
+
+    Returns:
+        ``filter_shape``, dtype of ``x``: the sum over this block's images.
+    """
+    x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
+    windows = place_windows(
+        x.shape[1:3], filter_shape[:2], strides=strides, padding=padding, dilations=dilations,
+        data_format=data_format,
+    )
+    work = working_dtype(xp, kind)
+    height, width, inputs, outputs = filter_shape
+    dw = xp.zeros((height * width * inputs, outputs), work)
+    part = xp.empty_like(dw)
+    for number, (images, rows, patches) in enumerate(position_blocks(xp, x, windows, work)):
+        dy_rows = as_matrix(dy[images, rows]).astype(work, copy=False)
+        xp.matmul(patches.T, dy_rows, out=part if number else dw)
+        if number:
+            dw += part
+    return dw.reshape(filter_shape).astype(kind, copy=False)
+
+
+def correlate(xp: Any, x: Any, w: Any, windows: Windows, work: Any) -> Any:
+    """Return the windows' products with ``w``, computed in the ``work`` dtype."""
+    outputs = w.shape[3]
+    matrix = as_matrix(w.astype(work, copy=False))
+    y = xp.empty((len(x), *windows.count, outputs), work)
+    for images, rows, patches in position_blocks(xp, x, windows, work):
+        xp.matmul(patches, matrix, out=as_matrix(y[images, rows]))
+    return y
+
+
+def position_blocks(xp: Any, x: Any, windows: Windows, work: Any) -> Iterator[Any]:
+    """Yield patches in blocks; where a window is one pixel, the pixels themselves at once."""
+    if windows.size != (1, 1) or windows.pads:
+        yield from patch_blocks(xp, x, windows, work)
+    elif x.size:
+        pixels = x[windows.tap(0, 0)].astype(work, copy=False)
+        yield slice(None), slice(None), as_matrix(pixels)
+
+
+def prefers_turned(windows: Windows, inputs: int, outputs: int) -> bool:
+    """Whether the flipped convolution is cheaper than one product per tap.
+
+    It copies patches of the gradient, so it loses where that has far more channels than the
+    image, or (without "SAME" padding) where the image is much larger than the gradient.
+    """
+    rows, columns = windows.count
+    height, width = windows.image
+    return outputs <= 2 * inputs and 2 * height * width <= 3 * rows * columns
+
+
+def scatter_taps(xp: Any, w: Any, dy: Any, windows: Windows) -> Any:
+    """Return the image gradient as one product per tap, added where the tap looked."""
+    inputs = w.shape[2]
+    dx = xp.empty((len(dy), *windows.image, inputs), dy.dtype)
+    rows, columns = windows.count
+    position_bytes = rows * columns * inputs * dy.dtype.itemsize
+    for images in image_blocks(len(dy), position_bytes, block_bytes(xp) // 4):
+        count = images.stop - images.start
+        gradient = as_matrix(dy[images])
+        padded = xp.zeros((count, *windows.padded, inputs), dy.dtype)
+        product = xp.empty((len(gradient), inputs), dy.dtype)
+        for row, column, seen in windows.taps():
+            xp.matmul(gradient, w[row, column].T, out=product)
+            padded[seen] += product.reshape(count, rows, columns, inputs)
+        dx[images] = padded[windows.interior()]
+    return dx

@@ -1,0 +1,122 @@
+"""Images cut into the patches that windows see, a cache-sized block at a time.
+
+Convolution becomes one matrix product per block. A block of about 1 MiB of patches stays in the
+nearer caches between being written and being multiplied; 512 rows at least, so that the product
+reads its weights often enough to pay for packing them. Measured on one thread, 5x5x32x64 over
+14x14 images: 1 image a block reaches 86 % of the bare product, 2 images all of it, 8 images 81 %.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from daskvars.kernels.math.precision import float_work
+from daskvars.kernels.nn.windows import Windows
+
+PATCH_BYTES = 1 << 20
+PATCH_ROWS = 512
+# A GPU wants few, large products: its limit is memory, not cache.
+DEVICE_PATCH_BYTES = 1 << 28
+
+
+def block_bytes(xp: Any) -> int:
+    """Return the size of one block of work on ``xp``'s device."""
+    return PATCH_BYTES if xp is np else DEVICE_PATCH_BYTES
+
+
+def working_dtype(xp: Any, dtype: Any) -> np.dtype:
+    """Return the dtype to compute in: 16-bit floats have no fast product on a CPU."""
+    return float_work(dtype) if xp is np else dtype
+
+
+def channels_last(x: Any, data_format: str) -> Any:
+    """Return ``x`` seen as [batch, *space, channels]."""
+    return x if data_format[1] != "C" else x.transpose(0, *range(2, x.ndim), 1)
+
+
+def in_data_format(xp: Any, y: Any, data_format: str) -> Any:
+    """Return [batch, *space, channels] as a contiguous array in ``data_format``."""
+    if data_format[1] != "C":
+        return y
+    return xp.ascontiguousarray(y.transpose(0, y.ndim - 1, *range(1, y.ndim - 1)))
+
+
+def image_blocks(images: int, image_bytes: int, limit_bytes: int) -> Iterator[slice]:
+    """Yield slices of whole images of at most ``limit_bytes`` each, one image at least."""
+    step = max(1, limit_bytes // max(1, image_bytes))
+    for start in range(0, images, step):
+        yield slice(start, min(start + step, images))
+
+
+def padded_blocks(
+    xp: Any, x: Any, windows: Windows, image_bytes: int, limit_bytes: int, fill: Any = 0,
+    dtype: Any = None,
+) -> Iterator[tuple[slice, Any]]:
+    """Yield (images, padded images), reusing one buffer; without padding, views of ``x``."""
+    dtype = np.dtype(dtype or x.dtype)
+    if not windows.pads and dtype == x.dtype:
+        for images in image_blocks(len(x), image_bytes, limit_bytes):
+            yield images, x[images]
+        return
+    buffer = None
+    for images in image_blocks(len(x), image_bytes, limit_bytes):
+        if buffer is None:
+            shape = (images.stop - images.start, *windows.padded, x.shape[3])
+            buffer = xp.full(shape, fill, dtype)
+        block = buffer[: images.stop - images.start]
+        block[windows.interior()] = x[images]
+        yield images, block
+
+
+def window_view(xp: Any, padded: Any, windows: Windows) -> Any:
+    """Return the view [batch, rows, columns, window rows, window columns, channels]."""
+    batch, row, column, channel = padded.strides
+    shape = (len(padded), *windows.count, *windows.size, padded.shape[3])
+    strides = (
+        batch, row * windows.stride[0], column * windows.stride[1],
+        row * windows.dilation[0], column * windows.dilation[1], channel,
+    )
+    return xp.lib.stride_tricks.as_strided(padded, shape, strides)
+
+
+def patch_blocks(
+    xp: Any, x: Any, windows: Windows, dtype: Any
+) -> Iterator[tuple[slice, slice, Any]]:
+    """Yield (images, window rows, patches [positions, window size * channels]).
+
+    The patches lie in a buffer that the next block overwrites.
+    """
+    depth = windows.size[0] * windows.size[1] * x.shape[3]
+    row_bytes = max(1, windows.count[1] * depth * np.dtype(dtype).itemsize)
+    limit = max(block_bytes(xp), PATCH_ROWS * depth * np.dtype(dtype).itemsize)
+    step = max(1, limit // row_bytes) if windows.count[0] * row_bytes > 2 * limit else (
+        windows.count[0])
+    buffer = None
+    for images, padded in padded_blocks(
+        xp, x, windows, windows.count[0] * row_bytes, limit, dtype=dtype
+    ):
+        view = window_view(xp, padded, windows)
+        for start in range(0, windows.count[0], step):
+            rows = slice(start, min(start + step, windows.count[0]))
+            part = view[:, rows]
+            if buffer is None:
+                buffer = xp.empty(part.size, dtype)
+            yield images, rows, copy_patches(xp, part, buffer[: part.size])
+
+
+def copy_patches(xp: Any, view: Any, buffer: Any) -> Any:
+    """Copy a window view into ``buffer`` and return it as a matrix with a row per position.
+
+    With one channel the runs along a window are only its width long, so the matrix is then
+    written transposed, in runs along the image (m: 28x28, 5x5 windows: 6.3 us instead of 28).
+    """
+    batch, rows, columns, height, width, depth = view.shape
+    positions, taps = batch * rows * columns, height * width * depth
+    if depth == 1 and columns > width:
+        turned = buffer.reshape(height, width, depth, batch, rows, columns)
+        xp.copyto(turned, view.transpose(3, 4, 5, 0, 1, 2))
+        return turned.reshape(taps, positions).T
+    xp.copyto(buffer.reshape(view.shape), view)
+    return buffer.reshape(positions, taps)

@@ -1,0 +1,237 @@
+"""Random tensors, element by element from :mod:`daskvars.kernels.random.philox`.
+
+Element n of a tensor is a function of (key, n) alone, so a block is bitwise the slice of the whole
+however the tensor is divided. Every kernel here takes the block's ``shape`` and, for a part of a
+tensor, its ``offset`` (where the block starts) and ``full_shape``. Normal numbers come from the
+inverse of their distribution: no rejection, so every element uses its own bits only.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from daskvars.dtypes import as_dtype
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.math.precision import float_work
+from daskvars.kernels.random.normal_quantile import normal_quantile
+from daskvars.kernels.random.philox import Key, block_words, random_bits
+
+# The probability of being within two standard deviations.
+WITHIN_TWO_SIGMA = math.erf(math.sqrt(2.0))
+# Random bits of a uniform number: the significand of its dtype, so that 1 is never rounded to.
+UNIFORM_BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+
+
+def random_uniform(
+    xp: Any, key: Key, *, shape: tuple, dtype: Any, minval: Any = 0, maxval: Any = 1,
+    offset: tuple | None = None, full_shape: tuple | None = None,
+) -> Any:
+    """Return numbers uniform in [minval, maxval).
+
+    Args:
+        key: two 64-bit ints naming the stream.
+        shape: extents of this block.
+        dtype: any float or integer dtype.
+        minval: scalar or 0-d array, the lower bound, included.
+        maxval: scalar or 0-d array, the upper bound, excluded.
+        offset: where the block starts in the tensor; None for its origin.
+        full_shape: extents of the tensor; None where the block is the whole of it.
+
+    Returns:
+        [*shape] ``dtype``. Floats have as many random bits as their significand.
+
+    Raises:
+        InvalidArgumentError: integers with ``minval`` not below ``maxval``.
+
+    Example:
+        >>> import numpy as np
+        >>> whole = random_uniform(np, (7, 0), shape=(4, 6), dtype="float32")
+        >>> part = random_uniform(np, (7, 0), shape=(2, 3), dtype="float32", offset=(1, 3),
+        ...                       full_shape=(4, 6))
+        >>> bool((part == whole[1:3, 3:]).all())
+        True
+    """
+    dtype = as_dtype(dtype).np
+    if dtype.kind in "iu":
+        return uniform_integers(xp, key, shape, dtype, int(minval), int(maxval), offset, full_shape)
+    minval, maxval = float(minval), float(maxval)
+    out = xp.empty(math.prod(shape), dtype)
+    bits, work = UNIFORM_BITS[dtype.name], float_work(dtype).type
+    width = max(32, dtype.itemsize * 8)
+    scale, low = work((maxval - minval) * 2.0**-bits), work(minval)
+    for part, words in block_words(xp, key, shape, offset, full_shape, width):
+        xp.right_shift(words, words.dtype.type(width - bits), out=words)
+        numbers = out[part] if dtype.type is work else xp.empty(words.shape, work)
+        # The top bit is clear by now, and signed integers convert faster.
+        xp.multiply(words.view(f"i{width // 8}").astype(work), scale, out=numbers)
+        if low:
+            numbers += low
+        if dtype.type is not work:
+            out[part] = numbers
+    return out.reshape(shape)
+
+
+def uniform_integers(
+    xp: Any, key: Any, shape: Any, dtype: Any, low: int, high: int, offset: Any, full_shape: Any
+) -> Any:
+    """Return integers in [low, high): the upper part of a word times the span."""
+    if low >= high:
+        raise InvalidArgumentError(
+            None, None, f"Need minval < maxval, got {low} >= {high}: raise maxval or lower minval"
+        )
+    bounds = np.iinfo(dtype)
+    if low < bounds.min or high - 1 > bounds.max:
+        raise InvalidArgumentError(
+            None, None,
+            f"[{low}, {high}) is not within {dtype}'s range [{bounds.min}, {bounds.max}]: "
+            "narrow the bounds or use a wider dtype",
+        )
+    span = high - low
+    out = xp.empty(math.prod(shape), dtype)
+    for part, words in block_words(xp, key, shape, offset, full_shape, 64):
+        if span < 1 << 64:
+            words = upper_product(words, span)
+        words += np.uint64(low % (1 << 64))
+        out[part] = words.astype(dtype)
+    return out.reshape(shape)
+
+
+def upper_product(words: Any, span: int) -> Any:
+    """Return the upper 64 bits of the 128-bit products of uint64 ``words`` with ``span``."""
+    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    span_high, span_low = np.uint64(span >> 32), np.uint64(span & 0xFFFFFFFF)
+    high, low = words >> half, words & mask
+    middle = low * span_low
+    middle >>= half
+    middle += high * span_low
+    if not span_high:
+        return middle >> half
+    low *= span_high
+    low += middle & mask
+    high *= span_high
+    high += middle >> half
+    high += low >> half
+    return high
+
+
+def random_normal(
+    xp: Any, key: Key, *, shape: tuple, dtype: Any, mean: Any = 0.0, stddev: Any = 1.0,
+    offset: tuple | None = None, full_shape: tuple | None = None,
+) -> Any:
+    """Return normally distributed numbers.
+
+    Args:
+        key, shape, offset, full_shape: as for ``random_uniform``.
+        dtype: a float dtype.
+        mean: scalar or 0-d array.
+        stddev: scalar or 0-d array.
+
+    Returns:
+        [*shape] ``dtype``.
+    """
+    return normals(xp, key, shape, dtype, mean, stddev, offset, full_shape, 1.0)
+
+
+def truncated_normal(
+    xp: Any, key: Key, *, shape: tuple, dtype: Any, mean: Any = 0.0, stddev: Any = 1.0,
+    offset: tuple | None = None, full_shape: tuple | None = None,
+) -> Any:
+    """Return normal numbers that lie within two standard deviations of the mean.
+
+    Args:
+        key, shape, dtype, mean, stddev, offset, full_shape: as for ``random_normal``.
+
+    Returns:
+        [*shape] ``dtype``.
+    """
+    return normals(xp, key, shape, dtype, mean, stddev, offset, full_shape, WITHIN_TWO_SIGMA)
+
+
+def normals(
+    xp: Any, key: Any, shape: Any, dtype: Any, mean: Any, stddev: Any, offset: Any, full_shape: Any,
+    within: float,
+) -> Any:
+    """Return normal numbers from the middle ``within`` of the distribution."""
+    dtype = as_dtype(dtype).np
+    work = float_work(dtype)
+    width = work.itemsize * 8
+    mean, stddev = work.type(float(mean)), work.type(float(stddev))
+    out = xp.empty(math.prod(shape), dtype)
+    for part, words in block_words(xp, key, shape, offset, full_shape, width):
+        numbers = out[part] if dtype == work else xp.empty(words.shape, work)
+        normal_quantile(xp, words.view(f"i{width // 8}"), within, numbers)
+        if within < 1:
+            xp.clip(numbers, -2, 2, out=numbers)
+        if stddev != 1:
+            numbers *= stddev
+        if mean:
+            numbers += mean
+        if dtype != work:
+            out[part] = numbers
+    return out.reshape(shape)
+
+
+def multinomial(
+    xp: Any, key: Key, logits: Any, *, num_samples: int, dtype: Any = "int64",
+    offset: tuple | None = None, full_shape: tuple | None = None,
+) -> Any:
+    """Draw classes with probabilities softmax(logits), by the inverse of their distribution.
+
+    Args:
+        key: two 64-bit ints naming the stream.
+        logits: [batch, classes] float, unnormalised log-probabilities.
+        num_samples: draws per row (of this block).
+        dtype: integer dtype of the result.
+        offset: (first row, first sample) of the block in the result; None for the origin.
+        full_shape: (batch, samples) of the whole result; None where the block is all of it.
+
+    Returns:
+        [batch, num_samples] ``dtype``.
+    """
+    shape = (len(logits), num_samples)
+    points = random_uniform(
+        xp, key, shape=shape, dtype="float64", offset=offset, full_shape=full_shape
+    )
+    weights = logits.astype(np.float64)
+    if not (weights.size and num_samples):
+        return xp.zeros(shape, as_dtype(dtype).np)
+    weights -= weights.max(axis=1, keepdims=True)
+    totals = xp.cumsum(xp.exp(weights, out=weights), axis=1)
+    points *= totals[:, -1:]
+    return first_above(xp, totals, points).astype(as_dtype(dtype).np)
+
+
+def first_above(xp: Any, totals: Any, points: Any) -> Any:
+    """Return, per row, the first index whose running total exceeds each point."""
+    classes = totals.shape[1]
+    below = xp.zeros(points.shape, np.int64)
+    step = 1 << max(classes - 1, 0).bit_length()
+    while step:
+        probe = below + step
+        value = xp.take_along_axis(totals, xp.minimum(probe, classes) - 1, axis=1)
+        below = xp.where((probe <= classes) & (value <= points), probe, below)
+        step >>= 1
+    last = (totals < totals[:, -1:]).sum(axis=1)[:, None]
+    return xp.minimum(below, last)
+
+
+def random_shuffle(xp: Any, key: Key, x: Any) -> Any:
+    """Return ``x`` with its entries along axis 0 in random order.
+
+    Args:
+        key: two 64-bit ints naming the stream.
+        x: [n, ...] any dtype.
+
+    Returns:
+        Like ``x``.
+    """
+    if not x.ndim:
+        return x.copy()
+    return x.take(random_order(xp, key, len(x)), axis=0)
+
+
+def random_order(xp: Any, key: Key, count: int) -> Any:
+    """Return a random permutation of ``count`` positions, [count] int64."""
+    return xp.argsort(random_bits(xp, key, 0, count), kind="stable")

@@ -1,0 +1,180 @@
+"""Gamma and Poisson numbers, and draws from a seed that is data.
+
+Rejection needs a varying number of random numbers. Attempt k of every element draws from a stream
+of its own, from which element n takes number n, so that a block is bitwise the slice of the whole
+here too; whole blocks are drawn again until each element has been accepted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from daskvars.dtypes import as_dtype
+from daskvars.kernels.math.special import lgamma
+from daskvars.kernels.random.distributions import (
+    multinomial,
+    random_normal,
+    random_uniform,
+    truncated_normal,
+)
+from daskvars.kernels.random.philox import WORD_MASK, Key
+
+STREAMS = 0x9E3779B97F4A7C15  # odd: its multiples name as many streams as there are attempts
+INVERSION = 10.0  # Poisson rates from which on rejection is quicker than adding up probabilities
+
+
+def random_gamma(
+    xp: Any, key: Key, alpha: Any, *, shape: tuple, dtype: Any, offset: tuple | None = None,
+    full_shape: tuple | None = None,
+) -> Any:
+    """Return numbers of the gamma distributions of shape ``alpha`` and rate 1.
+
+    Args:
+        key: two 64-bit ints naming the stream.
+        alpha: [...] float, positive; NaN comes of others.
+        shape: how many numbers of each, as leading dimensions.
+        dtype: a float dtype.
+        offset: where the block starts in the result; None for its origin.
+        full_shape: extents of the result; None where the block is the whole of it.
+
+    Returns:
+        [*shape, *alpha.shape] ``dtype``.
+
+    Source: Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables", 2000.
+    """
+    draws = _Draws(xp, key, (*shape, *alpha.shape), offset, full_shape)
+    alpha = xp.broadcast_to(alpha.astype(np.float64), draws.shape)
+    defined = alpha > 0
+    small = alpha < 1
+    # Below 1 a number of shape alpha + 1 is made smaller by a power of a uniform one.
+    d = xp.where(defined, alpha + small, 1.0) - 1 / 3
+    c = 1 / xp.sqrt(9 * d)
+
+    def attempt() -> tuple[Any, Any]:
+        normal, uniform = draws.normal(), draws.uniform()
+        cube = (1 + c * normal) ** 3
+        positive = cube > 0
+        bound = 0.5 * normal * normal + d - d * cube + d * xp.log(xp.where(positive, cube, 1.0))
+        return d * cube, positive & (xp.log(uniform) < bound)
+
+    boost = draws.uniform()
+    found = _accepted(xp, attempt, draws.shape)
+    power = xp.exp(xp.log(boost) / xp.where(defined & small, alpha, 1.0))
+    return xp.where(defined, xp.where(small, found * power, found), np.nan).astype(
+        as_dtype(dtype).np
+    )
+
+
+def random_poisson(
+    xp: Any, key: Key, rate: Any, *, shape: tuple, dtype: Any, offset: tuple | None = None,
+    full_shape: tuple | None = None,
+) -> Any:
+    """Return numbers of the Poisson distributions of ``rate``. See ``random_gamma``.
+
+    Source: Hörmann, "The Transformed Rejection Method for Generating Poisson Random Variables",
+    1993 (PTRS), from a rate of 10 on; below, the inverse of the distribution.
+    """
+    draws = _Draws(xp, key, (*shape, *rate.shape), offset, full_shape)
+    rate = xp.broadcast_to(rate.astype(np.float64), draws.shape)
+    defined = (rate >= 0) & xp.isfinite(rate)
+    low = defined & (rate < INVERSION)
+    out = xp.where(low, _by_inversion(xp, xp.where(low, rate, 0.0), draws.uniform()), 0.0)
+    if bool((defined & ~low).any()):
+        high = xp.where(low | ~defined, INVERSION, rate)
+        out = xp.where(low, out, _by_rejection(xp, high, draws))
+    kind = as_dtype(dtype)
+    return xp.where(defined, out, np.nan if kind.is_floating else -1).astype(kind.np)
+
+
+def _by_inversion(xp: Any, rate: Any, uniform: Any) -> Any:
+    """Count the probabilities that add up to less than a uniform number."""
+    probability = xp.exp(-rate)
+    total, count = probability, xp.zeros_like(rate)
+    for k in range(1, 100):  # of a rate below 10 a number over 99 has probability 1e-60
+        above = uniform > total
+        if not bool(above.any()):
+            break
+        count += above
+        probability = probability * rate / k
+        total = total + probability
+    return count
+
+
+def _by_rejection(xp: Any, rate: Any, draws: _Draws) -> Any:
+    b = 0.931 + 2.53 * xp.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    quick = 0.9277 - 3.6224 / (b - 2)
+
+    def attempt() -> tuple[Any, Any]:
+        u, v = draws.uniform() - 0.5, draws.uniform()
+        us = 0.5 - xp.abs(u)
+        k = xp.floor((2 * a / us + b) * u + rate + 0.43)
+        refused = (k < 0) | ((us < 0.013) & (v > us))
+        left = xp.log(v * inverse_alpha / (a / (us * us) + b))
+        right = k * xp.log(rate) - rate - lgamma(xp, xp.maximum(k, 0.0) + 1)
+        return k, ((us >= 0.07) & (v <= quick)) | (~refused & (left <= right))
+
+    return _accepted(xp, attempt, draws.shape)
+
+
+def _accepted(xp: Any, attempt: Callable[[], tuple[Any, Any]], shape: tuple) -> Any:
+    """Return for each element what its first accepted attempt gave."""
+    result, pending = xp.zeros(shape), xp.ones(shape, bool)
+    while bool(pending.any()):
+        proposal, accepted = attempt()
+        result = xp.where(pending & accepted, proposal, result)
+        pending &= ~accepted
+    return result
+
+
+class _Draws:
+    """Standard numbers for one block, each call from the next stream of the key."""
+
+    def __init__(self, xp: Any, key: Key, shape: Any, offset: Any, full_shape: Any) -> None:
+        self.xp = xp
+        self.shape = shape
+        self._place = {"shape": shape, "offset": offset, "full_shape": full_shape}
+        self._keys = _streams(key)
+
+    def normal(self) -> Any:
+        """Normal numbers, float64."""
+        return random_normal(self.xp, next(self._keys), dtype="float64", **self._place)
+
+    def uniform(self) -> Any:
+        """Numbers uniform in (0, 1), float64."""
+        drawn = random_uniform(self.xp, next(self._keys), dtype="float64", **self._place)
+        return drawn + 2.0**-54
+
+
+def _streams(key: Key) -> Iterator[Key]:
+    number = key[0]
+    while True:
+        yield number, key[1]
+        number = (number + STREAMS) & WORD_MASK
+
+
+# -- a seed that is data -----------------------------------------------------------------------
+
+
+def stateless_uniform(xp: Any, *, seed: Key, **options: Any) -> Any:
+    """Return ``random_uniform`` of a key."""
+    return random_uniform(xp, seed, **options)
+
+
+def stateless_normal(xp: Any, *, seed: Key, **options: Any) -> Any:
+    """Return ``random_normal`` of a key."""
+    return random_normal(xp, seed, **options)
+
+
+def stateless_truncated_normal(xp: Any, *, seed: Key, **options: Any) -> Any:
+    """Return ``truncated_normal`` of a key."""
+    return truncated_normal(xp, seed, **options)
+
+
+def stateless_multinomial(xp: Any, logits: Any, *, seed: Key, **options: Any) -> Any:
+    """Return ``multinomial`` of a key."""
+    return multinomial(xp, seed, logits, **options)

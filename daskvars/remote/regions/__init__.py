@@ -1,0 +1,18 @@
+"""Regions: kernel calls as data, compiled into one Python function.
+
+A *region* is a part of a plan that becomes one task for each block. It comes as a `RegionProgram`:
+calls of kernels on numbered *slots*, constants, and which slots are inputs and results. What
+happens to it:
+
+- ``region_check``: what comes as data is checked before anything is made of it.
+- ``source_text``: the only place where source is made: from slot numbers and nothing else.
+- ``region``: straight-line Python: one line for each call, slots freed as soon as they are done.
+- ``slot_memory``: which call may write over the memory of an argument that dies there.
+- ``tiling``, ``device_chains``: elementwise chains tile by tile in a CPU's cache, or as one kernel
+  on a GPU.
+- ``inplace``, ``row_updates``: updates of large variables in their own memory, after all that may
+  fail.
+- ``result_check``: a kernel that gives what its op did not say.
+
+Compiled once in a process: an interpreting loop would cost as much as a small kernel, each time.
+"""

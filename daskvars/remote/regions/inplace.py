@@ -1,0 +1,200 @@
+"""Splits a region in two: what may fail, and the updates of large variables, in place.
+
+A functional update of a large variable writes fresh memory; for a sparse update that copies
+everything to change a few rows. But an update in place cannot be taken back. So the calls that
+only lead to updates, and that cannot fail once their inputs are checked, are put in a program of
+their own (the tail) that runs when everything else of the run has succeeded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy
+
+from daskvars.remote.regions.region import Call, RegionProgram, is_ufunc
+
+MIN_BYTES = 1 << 20  # below, a copy costs less than the bookkeeping
+
+
+class Tail(NamedTuple):
+    """The second half of a region.
+
+    Attributes:
+      main: the first half; its outputs are those of the region that the tail does not give,
+        then `passed`.
+      program: the second half; its inputs are the variables' arrays, then what `main` passed on.
+      kept: positions of the region's outputs that `main` gives, in order.
+      variables: the region's inputs that the tail changes, in the order of its inputs.
+      updates: positions of the region's outputs that the tail gives, in the order it gives them.
+    """
+
+    main: RegionProgram
+    program: RegionProgram
+    kept: tuple[int, ...]
+    variables: tuple[int, ...]
+    updates: tuple[int, ...]
+
+
+def split(program: RegionProgram, pairs: dict[int, int]) -> Tail | None:
+    """Split a region.
+
+    Args:
+      program: the region.
+      pairs: position of an output -> input slot of the variable that it is the new value of.
+
+    Returns:
+      The two halves; None where nothing is large enough, or safe, to be done in place.
+    """
+    return _Split(program, pairs).tail()
+
+
+class _Split:
+    def __init__(self, program: RegionProgram, pairs: dict[int, int]) -> None:
+        self.program = program
+        self.users: dict[int, list[int]] = defaultdict(list)
+        self.maker: dict[int, int] = {}
+        self.root: dict[int, int] = {}
+        for i, call in enumerate(program.calls):
+            for slot in call.args:
+                self.users[slot].append(i)
+            for slot in call.outs:
+                self.maker[slot] = i
+                if call.views and call.args:
+                    self.root[slot] = self.root.get(call.args[0], call.args[0])
+        self.pairs = {
+            program.outputs[p]: (p, slot) for p, slot in pairs.items() if self._is_large(p, slot)
+        }
+
+    def _is_large(self, position: int, slot: int) -> bool:
+        """Return whether an output is a large update made by a call, and only an update."""
+        out = self.program.outputs[position]
+        shape = self.program.input_shapes[slot]
+        if shape is None or out not in self.maker or self.program.outputs.count(out) > 1:
+            return False
+        call = self.program.calls[self.maker[out]]
+        dtype = call.dtypes[0]
+        same = call.shapes[0] == shape and len(call.outs) == 1
+        return same and math.prod(shape) * numpy.dtype(dtype).itemsize >= MIN_BYTES
+
+    def tail(self) -> Tail | None:
+        """Return the halves, or None."""
+        while self.pairs:
+            moved = self._moved()
+            bad = [out for out in self.pairs if not self._is_safe(out, moved)]
+            if not bad:
+                return self._halves(sorted(moved))
+            for out in bad:
+                del self.pairs[out]
+        return None
+
+    def _moved(self) -> set[int]:
+        """Return the calls that only lead to the updates, and cannot fail."""
+        outputs = set(self.program.outputs)
+        moved: set[int] = set()
+        for i in range(len(self.program.calls) - 1, -1, -1):
+            call = self.program.calls[i]
+            if not _cannot_fail(call) or len(call.outs) != 1:
+                continue
+            out = call.outs[0]
+            wanted = out in self.pairs or (
+                out not in outputs and self.users[out] and not self._is_checked(out)
+            )
+            if wanted and all(user in moved for user in self.users[out]):
+                moved.add(i)
+        return moved
+
+    def _is_checked(self, slot: int) -> bool:
+        """Return whether the check of a call, which runs in the first half, needs the value."""
+        return any(self.program.calls[user].check is not None for user in self.users[slot])
+
+    def _is_safe(self, out: int, moved: set[int]) -> bool:
+        """Return whether an update can be written over the variable's present value."""
+        _, variable = self.pairs[out]
+        i = self.maker[out]
+        call = self.program.calls[i]
+        if i not in moved or not (is_ufunc(call, numpy) or self._changes_first(call, variable)):
+            return False
+        # Nothing may read the old value later, in whatever form.
+        later = [
+            user for slot in (variable, *(s for s, r in self.root.items() if r == variable))
+            for user in self.users[slot] if user in moved and (user > i or slot != variable)
+        ]  # fmt: skip
+        return all(user == i for user in later)
+
+    @staticmethod
+    def _changes_first(call: Call, variable: int) -> bool:
+        return call.in_place is not None and call.args[0] == variable
+
+    def _halves(self, moved: list[int]) -> Tail:
+        program = self.program
+        tail_calls = [program.calls[i] for i in moved]
+        made = {call.outs[0] for call in tail_calls}
+        variables = tuple(dict.fromkeys(slot for _, slot in self.pairs.values()))
+        passed = tuple(dict.fromkeys(
+            slot for call in tail_calls for slot in (*call.args, call.block)
+            if slot >= 0 and slot not in made and slot not in variables
+            and slot not in program.constants
+        ))  # fmt: skip
+        kept = tuple(p for p, slot in enumerate(program.outputs) if slot not in self.pairs)
+        outputs = (*(program.outputs[p] for p in kept), *passed)
+        copied = tuple(kept.index(p) for p in program.copied if p in kept)
+        calls = [c for i, c in enumerate(program.calls) if i not in set(moved)]
+        calls += [c for i in moved if (c := self._check(program.calls[i])) is not None]
+        main = RegionProgram(
+            program.label, program.num_inputs, program.constants, tuple(calls), outputs, copied,
+            program.input_shapes,
+        )  # fmt: skip
+        updates = tuple(p for p, _ in self.pairs.values())
+        return Tail(main, self._second(tail_calls, variables, passed), kept, variables, updates)
+
+    def _check(self, call: Call) -> Call | None:
+        """Return the check of a call that was moved, on inputs that exist before the tail."""
+        if call.check is None:
+            return None
+        args = []
+        for slot in call.args:
+            while slot in self.maker and slot in self.pairs:
+                slot = self.pairs[slot][1]  # of a new value, the check sees the old one's shape
+            args.append(slot)
+        return call._replace(
+            kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None, promised=()
+        )
+
+    def _second(
+        self, calls: list[Call], variables: tuple[int, ...], passed: tuple[int, ...]
+    ) -> RegionProgram:
+        numbers = {slot: i for i, slot in enumerate((*variables, *passed))}
+        constants = {}
+        shape_of = dict(enumerate(self.program.input_shapes))
+        for call in self.program.calls:
+            shape_of.update(zip(call.outs, call.shapes, strict=False))
+        shapes = tuple(shape_of.get(slot) for slot in (*variables, *passed))
+        for call in calls:
+            for slot in call.args:
+                if slot in self.program.constants and slot not in numbers:
+                    numbers[slot] = len(numbers)
+                    constants[numbers[slot]] = self.program.constants[slot]
+        for call in calls:
+            numbers[call.outs[0]] = len(numbers)
+        renumbered = tuple(
+            call._replace(
+                args=tuple(numbers[s] for s in call.args), outs=(numbers[call.outs[0]],),
+                block=numbers.get(call.block, -1),
+            )
+            for call in calls
+        )  # fmt: skip
+        outputs = tuple(numbers[out] for out in self.pairs)
+        into = {numbers[out]: numbers[variable] for out, (_, variable) in self.pairs.items()}
+        return RegionProgram(
+            self.program.label, len(variables) + len(passed), constants, renumbered, outputs, (),
+            shapes, into,
+        )  # fmt: skip
+
+
+def _cannot_fail(call: Call) -> bool:
+    if call.operands or call.multiple or not call.trusted:
+        return False
+    return is_ufunc(call, numpy) or call.check is not None

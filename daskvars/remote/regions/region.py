@@ -1,0 +1,420 @@
+"""Region programs: a flat list of kernel calls as data, compiled into one Python function.
+
+A `RegionProgram` is what travels to a worker and what is cached; `compiled` turns it, once per
+process, into straight-line Python: one line per kernel call, locals for slots, dead slots
+released by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting
+loop costs 0.4-0.9 us. Only slot numbers enter the source text (`daskvars.remote.regions.source_text`).
+
+Ufuncs write into the memory of an argument that dies at that call (`reuse`). A chain of
+elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.tiling`).
+
+A worker's regions are compiled with a `Meter` (0.1 us more a call): Dask's dashboard shows what
+the kernels took.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy
+
+from daskvars.device_array import as_input, choosing
+from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from daskvars.remote.regions import device_chains, tiling
+from daskvars.remote.regions.region_check import check_region
+from daskvars.remote.regions.result_check import Promise, checked
+from daskvars.remote.regions.slot_memory import SlotMemory
+from daskvars.remote.regions.source_text import defined, name, names, naming
+
+Meter = Callable[[Sequence[str], Sequence[float]], None]
+"""``meter(labels, times)``: the kernels that ran one after the other, and the clock (s) before the
+first and after each."""
+
+
+class Call(NamedTuple):
+    """One kernel call.
+
+    Attributes:
+      kernel: a name in the array namespace, or a function ``kernel(xp, *arrays, **attrs)``.
+      args: slots of the inputs.
+      outs: slots of the outputs.
+      attrs: keyword arguments.
+      operands: names of attributes whose values are in the last slots of `args`.
+      block: slot of the keyword arguments that differ from block to block, or -1.
+      multiple: the kernel returns a sequence.
+      name: name of the operation, for errors.
+      elementwise: element i of the result needs element i of the (broadcast) inputs only.
+      views: the result may share memory with the first input.
+      in_place: ``in_place(xp, out, *inputs, **attrs)``: the kernel that changes its first input.
+      check: ``check(xp, *inputs, **attrs)``: raises where the kernel would.
+      shapes: static shapes of the outputs, None where not known.
+      dtypes: NumPy dtypes of the outputs.
+      fresh: the result is memory of its own, as those of elementwise calls are.
+      promised: dtype and shape of each result of each block, as far as they are known.
+      trusted: the kernel gives what is promised, wherever it is tested.
+    """
+
+    kernel: Any
+    args: tuple[int, ...]
+    outs: tuple[int, ...]
+    attrs: dict[str, Any]
+    operands: tuple[str, ...] = ()
+    block: int = -1
+    multiple: bool = False
+    name: str = ""
+    elementwise: bool = False
+    views: bool = False
+    in_place: Any = None
+    check: Any = None
+    shapes: tuple[Any, ...] = ()
+    dtypes: tuple[Any, ...] = ()
+    fresh: bool = False
+    promised: tuple[Promise, ...] = ()
+    trusted: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class RegionProgram:
+    """A region as data.
+
+    Attributes:
+      label: scope of the region.
+      num_inputs: slots 0 ... num_inputs - 1 are the arguments.
+      constants: slot -> array.
+      calls: in order.
+      outputs: slots returned, as a tuple.
+      copied: positions of outputs that would share memory with an input or another output.
+      input_shapes: static shapes of the arguments, None where not known.
+      into: slot of a result -> slot of the input whose memory it is written into.
+    """
+
+    label: str
+    num_inputs: int
+    constants: dict[int, Any]
+    calls: tuple[Call, ...]
+    outputs: tuple[int, ...]
+    copied: tuple[int, ...] = ()
+    input_shapes: tuple[Any, ...] = ()
+    into: dict[int, int] = field(default_factory=dict)
+    cache: dict[Any, Callable[..., tuple]] = field(default_factory=dict, repr=False)
+
+    @property
+    def largest_between(self) -> int:
+        """The bytes of the largest array of a block that is made on the way, about.
+
+        Chains of elementwise calls run tile by tile and make none, and write into what is fresh.
+        """
+        made = {
+            slot: dtype.itemsize * math.prod(shape)
+            for call in self.calls if not (call.elementwise or call.views or call.fresh)
+            for slot, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
+            if _known(shape) and dtype is not None
+        }  # fmt: skip
+        return max((size for slot, size in made.items() if slot not in self.outputs), default=0)
+
+    def __reduce__(self):
+        return RegionProgram, (
+            self.label, self.num_inputs, self.constants, self.calls, self.outputs, self.copied,
+            self.input_shapes, self.into,
+        )  # fmt: skip
+
+
+def operand(value: Any) -> Any:
+    """Return an array computed in the run as the plain data that a kernel's attribute takes."""
+    listed = value.tolist()
+    return tuple(listed) if isinstance(listed, list) else listed
+
+
+def ordered(xp: Any, value: Any) -> Any:
+    """Return a result in C order: a sum's bits must not tell whether a block moved or was kept."""
+    if isinstance(value, xp.ndarray) and not value.flags.c_contiguous:
+        return xp.ascontiguousarray(value)
+    return value
+
+
+def separate(xp: Any, value: Any) -> Any:
+    """Return an array as one of its own; what is no array is immutable, and stays as it is."""
+    return xp.array(value, order="C") if hasattr(value, "dtype") else value
+
+
+def fitting(xp: Any, out: Any, *others: Any) -> Any:
+    """Return `out` if a ufunc's result on it and the `others` has its shape, else None."""
+    if not isinstance(out, xp.ndarray):
+        return None
+    shape, rank = out.shape, out.ndim
+    for other in others:
+        if other.shape != shape and (other.size != 1 or other.ndim > rank):
+            return None
+    return out
+
+
+def compiled(
+    program: RegionProgram, xp: Any, meter: Meter | None = None
+) -> Callable[..., tuple]:
+    """Return the function of a region for one array namespace, compiled on first use.
+
+    Args:
+      program: the region.
+      xp: the array namespace.
+      meter: is told what the kernels took, each time the function has returned.
+    """
+    key = (xp.__name__, meter)
+    found = program.cache.get(key)
+    if found is None:
+        found = program.cache[key] = _compile(program, xp, meter)
+    return found
+
+
+def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[..., tuple]:
+    check_region(program)
+    source = _Source(program, xp, meter)
+    filename = f"<region {program.label} {id(program):#x}>"
+    function = defined("region", source.text(), source.scope, filename)
+    lines, calls = source.lines, program.calls
+
+    def region(*inputs: Any) -> tuple:
+        try:
+            return function(*inputs)
+        except Exception as error:
+            explained = explain(error, filename, lines, calls)
+            if explained is error:  # by the region of a body: an error must not be its own cause
+                raise
+            raise explained from error
+
+    return region
+
+
+def explain(error: Exception, filename: str, lines: dict[int, int], calls: Sequence[Call]):
+    """Return the error of a kernel with the name of the operation whose call failed."""
+    trace, index = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == filename:
+            index = lines.get(trace.tb_lineno)
+        trace = trace.tb_next
+    op = calls[index].name if index is not None else "?"
+    if isinstance(error, OpError):
+        if "[op " in error.message:
+            return error
+        return type(error)(error.node_def, error.op or op, f"{error.message} [op {op!r}]")
+    if isinstance(error, MemoryError):  # NumPy's and CuPy's say how many bytes, NumPy's of what
+        return ResourceExhaustedError(
+            None, op, f"{error or 'out of memory'} [op {op!r}]; cut what is so large in chunks, or "
+            "use more workers, or ones with more memory"
+        )  # fmt: skip
+    return InvalidArgumentError(None, op, f"{type(error).__name__}: {error} [op {op!r}]")
+
+
+class _Source:
+    """Writes the Python text of a region."""
+
+    def __init__(self, program: RegionProgram, xp: Any, meter: Meter | None) -> None:
+        self.program = program
+        self.xp = xp
+        self.meter = meter
+        self.labels: list[str] = []  # of what is metered
+        self.scope: dict[str, Any] = {
+            "operand": operand, "ordered": partial(ordered, xp), "separate": partial(separate, xp),
+            "fitting": partial(fitting, xp),
+        }  # fmt: skip
+        self.lines: dict[int, int] = {}  # line of the text -> index of the call
+        self.body: list[str] = []
+        self.last_use = self._last_uses()
+        self.memory = SlotMemory(program.calls)
+
+    def _last_uses(self) -> dict[int, int]:
+        last = dict.fromkeys(range(self.program.num_inputs), -1)
+        for i, call in enumerate(self.program.calls):
+            for slot in (*call.args, call.block):
+                last[slot] = i
+            for slot in call.outs:  # what is written over is needed until then
+                if slot in self.program.into:
+                    last[self.program.into[slot]] = i
+        for slot in self.program.outputs:
+            last[slot] = len(self.program.calls)
+        return last
+
+    def text(self) -> list[str]:
+        program = self.program
+        for slot, value in program.constants.items():
+            self.scope[name(slot)] = as_input(self.xp, value)
+        if self.meter is not None:
+            self.scope["now"] = time.perf_counter
+            self.body.append("    times = [now()]")
+        chains = self._chains()
+        i = 0
+        while i < len(program.calls):
+            end = chains.get(i)
+            if end is None:
+                self._call(i)
+                i += 1
+            else:
+                self._chain(i, end)
+                i = end
+        results = []
+        for position, slot in enumerate(program.outputs):
+            copied = position in program.copied
+            results.append(f"{'separate' if copied else 'ordered'}({name(slot)})")
+        tail = ", ".join(results) + ("," if results else "")
+        if self.meter is not None:
+            self.scope["meter"] = partial(self.meter, tuple(self.labels))
+            self.body.append("    meter(times)")
+        head = f"def region({names(range(program.num_inputs))}):"
+        return [head, *self.body, f"    return ({tail})"]
+
+    def _chains(self) -> dict[int, int]:
+        """Return start -> end of each run of calls that are made as one."""
+        calls = self.program.calls
+        if self.xp is numpy:
+            return tiling.chains(calls)
+        return device_chains.chains(calls, lambda call: is_fusible(call, self.xp))
+
+    def _emit(self, text: str, index: int) -> None:
+        self.body.append(f"    {text}")
+        self.lines[len(self.body) + 1] = index
+
+    def _emit_kernel(self, text: str, index: int, label: Any) -> None:
+        self._emit(text, index)
+        if self.meter is not None:
+            kernel = label if isinstance(label, str) else getattr(label, "__name__", "kernel")
+            self.labels.append(kernel)
+            self.body.append("    times.append(now())")
+
+    def _call(self, i: int) -> None:
+        call = self.program.calls[i]
+        first = len(call.args) - len(call.operands)  # of those that are attributes
+        arguments = [*map(name, call.args[:first]), *map(self._operand, call.args[first:])]
+        if call.block >= 0:
+            arguments.append(f"**{name(call.block)}")
+        function = self._function(i, call)
+        if call.outs and call.outs[0] in self.program.into:
+            self._call_in_place(i, call, arguments)
+            return
+        reused = self._reused(i, call)
+        if reused is not None and _known(call.shapes[0]):
+            arguments.append(f"out={name(reused)}")
+        elif reused is not None:
+            others = [slot for slot in call.args if slot != reused]
+            arguments.append(f"out=fitting({names([reused, *others])})")
+        targets = names(call.outs) or "_"
+        comma = "," if call.multiple and len(call.outs) == 1 else ""
+        text = f"{targets}{comma} = {function}({', '.join(arguments)})"
+        self._emit_kernel(text, i, call.kernel)
+        dead = self._dead_after(i, call)
+        if dead:
+            self._emit(f"del {names(dead)}", i)
+
+    def _operand(self, slot: int) -> str:
+        """Return the text for an attribute in a slot: nothing is computed of a constant twice."""
+        if slot not in self.program.constants:
+            return f"operand({name(slot)})"
+        self.scope[name(slot, "a")] = operand(self.program.constants[slot])
+        return name(slot, "a")
+
+    def _call_in_place(self, i: int, call: Call, arguments: list[str]) -> None:
+        """Write the result into the memory of an input; the result is that input from then on."""
+        out, target = call.outs[0], self.program.into[call.outs[0]]
+        if call.in_place is not None:
+            function = name(i, "k")
+            self.scope[function] = _naming(call, partial(call.in_place, self.xp, **call.attrs))
+            self._emit_kernel(f"{function}({', '.join(arguments)})", i, call.in_place)
+        else:
+            text = f"{self._function(i, call)}({', '.join(arguments)}, out={name(target)})"
+            self._emit_kernel(text, i, call.kernel)
+        self._emit(f"{name(out)} = {name(target)}", i)
+
+    def _dead_after(self, i: int, call: Call) -> list[int]:
+        constants = self.program.constants
+        slots = dict.fromkeys((*call.args, *call.outs))
+        return [s for s in slots if self.last_use.get(s, -1) <= i and s not in constants]
+
+    def _function(self, i: int, call: Call) -> str:
+        """Bind the kernel under a name of its own and return that name."""
+        bound = self._bound(call, self.xp)
+        if self.xp is not numpy and "branches" not in call.attrs:
+            bound = choosing(self.xp, bound, self._bound(call, numpy))
+        function = name(i, "k")
+        kernel = _naming(call, bound)
+        if call.promised and not self.program.into:
+            kernel = checked(kernel, call.promised, call.multiple, self.scope, function)
+        self.scope[function] = kernel
+        return function
+
+    @staticmethod
+    def _bound(call: Call, xp: Any) -> Callable[..., Any]:
+        if isinstance(call.kernel, str):
+            function = getattr(xp, call.kernel)
+            return partial(function, **call.attrs) if call.attrs else function
+        attrs = {
+            k: tuple(compiled(b, xp) for b in v) if k == "branches" else v
+            for k, v in call.attrs.items()
+        }
+        return partial(call.kernel, xp, **attrs)
+
+    def _reused(self, i: int, call: Call) -> int | None:
+        """Return the slot whose memory a ufunc may write its result into, if any."""
+        if not is_ufunc(call, self.xp) or call.block >= 0:
+            return None
+        return self.memory.reusable(call, call.args, i, i + 1, self.last_use)
+
+    def _chain(self, start: int, end: int) -> None:
+        calls = self.program.calls[start:end]
+        outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
+        chain: Any = (
+            tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
+            if self.xp is numpy else device_chains.DeviceChain(self.xp, calls, outputs)
+        )  # fmt: skip
+        function = name(start, "c")
+        self.scope[function] = chain.function
+        comma = "," if len(chain.outputs) == 1 else ""
+        text = f"{names(chain.outputs)}{comma} = {function}({names(chain.inputs)})"
+        self._emit_kernel(text, start, "elementwise")
+        constants = self.program.constants
+        dead = [s for s in chain.inputs if self.last_use[s] < end and s not in constants]
+        if dead:
+            self._emit(f"del {names(dead)}", start)
+
+    def _chain_memory(self, start: int, end: int, outputs: Sequence[int]) -> dict[int, int]:
+        """Return output slot -> slot of the input whose memory it is written into."""
+        calls = self.program.calls[start:end]
+        into = dict(self.program.into)
+        made = {call.outs[0] for call in calls}
+        free = dict.fromkeys(slot for call in calls for slot in call.args if slot not in made)
+        for call in calls:
+            out = call.outs[0]
+            if out in outputs and out not in into:
+                reused = self.memory.reusable(call, free, start, end, self.last_use)
+                if reused is not None:
+                    into[out] = reused
+                    del free[reused]
+        return into
+
+
+def _naming(call: Call, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    return naming(kernel, call.operands) if call.operands else kernel
+
+
+def is_ufunc(call: Call, xp: Any) -> bool:
+    """Return whether a call is one ufunc without attributes: it takes ``out`` and can be tiled."""
+    return (
+        call.elementwise
+        and isinstance(call.kernel, str)
+        and not call.attrs
+        and isinstance(
+            getattr(xp, call.kernel, None), (numpy.ufunc, getattr(xp, "ufunc", numpy.ufunc))
+        )
+    )
+
+
+def is_fusible(call: Call, xp: Any) -> bool:
+    """Return whether a call may be a part of one kernel of a GPU, with others of its shape."""
+    plain = not call.operands and call.block < 0
+    return plain and is_ufunc(call, xp) and len(call.outs) == 1 and _known(call.shapes[0])
+
+
+def _known(shape: Any) -> bool:
+    return shape is not None and None not in shape

@@ -1,0 +1,276 @@
+"""Elementwise chains on large arrays, tile by tile.
+
+A chain of elementwise calls on arrays larger than the cache is bound by memory: each call reads
+and writes everything. Run on tiles that fit the cache, the chain reads each input and writes each
+output once. Tiles are independent, so they are shared among threads; since each element's value
+depends on that element alone, neither tile size nor threads change a bit of the result.
+
+Values between calls live in registers: tile-sized scratch arrays that a thread makes once, and
+the tiles of outputs before their own values are written. Few registers matter as much as small
+tiles do: Adam needs one beside its four arrays, where a fresh array per call would be six.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy
+
+from daskvars import config
+from daskvars.remote.regions.result_check import checked
+from daskvars.remote.regions.source_text import defined, name, names
+
+# Elements that calls must write before another thread pays: handing the interpreter from thread to
+# thread costs some us a call (m: two threads lose below 4M elements a thread, gain above).
+THREAD_ELEMENTS = 1 << 22
+
+_threads = {"count": 1}
+_pool: list[ThreadPoolExecutor] = []
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)  # the threads stay with the parent
+
+
+def share_tiles_among(count: int) -> None:
+    """Let `count` threads of this process work on the tiles of one chain."""
+    _threads["count"] = count
+
+
+def run_tiles(
+    tile: Callable[[int, int, Any], None], size: int, step: int, scratch: Callable[[], Any],
+    work_elements: int,
+) -> None:  # fmt: skip
+    """Call ``tile(start, stop, scratch)`` for all of ``range(size)`` in steps.
+
+    Each of the threads that do so has a scratch of its own. The caller works too and takes
+    whatever the others have not begun, so that a busy pool never blocks.
+
+    Args:
+      tile: the work on one tile.
+      size, step: extent of the whole and of a tile.
+      scratch: makes what a thread works with.
+      work_elements: elements that all calls together write, which tells whether threads pay.
+    """
+    count = min(_threads["count"], -(-size // step), work_elements // THREAD_ELEMENTS)
+    starts = itertools.count(0, step)  # next() on it is atomic
+
+    def work() -> None:
+        own = scratch()
+        while (start := next(starts)) < size:
+            tile(start, min(start + step, size), own)
+
+    if count <= 1:
+        work()
+        return
+    if not _pool:
+        _pool.append(ThreadPoolExecutor(thread_name_prefix="daskvars-tiles"))
+    # In a copy of the context, for NumPy's error state is part of it.
+    others = [_pool[0].submit(contextvars.copy_context().run, work) for _ in range(count - 1)]
+    work()
+    for other in others:
+        if not other.cancel():
+            other.result()
+
+
+def is_tiled(call: Any) -> bool:
+    """Return whether a call is elementwise on an array that is large enough to be cut in tiles."""
+    return (
+        call.elementwise
+        and len(call.outs) == 1
+        and not call.operands
+        and call.block < 0
+        and bool(call.shapes[0])
+        and None not in call.shapes[0]
+        and math.prod(call.shapes[0]) >= config.get().tile_min_elements
+    )
+
+
+def chains(calls: Sequence[Any]) -> dict[int, int]:
+    """Return start -> end of each run of calls that is worth running tile by tile."""
+    found: dict[int, int] = {}
+    i = 0
+    while i < len(calls):
+        end = i
+        while end < len(calls) and is_tiled(calls[end]) and calls[end].shapes == calls[i].shapes:
+            end += 1
+        if end > i:
+            found[i] = end
+        i = max(end, i + 1)
+    return found
+
+
+class Chain:
+    """The function of one chain: ``function(*inputs) -> outputs``.
+
+    Args:
+      calls: the calls of the chain, all of one output shape.
+      outputs: slots that are needed after the chain.
+      into: output slot -> input slot whose memory it is written into; others are made fresh.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Any],
+        outputs: Sequence[int],
+        into: dict[int, int],
+    ) -> None:
+        self.calls = calls
+        self.outputs = tuple(outputs)
+        self.into = {out: into[out] for out in outputs if out in into}
+        made = {call.outs[0] for call in calls}
+        self.inputs = tuple(dict.fromkeys(
+            slot for slot in (*self.into.values(), *(s for call in calls for s in call.args))
+            if slot not in made
+        ))  # fmt: skip
+        self.dtypes = {call.outs[0]: call.dtypes[0] for call in calls}
+        writer = _TileWriter(self)
+        self.tile = writer.function()
+        self.scratch = writer.scratch
+
+    def function(self, *inputs: Any) -> tuple:
+        """Run the chain on whole arrays and return its outputs."""
+        given = dict(zip(self.inputs, inputs, strict=True))
+        # The static shape is that of the first block; the last one may be smaller.
+        shape = numpy.broadcast_shapes(*map(numpy.shape, inputs))
+        results = {
+            slot: given[self.into[slot]] if slot in self.into
+            else numpy.empty(shape, self.dtypes[slot])
+            for slot in self.outputs
+        }  # fmt: skip
+        limit = config.get().tile_elements
+        outs = [results[slot] for slot in self.outputs]
+        full = [numpy.shape(a) == shape for a in inputs]
+        flat = all(f or numpy.size(a) == 1 for f, a in zip(full, inputs, strict=True)) and all(
+            a.flags.c_contiguous
+            for a in (*outs, *(a for f, a in zip(full, inputs, strict=True) if f))
+        )
+        if flat:
+            size, step, cut = math.prod(shape), limit, full
+            # A size-1 array must not raise the rank of a flat tile.
+            views = [numpy.reshape(a, -1 if f else ()) for f, a in zip(full, inputs, strict=True)]
+            outs = [array.reshape(-1) for array in outs]
+            rest = ()
+        else:
+            size, step = shape[0], max(1, limit // max(1, math.prod(shape[1:])))
+            # What broadcasts, but not along the first axis, is cut along it too.
+            cut = [numpy.ndim(a) == len(shape) and numpy.shape(a)[0] == size > 1 for a in inputs]
+            views, rest = list(inputs), shape[1:]
+        tile = self.tile
+        run_tiles(
+            lambda start, stop, scratch: tile(start, stop, views, cut, outs, scratch), size, step,
+            lambda: [numpy.empty((min(step, size), *rest), dtype) for dtype in self.scratch],
+            math.prod(shape) * len(self.calls),
+        )  # fmt: skip
+        return tuple(results[slot] for slot in self.outputs)
+
+
+class _TileWriter:
+    """Writes the Python text of a chain on one tile and decides where each value lives.
+
+    Attributes:
+      scratch: dtypes of the scratch arrays that the function wants.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.scratch: list[Any] = []
+        self.scope: dict[str, Any] = {}
+        calls = chain.calls
+        self.made_at = {call.outs[0]: i for i, call in enumerate(calls)}
+        self.last = {slot: i for i, call in enumerate(calls) for slot in call.args}
+        self.dtype_of: dict[str, Any] = {}  # register -> dtype
+        self.busy: dict[str, int] = {}  # register -> slot of the value in it
+
+    def function(self) -> Callable[..., None]:
+        """Return ``tile(start, stop, views, cut, outs, scratch)``."""
+        chain = self.chain
+        body: list[str] = []
+        late: list[str] = []  # writes into memory that the tile still reads
+        for slot in chain.outputs:
+            self.dtype_of[name(slot, "o")] = chain.dtypes[slot]
+        for i, call in enumerate(chain.calls):
+            self._call(i, call, body, late)
+        head = ["def tile(start, stop, views, cut, outs, scratch):"]
+        head += [
+            f"    {name(s)} = views[{i}][start:stop] if cut[{i}] else views[{i}]"
+            for i, s in enumerate(chain.inputs)
+        ]
+        head += [f"    {name(s, 'o')} = outs[{i}][start:stop]" for i, s in enumerate(chain.outputs)]
+        head += [f"    t{i} = scratch[{i}][: stop - start]" for i in range(len(self.scratch))]
+        return defined("tile", head + body + late, self.scope)
+
+    def _call(self, i: int, call: Any, body: list[str], late: list[str]) -> None:
+        out, chain = call.outs[0], self.chain
+        value, own, function = name(out), name(out, "o"), name(i, "k")
+        self.scope[function] = _bound(call)
+        if call.promised:
+            promised = [(dtype, None) for dtype, _ in call.promised]
+            self.scope[function] = checked(
+                self.scope[function], promised, call.multiple, self.scope, function
+            )
+        is_ufunc = isinstance(call.kernel, str) and not call.attrs
+        is_late = out in chain.into and self.last.get(chain.into[out], -1) > i
+        if is_ufunc:
+            register = own if out in chain.outputs and not is_late else self._register(i, out)
+            body.append(f"    {value} = {function}({names(call.args)}, out={register})")
+        else:
+            register = value  # a fresh array, which later ufuncs may write into
+            body.append(f"    {value} = {function}({names(call.args)})")
+            self.dtype_of[register] = chain.dtypes[out]
+        if is_late:
+            late.append(f"    {own}[...] = {value}")
+        elif out in chain.outputs and not is_ufunc:
+            body.append(f"    {own}[...] = {value}")
+            body.append(f"    {value} = {own}")
+            del self.dtype_of[register]
+            register = own
+        self.busy[register] = out
+        self._release(i)
+
+    def _release(self, i: int) -> None:
+        """Free the registers whose values call `i` was the last to read."""
+        for register, slot in list(self.busy.items()):
+            if self.last.get(slot, -1) <= i and slot not in self.chain.outputs:
+                del self.busy[register]
+
+    def _register(self, i: int, out: int) -> str:
+        """Return a register for the value that call `i` makes: a free one if there is any."""
+        dtype = self.chain.dtypes[out]
+        for register, kind in self.dtype_of.items():
+            slot = self.busy.get(register)
+            # What dies at this call may be written over by it: element by element it reads first.
+            is_free = slot is None or (
+                self.last.get(slot, -1) <= i and slot not in self.chain.outputs
+            )
+            if kind == dtype and is_free and self._outlasts(register, i, out):
+                self.busy.pop(register, None)
+                return register
+        register = f"t{len(self.scratch)}"
+        self.scratch.append(dtype)
+        self.dtype_of[register] = dtype
+        return register
+
+    def _outlasts(self, register: str, i: int, out: int) -> bool:
+        """Return whether a register may hold value `out` from call `i` to the value's last use.
+
+        The tile of an output may until its own value is written, if nobody reads any more what
+        lay there before.
+        """
+        if register[0] != "o":
+            return True
+        chain, slot = self.chain, int(register[1:])
+        if out in chain.outputs or self.last.get(out, -1) > self.made_at[slot]:
+            return False
+        return slot not in chain.into or self.last.get(chain.into[slot], -1) <= i
+
+
+def _bound(call: Any) -> Callable[..., Any]:
+    if isinstance(call.kernel, str):
+        function = getattr(numpy, call.kernel)
+        return (lambda *a, _f=function, _k=call.attrs: _f(*a, **_k)) if call.attrs else function
+    return lambda *a, _f=call.kernel, _k=call.attrs: _f(numpy, *a, **_k)

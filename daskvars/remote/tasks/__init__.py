@@ -1,0 +1,10 @@
+"""What a task does around the region that it runs.
+
+- ``region_tasks``: the functions that tasks of a plan call, and what is sent once for all of them.
+- ``block_arguments``: from which results of other tasks a block's inputs are put together.
+- ``feed_tasks``: values that are fed, as they are or as blocks of dask arrays.
+- ``chunk_tasks``: stored chunks written from blocks, and blocks loaded where they were lost.
+
+A task carries names, numbers and keys; programs and constants travel once and are depended on. So a
+step is a few kilobytes, whatever it computes.
+"""

@@ -1,0 +1,59 @@
+"""The graph of a run on a shared state, as it is sent, and as the scheduler takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import getitem
+from typing import Any, NamedTuple
+
+from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
+from daskvars.remote.versions.shared_versions import BlockRef, Claim, Held
+
+OPERATION = "daskvars_versions"
+
+keepers: dict[str, Any] = {}
+"""The `VersionKeeper` of each scheduler of this process, by the scheduler's id."""
+
+
+def topic(session: str) -> str:
+    """Return the topic under which a session hears of its runs."""
+    return f"daskvars-versions-{session}"
+
+
+class Binding(NamedTuple):
+    """Binds the tasks of a run on a shared state, on the scheduler of that id."""
+
+    scheduler: str
+    claim: Claim
+
+    def __call__(self, tasks: Mapping[Any, Task]) -> dict[Any, Task]:
+        return keepers[self.scheduler].bound(self.claim, tasks)
+
+
+def shared_run_graph(
+    tasks: Any, annotations: Any, token: str, scheduler: str, claim: Claim
+) -> RunGraph:
+    """Return the tasks of a run on a shared state; the scheduler binds them as it takes them."""
+    return RunGraph(tasks, annotations, token, Binding(scheduler, claim))
+
+
+def references(task: Any) -> list[BlockRef]:
+    """Return the blocks of variables that a task takes."""
+    return [a for a in getattr(task, "args", ()) if isinstance(a, BlockRef)]
+
+
+def bound_task(task: Task, found: Mapping[BlockRef, Held]) -> Task:
+    """Return a task that takes what the blocks that it refers to were bound to."""
+    if not references(task):
+        return task
+    arguments = [
+        bound_argument(found[a]) if isinstance(a, BlockRef) else a for a in task.args
+    ]
+    return Task(task.key, task.func, *arguments)
+
+
+def bound_argument(held: Held) -> Any:
+    """Return what a task takes for a block: a key, or one output of the bundle under it."""
+    if held.position is None:
+        return TaskRef(held.key)
+    return Task(None, getitem, TaskRef(held.key), held.position)

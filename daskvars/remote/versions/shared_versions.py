@@ -1,0 +1,373 @@
+"""The versions of a state that several clients of one cluster share: who comes after whom.
+
+The state is on workers; its *versions* are kept here, on the scheduler, which all runs pass. A run
+arrives as a graph whose tasks name variables, not keys (`BlockRef`), and is bound to the newest
+version when it arrives: so runs of all clients form one chain in the order of their arrival, none
+is computed from a version that is not the newest, and no client has to know what others do. Its
+results are the newest version from then on, before they are computed: runs are pipelined.
+
+A run is *finished*, and its client told, when all of it has succeeded and all runs before it are
+finished. When one fails, it and all that were bound after it are undone: the newest version is the
+one before it. Clients send theirs again, except the one whose run failed, for which that is an
+error. So that their order is kept, a session that has runs undone enters a new *epoch*: what it
+sent before it knew is refused.
+
+Nothing here knows of Dask but the names of keys: `remote.versions.version_keeper` holds the keys.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from daskvars.errors import UnavailableError
+from daskvars.state.failures import ConflictError
+from daskvars.state.grids import Index
+from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
+
+
+class Held(NamedTuple):
+    """Where a block is: a Dask key, which output of the bundle, about how much the rest is."""
+
+    key: Any
+    position: int | None
+    extra_bytes: int = 0
+
+
+class BlockRef(NamedTuple):
+    """A block of a variable, in place of the key that a run is bound to.
+
+    Attributes:
+        variable: its key in the state.
+        block: the block's index.
+        seen: of the newest version that is finished or includes the session's own last run,
+            rather than of the newest of all.
+    """
+
+    variable: str
+    block: Index
+    seen: bool = False
+
+
+Variables = dict[str, tuple[VariableRecord, Mapping[Index, Any]]]
+
+
+class StaleEpochError(ConflictError):
+    """A run was sent before its session knew that runs before it were undone."""
+
+
+class StaleViewError(ConflictError):
+    """The variables are not as a run expects them: look at them again, and run again."""
+
+
+class LostKeysError(Exception):
+    """Keys are gone that a run takes besides variables: its program, a feed.
+
+    Not Dask's `CancelledError`: raised where the scheduler takes a graph, that would be taken for
+    the end of the client's connection.
+    """
+
+
+class LostStateError(UnavailableError):
+    """Blocks of the state are gone, and nothing is left to compute them from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a run says of itself.
+
+    Attributes:
+        name: the state.
+        session, epoch, number: whose it is, and which.
+        keys: everything that must succeed.
+        writes: the variables' new values: record (None: as it was) and blocks, which may be those
+            of other variables (`BlockRef`).
+        layouts: the record of each variable read, as the run expects it.
+        is_early: whether this is only what a run computes before it is put in the chain.
+        exact: the number of the early claim which must have been bound to the newest version, as
+            the newest still is; None where that does not matter.
+    """
+
+    name: str
+    session: str
+    epoch: int
+    number: int
+    keys: tuple[Any, ...]
+    writes: Mapping[str, tuple[VariableRecord | None, Mapping[Index, Any]]] = field(
+        default_factory=dict
+    )
+    layouts: Mapping[str, VariableRecord] = field(default_factory=dict)
+    is_early: bool = False
+    exact: int | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Pending:
+    """A run that is bound and not finished.
+
+    Attributes:
+        claim: what it said.
+        after: all variables as it leaves them.
+        version: the number of that version.
+        held: keys that are held for it besides its results.
+        bound: keys that are held until its graph is known to the scheduler.
+        missing: keys that are still to be computed; None before the graph is known.
+    """
+
+    claim: Claim
+    after: Variables
+    version: int
+    held: list[Any]
+    bound: list[Any]
+    missing: set[Any] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of it has been computed."""
+        return self.missing is not None and not self.missing
+
+
+Notify = Callable[[str, dict[str, Any]], None]
+
+
+class SharedVersions:
+    """The chain of versions of one state.
+
+    Args:
+        notify: called with a session and what it is to know.
+
+    Attributes:
+        finished: the variables at the newest version that is known to be good.
+        newest: the variables as the last run that arrived leaves them.
+        version, finished_version: how many runs that write have arrived, and are finished.
+        chain: the runs between, in order.
+        holds: how often each key is in use.
+        durable: the version of the store that `finished` comes from or was last written as.
+        dropped: keys that are in use no more, for somebody to release.
+        epochs: the epoch of each session.
+        bound_by, finished_by, sealed_by: the number of the last run of each session that is so.
+        written_by: the last version that each session has made since the last seal.
+    """
+
+    def __init__(self, notify: Notify) -> None:
+        self.notify = notify
+        self.finished: Variables = {}
+        self.newest: Variables = {}
+        self.version = self.finished_version = 0
+        self.chain: deque[Pending] = deque()
+        self.holds: Counter[Any] = Counter()
+        self.dropped: list[Any] = []
+        self.epochs: dict[str, int] = {}
+        self.bound_by: dict[str, int] = {}
+        self.finished_by: dict[str, int] = {}
+        self.sealed_by: dict[str, int] = {}
+        self.written_by: dict[str, int] = {}
+        self.durable = NO_VERSION
+        self._early: dict[str, tuple[int, int]] = {}  # session -> number of a claim, version
+
+    # -- arriving -------------------------------------------------------------------------------
+
+    def refuse(self, claim: Claim) -> dict[str, Any]:
+        """Refuse what a session sends until it knows that one of its runs cannot be bound."""
+        self.epochs[claim.session] = claim.epoch + 1
+        return {"failed": claim.number, "why": "refused", "epoch": claim.epoch + 1}
+
+    def bind(
+        self, claim: Claim, refs: Iterable[BlockRef], is_there: Callable[[Any], bool]
+    ) -> tuple[Pending, dict[BlockRef, Held]]:
+        """Put a run at the end of the chain, and return what the blocks that it takes are.
+
+        Args:
+            claim: the run.
+            refs: blocks of variables that its tasks take.
+            is_there: whether the scheduler knows a key.
+
+        Raises:
+            StaleEpochError: runs before it were undone.
+            StaleViewError: the variables are not as the run expects them.
+            LostStateError: blocks are lost.
+        """
+        if self.epochs.get(claim.session) != claim.epoch:
+            raise StaleEpochError(None, None, f"run {claim.number} was sent before it was known "
+                                  "that runs before it were undone; send it again")  # fmt: skip
+        before = {False: self.newest, True: self._seen_by(claim.session)}  # by BlockRef.seen
+        check_layouts(claim, before[False])
+        if claim.exact is not None and self._early.get(claim.session) != (
+            claim.exact, self.version
+        ):  # fmt: skip
+            raise StaleViewError(
+                None, None, f"another client has changed variables of the state {claim.name!r} "
+                f"while run {claim.number} computed the shapes of its results"
+            )  # fmt: skip
+        found = {ref: self._find(before[ref.seen], ref) for ref in refs}
+        writes: Variables = {
+            key: (record or self._record(key), {
+                index: self._find(before[block.seen], block) if isinstance(block, BlockRef)
+                else block for index, block in blocks.items()
+            }) for key, (record, blocks) in claim.writes.items()
+        }  # fmt: skip
+        lost = sorted({ref.variable for ref, held in found.items() if not is_there(held.key)})
+        if lost:
+            raise lost_state(lost, f"run {claim.number}", self.durable)
+        bound = [held.key for held in found.values()]
+        if claim.is_early:
+            self._early[claim.session] = claim.number, self.version
+            self.holds.update(bound)
+            return Pending(claim, self.newest, self.version, [], bound), found
+        self.bound_by[claim.session] = claim.number
+        if writes:
+            self.newest = {**self.newest, **writes}
+            self.version += 1
+            self.written_by[claim.session] = self.version
+        pending = Pending(claim, self.newest, self.version, list(claim.keys), bound)
+        self.holds.update([*pending.held, *pending.bound, *keys_of(writes)])
+        self.chain.append(pending)
+        return pending, found
+
+    def _record(self, key: str) -> VariableRecord:
+        if key not in self.newest:
+            raise StaleViewError(None, None, f"variable {key!r} has no value any more")
+        return self.newest[key][0]
+
+    def _find(self, variables: Variables, ref: BlockRef) -> Held:
+        found = variables.get(ref.variable) or self.newest.get(ref.variable)
+        if found is None or ref.block not in found[1]:
+            raise StaleViewError(
+                None, None, f"variable {ref.variable!r} has no block {ref.block} any more"
+            )
+        return found[1][ref.block]
+
+    def _seen_by(self, session: str) -> Variables:
+        for pending in reversed(self.chain):
+            if pending.claim.session == session:
+                return pending.after
+        return self.finished
+
+    def arrived(self, pending: Pending, missing: set[Any]) -> None:
+        """Take note that the scheduler knows a run's tasks, and which are not computed yet."""
+        pending.missing = missing
+        self.drop(pending.bound)
+        pending.bound = []
+        self.advance()
+
+    # -- finishing and failing ------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """Finish what can be finished, from the front of the chain."""
+        while self.chain and self.chain[0].is_complete:
+            pending = self.chain.popleft()
+            written = pending.claim.writes.keys()
+            self.drop(keys_of({k: self.finished[k] for k in written & self.finished.keys()}))
+            self.drop(pending.held)
+            if written:
+                self.finished, self.finished_version = pending.after, pending.version
+            self.finished_by[pending.claim.session] = pending.claim.number
+            self.notify(pending.claim.session, {"done": pending.claim.number})
+
+    def fail(self, pending: Pending, why: str) -> None:
+        """Undo a run that cannot be finished, and if it writes all that came after it.
+
+        Args:
+            pending: the run.
+            why: "erred", or "lost" where it is no fault of its own.
+        """
+        if pending not in self.chain:
+            self.drop(pending.bound)
+            pending.bound = []
+            return
+        told = {"failed": pending.claim.number, "why": why}
+        owner = pending.claim.session
+        if pending.claim.writes:
+            position = list(self.chain).index(pending)
+            epochs = self._undo(position, but=owner)
+            self.notify(owner, {**told, "epoch": epochs[owner]})
+        else:
+            self.chain.remove(pending)
+            self.drop([*pending.held, *pending.bound])
+            self.notify(owner, told)
+        self.advance()
+
+    def _undo(self, position: int, but: str | None = None) -> dict[str, int]:
+        """Undo the runs from a place in the chain; return the new epochs of their sessions."""
+        runs = list(self.chain)
+        self.chain = deque(runs[:position])
+        self.newest = runs[position - 1].after if position else self.finished
+        first: dict[str, int] = {}
+        for run in runs[position:]:
+            self.drop([*run.held, *run.bound, *keys_of(run.after, run.claim.writes)])
+            first.setdefault(run.claim.session, run.claim.number)
+        for session, number in first.items():
+            self.epochs[session] = self.epochs.get(session, 0) + 1
+            if session != but:
+                self.notify(session, {"undone": number, "epoch": self.epochs[session]})
+        return {session: self.epochs[session] for session in first}
+
+    def drop(self, keys: Iterable[Any]) -> None:
+        """Use keys once less."""
+        for key in keys:
+            self.holds[key] -= 1
+            if self.holds[key] <= 0:
+                del self.holds[key]
+                self.dropped.append(key)
+
+    # -- without a run --------------------------------------------------------------------------
+
+    def reset(self, variables: Variables, durable: VersionId) -> None:
+        """Set the whole state; runs that are not finished are undone."""
+        self._undo(0)
+        old = self.finished
+        self.holds.update(keys_of(variables))
+        self.finished = self.newest = dict(variables)
+        self.drop(keys_of(old))
+        self.version += 1
+        self.finished_version, self.durable = self.version, durable
+
+    def sealed(self, version: int, durable: VersionId, runs: Mapping[str, int]) -> None:
+        """Take note that a version is on disk.
+
+        Args:
+            version: its number here.
+            durable: its number there.
+            runs: `finished_by` as of that version.
+        """
+        self.durable, self.sealed_by = durable, dict(runs)
+        self.written_by = {s: last for s, last in self.written_by.items() if last > version}
+        for session in self.epochs:
+            if session in runs:
+                self.notify(session, {"sealed": runs[session], "durable": durable})
+
+
+def keys_of(variables: Variables, names: Iterable[str] | None = None) -> Iterator[Any]:
+    """Yield the key of each block of some variables."""
+    for name in variables if names is None else names:
+        for held in variables[name][1].values():
+            yield held.key
+
+
+def check_layouts(claim: Claim, found: Variables) -> None:
+    """Refuse a run that expects variables otherwise than they are.
+
+    Raises:
+        StaleViewError: naming what differs.
+    """
+    for key, record in claim.layouts.items():
+        have = found[key][0] if key in found else None
+        if have is None or (have.dtype, have.chunks) != (record.dtype, record.chunks):
+            is_now = f"{have.dtype} in chunks {have.chunks}" if have else "without a value"
+            raise StaleViewError(
+                None, None, f"variable {key!r} is {is_now} in the state {claim.name!r}, but run "
+                f"{claim.number} expects it to be {record.dtype} in chunks {record.chunks}"
+            )  # fmt: skip
+
+
+def lost_state(keys: Iterable[str], what: str, durable: VersionId) -> LostStateError:
+    """Return the error of something that needs blocks which are lost."""
+    last = (
+        "no version was durable yet: run the initializers again" if durable == NO_VERSION
+        else f"the last durable version is {durable}: recover() goes back to it"
+    )  # fmt: skip
+    return LostStateError(
+        None, None, f"{what} cannot be finished: {', '.join(keys)} cannot be rebuilt; {last}"
+    )

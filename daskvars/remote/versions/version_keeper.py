@@ -1,0 +1,457 @@
+"""The scheduler's part in states that several clients share: it binds runs, and holds their keys.
+
+A scheduler plugin keeps a `SharedVersions` for each state by name. Dask frees a key when no client
+wants it; those of a state are wanted by a client of the state's own name, as Dask's published
+datasets are, so that they outlive whoever computed them. A run reaches the scheduler as any graph
+does (`SharedRunGraph`): it is bound where Dask asks it for its tasks, which costs no message. What
+clients are told (`topic`) travels with Dask's own messages to them.
+
+A seal cuts a state's keys loose from the tasks that made them, here: Dask keeps what a key is
+computed from as long as the key. Once a version is on disk, the keys keep their names and their
+blocks; only what computes them if they are lost is replaced, by tasks that load them. So a seal
+disturbs no run in flight, and nothing is loaded that is still on a worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Collection, Mapping
+from functools import partial
+from itertools import filterfalse
+from typing import Any
+
+from distributed import Scheduler, SchedulerPlugin
+
+from daskvars.remote.dask_internals import (
+    Task,
+    add_handler,
+    hold_keys,
+    pickle,
+    release_keys,
+    replace_recipes,
+    send_event,
+    unrepeatable_inputs,
+)
+from daskvars.remote.versions.shared_graphs import OPERATION, bound_task, keepers, references, topic
+from daskvars.remote.versions.shared_versions import (
+    Claim,
+    LostKeysError,
+    Pending,
+    SharedVersions,
+    StaleEpochError,
+    Variables,
+    keys_of,
+    lost_state,
+)
+from daskvars.state.manifest import NO_VERSION, VersionId
+
+FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
+MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
+MOST_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
+PATIENCE_S = 5.0  # with a client that was asked to seal
+
+
+class State:
+    """A shared state on the scheduler.
+
+    Attributes:
+        versions: its versions.
+        holder: the client that wants its keys.
+        owner: the session that it goes with, None if it stays.
+        retained: what lost blocks could not be computed without -> the last version that needs it.
+        retained_bytes: of what was added to it since the last seal.
+        sealer: the session that was asked to seal, and when; the version that it seals, if it has
+            begun.
+        sealing, sealed: the variables as that session, or the one before, found them.
+        sealing_runs: the number of the last run of each session in `sealing`.
+    """
+
+    def __init__(self, name: str, versions: SharedVersions, owner: str | None) -> None:
+        self.versions, self.holder = versions, f"daskvars-state-{name}"
+        self.owner = owner
+        self.retained: dict[Any, int] = {}
+        self.num_runs = self.num_tasks = self.retained_bytes = 0
+        self.next_s = 0.0
+        self.sealer: tuple[str, float, int] | None = None
+        self.sealing: Variables = {}
+        self.sealing_runs: dict[str, int] = {}
+        self.sealed: Variables = {}
+        self.scratch: str | None = None
+
+    def let_go(self, until: int | None = None) -> None:
+        """Keep no more what computes the versions up to one again; None: any."""
+        old = [key for key, last in self.retained.items() if until is None or last <= until]
+        for key in old:
+            del self.retained[key]
+        self.versions.drop(old)
+        self.retained_bytes = 0 if not self.retained else self.retained_bytes
+
+    def is_due(self) -> bool:
+        """Whether somebody should seal, and nobody does."""
+        now = time.monotonic()
+        if self.sealer is not None and (self.sealer[2] or now < self.sealer[1] + PATIENCE_S):
+            return False
+        late = (
+            now >= self.next_s or self.num_tasks >= MOST_TASKS
+            or self.retained_bytes >= MOST_RETAINED_BYTES
+        )  # fmt: skip
+        return self.num_runs >= FIRST_RUNS and late
+
+
+class VersionKeeper(SchedulerPlugin):
+    """Keeps the states that clients of this scheduler share."""
+
+    name = "daskvars-versions"
+    idempotent = True
+
+    async def start(self, scheduler: Scheduler) -> None:
+        """Take up the work on a scheduler."""
+        self.scheduler, self.loop = scheduler, asyncio.get_running_loop()
+        self.lock = threading.RLock()
+        self.states: dict[str, State] = {}
+        self.clients: dict[str, str] = {}  # session -> client
+        self.coming: dict[Any, tuple[State, Pending]] = {}  # one key of a run not known yet
+        self.expected: set[Any] = set()  # all keys of such runs
+        self.waiting: dict[Any, list[tuple[State, Pending]]] = {}
+        add_handler(scheduler, OPERATION, self.answer)
+        keepers[scheduler.id] = self
+
+    async def close(self) -> None:
+        """Forget all."""
+        keepers.pop(self.scheduler.id, None)
+        for state in self.states.values():
+            if state.scratch is not None:
+                shutil.rmtree(state.scratch, ignore_errors=True)
+
+    # -- runs -----------------------------------------------------------------------------------
+
+    def bound(self, claim: Claim, tasks: Mapping[Any, Task]) -> dict[Any, Task]:
+        """Bind a run, and return its tasks with keys in place of variables' blocks."""
+        refs = {a for task in tasks.values() for a in references(task)}
+        outside = {key for task in tasks.values() for key in task.dependencies} - tasks.keys()
+        with self.lock:
+            state = self.states[claim.name]
+            try:
+                gone = sorted(map(str, filterfalse(self._is_there, outside)))
+                if gone:
+                    raise LostKeysError(f"{', '.join(gone)} are lost")
+                pending, found = state.versions.bind(claim, refs, self._is_there)
+            except StaleEpochError:
+                raise  # told when the epoch began
+            except Exception:
+                if claim.is_early:
+                    raise
+                told = state.versions.refuse(claim)
+                self.loop.call_soon_threadsafe(self._notify, claim.name, claim.session, told)
+                raise
+            self.coming[claim.keys[0]] = state, pending
+            self.expected.update(claim.keys)
+        return {key: bound_task(task, found) for key, task in tasks.items()}
+
+    def _is_there(self, key: Any) -> bool:
+        task = self.scheduler.tasks.get(key)
+        if task is None:
+            return key in self.expected
+        return task.state not in ("erred", "forgotten")
+
+    def update_graph(
+        self, scheduler: Scheduler, *, client: str, keys: Collection[Any], **_: Any
+    ) -> None:
+        """Take note that the scheduler knows the tasks of a run."""
+        for key in keys:
+            if key in self.coming:
+                with self.lock:
+                    self._arrive(*self.coming.pop(key))
+                return
+
+    def _arrive(self, state: State, pending: Pending) -> None:
+        tasks, versions = self.scheduler.tasks, state.versions
+        self.expected.difference_update(pending.claim.keys)
+        if pending not in versions.chain:
+            versions.arrived(pending, set())
+            self._flush(state)
+            return
+        writes = pending.claim.writes
+        needed = {*pending.claim.keys, *keys_of(pending.after, writes)}
+        retained = unrepeatable_inputs(self.scheduler, needed) - state.retained.keys()
+        versions.holds.update(retained)
+        state.retained.update(dict.fromkeys(retained, pending.version))
+        state.retained_bytes += sum(max(0, tasks[key].nbytes) for key in retained)
+        hold_keys(self.scheduler, [*needed, *retained], state.holder)
+        missing = {key for key in needed if tasks[key].state != "memory"}
+        for key in missing:
+            self.waiting.setdefault(key, []).append((state, pending))
+        state.num_runs += bool(writes)
+        state.num_tasks += len(needed)
+        versions.arrived(pending, missing)
+        self._flush(state)
+
+    def transition(self, key: Any, start: Any, finish: Any, *_: Any, **__: Any) -> None:
+        """Take note of what is computed, and of what cannot be."""
+        if key not in self.waiting or finish not in ("memory", "erred", "forgotten"):
+            return
+        with self.lock:
+            for state, pending in self.waiting.pop(key):
+                if finish == "memory":
+                    pending.missing.discard(key)
+                    state.versions.advance()
+                else:
+                    state.versions.fail(pending, "erred" if finish == "erred" else "lost")
+                self._flush(state)
+
+    def remove_client(self, scheduler: Scheduler, client: str) -> None:
+        """Let go of a client that is gone: what has arrived of it is run all the same."""
+        with self.lock:
+            gone = {session for session, owner in self.clients.items() if owner == client}
+            for key, (state, pending) in list(self.coming.items()):
+                if pending.claim.session in gone:
+                    del self.coming[key]
+                    self.expected.difference_update(pending.claim.keys)
+                    state.versions.fail(pending, "lost")
+                    self._flush(state)
+            for session in gone:
+                self._forget(session)
+
+    def restart(self, scheduler: Scheduler) -> None:
+        """Take note that all blocks are lost."""
+        with self.lock:
+            self.coming.clear()
+            self.expected.clear()
+            self.waiting.clear()
+            for state in self.states.values():
+                versions = state.versions
+                versions.reset(versions.finished, versions.durable)
+                state.let_go()
+
+    def _forget(self, session: str) -> None:
+        self.clients.pop(session, None)
+        for name, state in list(self.states.items()):
+            state.versions.epochs.pop(session, None)
+            if state.sealer is not None and state.sealer[0] == session:
+                state.sealer = None
+            if state.owner == session:
+                self.drop(name)
+                del self.states[name]
+
+    # -- keys and messages ----------------------------------------------------------------------
+
+    def _notify(self, name: str, session: str, told: dict[str, Any]) -> None:
+        client = self.clients.get(session)
+        if client is None:
+            return
+        if "done" in told and (state := self.states[name]).is_due():
+            state.sealer = session, time.monotonic(), 0
+            told = {**told, "seal": True}
+        send_event(self.scheduler, client, topic(session), told)
+
+    def _flush(self, state: State) -> None:
+        """Release what is in use no more: later, since Dask may be amid transitions."""
+        if state.versions.dropped:
+            self.loop.call_soon(self._release, state)
+
+    def _release(self, state: State) -> None:
+        with self.lock:
+            versions = state.versions
+            keys = {key for key in versions.dropped if key not in versions.holds}
+            versions.dropped.clear()
+        release_keys(self.scheduler, keys, state.holder)
+
+    # -- what clients ask for -------------------------------------------------------------------
+
+    async def answer(self, request: bytes) -> bytes:
+        """Do what a client asks for: the name of a method below, and its arguments."""
+        name, arguments = pickle.loads(request)
+        with self.lock:
+            return pickle.dumps(REQUESTS[name](self, **arguments))
+
+    def open(
+        self, name: str, client: str, session: str, is_private: bool
+    ) -> tuple[str, int, Any]:
+        """Let a session take part in a state, made if need be.
+
+        Args:
+            name: the state's.
+            client, session: who.
+            is_private: whether the state goes when the session does.
+
+        Returns:
+            The scheduler's id, how many sessions there are besides, and what `look` returns.
+        """
+        if name not in self.states:
+            versions = SharedVersions(partial(self._notify, name))
+            self.states[name] = State(name, versions, session if is_private else None)
+        number = len(self.clients)
+        self.clients[session] = client
+        self.states[name].versions.epochs[session] = 0
+        return self.scheduler.id, number, self.look(name)
+
+    def leave(self, session: str) -> None:
+        """Let a session go."""
+        self._forget(session)
+
+    def look(self, name: str) -> tuple[dict[str, Any], VersionId]:
+        """Return the records of the variables, and the last durable version."""
+        versions = self.states[name].versions
+        return {key: record for key, (record, _) in versions.newest.items()}, versions.durable
+
+    def put(self, claim: Claim, is_first: bool, durable: VersionId) -> bool:
+        """Set variables to blocks that are on workers.
+
+        Args:
+            claim: as of a run.
+            is_first: only where the state has no variables yet.
+            durable: the version of the store that they come from.
+        """
+        state = self.states[claim.name]
+        if is_first and (state.versions.newest or state.versions.chain):
+            return False
+        pending, _ = state.versions.bind(claim, (), self._is_there)
+        if durable == NO_VERSION:
+            state.num_runs, state.next_s = FIRST_RUNS, 0.0
+        else:
+            state.versions.durable, state.sealed = durable, state.versions.newest
+        self._arrive(state, pending)
+        return True
+
+    def pin(self, name: str, client: str) -> Variables:
+        """Return the variables at the finished version, and have their keys kept for a client."""
+        found = self.states[name].versions.finished
+        hold_keys(self.scheduler, keys_of(found), client)
+        return found
+
+    def pin_newest(self, name: str, client: str, session: str, number: int) -> Variables | None:
+        """Do so for the newest version, once that session's run of a number is in it; else None."""
+        versions = self.states[name].versions
+        if versions.bound_by.get(session, 0) < number:
+            return None
+        hold_keys(self.scheduler, keys_of(versions.newest), client)
+        return versions.newest
+
+    def withdraw(self, name: str, session: str, number: int) -> bool:
+        """Fail a run whose graph the scheduler did not take; return whether there was one."""
+        state = self.states[name]
+        for pending in list(state.versions.chain):
+            if (pending.claim.session, pending.claim.number) == (session, number):
+                state.versions.fail(pending, "lost")
+                self._flush(state)
+                return True
+        return False
+
+    def reset(
+        self, name: str, session: str, variables: Variables, durable: VersionId, is_own: bool
+    ) -> tuple[int, int]:
+        """Set the whole state to blocks that are on workers.
+
+        Args:
+            name, session: the state, and who sets it.
+            variables: the blocks.
+            durable: the version on disk that they are.
+            is_own: only if that is the last durable version, and all runs since are the session's.
+
+        Returns:
+            The session's new epoch, and the number of the last run of the session in the version.
+
+        Raises:
+            LostStateError: it is not, or they are not.
+        """
+        state = self.states[name]
+        versions = state.versions
+        others = versions.written_by.keys() - {session}
+        if is_own and (others or versions.durable != durable):
+            raise lost_state(
+                sorted(versions.newest), "a replay of this client's runs alone", versions.durable
+            )
+        versions.written_by.clear()
+        versions.epochs[session] += 1
+        versions.reset(variables, durable)
+        for other in versions.epochs.keys() - {session} if not is_own else ():
+            versions.epochs[other] += 1
+            versions.notify(other, {"reset": True, "epoch": versions.epochs[other]})
+        state.let_go()
+        state.sealed = state.versions.finished
+        hold_keys(self.scheduler, keys_of(variables), state.holder)
+        self._flush(state)
+        return versions.epochs[session], versions.sealed_by.get(session, 0)
+
+    def place(self, name: str, scratch: str | None) -> str:
+        """Return a place for a state that has no store: in `scratch`, or in a new directory."""
+        state = self.states[name]
+        if state.scratch is None:
+            if scratch is not None and "://" in scratch:
+                state.scratch = f"{scratch}/state-{uuid.uuid4().hex}"
+            else:  # made here: workers are asked whether they see it
+                if scratch is not None:
+                    os.makedirs(scratch, exist_ok=True)
+                state.scratch = tempfile.mkdtemp(prefix="daskvars-", dir=scratch)
+        return state.scratch
+
+    def drop(self, name: str) -> None:
+        """Take the values of all variables of a state away."""
+        state = self.states.get(name)
+        if state is not None:
+            state.versions.reset({}, state.versions.durable)  # what comes then follows it
+            state.sealed = {}
+            self._flush(state)
+
+    # -- sealing --------------------------------------------------------------------------------
+
+    def begin_seal(
+        self, name: str, client: str, session: str
+    ) -> tuple[Variables, set[str], VersionId] | None:
+        """Give a session the duty to seal, unless another has it.
+
+        Returns:
+            The variables, kept for the client, those that have changed since the last seal, and
+            the version on disk that they follow.
+        """
+        state = self.states[name]
+        if state.sealer is not None and state.sealer[2] and state.sealer[0] != session:
+            return None
+        versions = state.versions
+        state.sealer = session, time.monotonic(), versions.finished_version or versions.version
+        state.sealing = found = self.pin(name, client)
+        state.sealing_runs = dict(versions.finished_by)
+        sealed = state.sealed
+        dirty = {key for key in found if key not in sealed or sealed[key] is not found[key]}
+        return found, dirty, versions.durable
+
+    def end_seal(
+        self, name: str, session: str, durable: VersionId | None, recipes: Mapping[Any, Task],
+        pause_s: float,
+    ) -> None:  # fmt: skip
+        """Take note of a seal.
+
+        Args:
+            name, session: as before.
+            durable: the version on disk that it made, None if it failed.
+            recipes: key -> the task that loads what is under it.
+            pause_s: how long nobody is to seal again.
+        """
+        state = self.states[name]
+        if state.sealer is None or state.sealer[0] != session:
+            return
+        version, state.sealer = state.sealer[2], None
+        state.next_s = time.monotonic() + pause_s
+        if durable is None:
+            return
+        state.versions.sealed(version, durable, state.sealing_runs)
+        state.sealed, state.num_tasks, state.retained_bytes = state.sealing, 0, 0
+        replace_recipes(self.scheduler, recipes)
+        state.let_go(version)
+        self._flush(state)
+
+
+REQUESTS = {
+    method.__name__: method
+    for method in (
+        VersionKeeper.open, VersionKeeper.leave, VersionKeeper.look, VersionKeeper.put,
+        VersionKeeper.pin, VersionKeeper.pin_newest, VersionKeeper.withdraw, VersionKeeper.reset,
+        VersionKeeper.place, VersionKeeper.drop, VersionKeeper.begin_seal, VersionKeeper.end_seal,
+    )
+}  # fmt: skip
