@@ -16,13 +16,13 @@ import numpy
 
 from daskvars.errors import OpError
 from daskvars.state import open_zarr_store
-from daskvars.state.assembly import assemble_region
 from daskvars.state.checkpoint import Source, open_source
-from daskvars.state.documents import array_text, get_document
-from daskvars.state.foreign import unchecked
-from daskvars.state.grids import Index
-from daskvars.state.manifest import VariableRecord
-from daskvars.state.objects import in_parallel, join
+from daskvars.state.external.groups import unchecked
+from daskvars.state.format.assembly import assemble_region
+from daskvars.state.format.documents import array_text, get_document
+from daskvars.state.format.grids import Index
+from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.stores.objects import in_parallel, join
 from daskvars.train.checkpoint_reader import NewCheckpointReader, checkpoint_path
 
 

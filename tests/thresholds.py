@@ -27,10 +27,10 @@ LOWEST = {
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
     "daskvars.remote.tasks.region_tasks": {"LEAST_SHOWN_S": 0.0},
     "daskvars.ops.constant": {"_MOST_KEPT": 0},
-    "daskvars.state.decompression": {"PIECE_BYTES": 3},
-    "daskvars.state.disk": {"STEP_BYTES": 5},
-    "daskvars.state.encoding": {"CHECKSUM_STEP": 3},
-    "daskvars.state.objects": {"QUICK_ITEMS": 0},
+    "daskvars.state.external.decompression": {"PIECE_BYTES": 3},
+    "daskvars.state.stores.disk": {"STEP_BYTES": 5},
+    "daskvars.state.format.encoding": {"CHECKSUM_STEP": 3},
+    "daskvars.state.stores.objects": {"QUICK_ITEMS": 0},
 }
 KNOBS = {
     "batch_parts_min_flops": 1.0, "tile_elements": 2, "tile_min_elements": 1,

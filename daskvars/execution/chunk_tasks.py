@@ -11,9 +11,9 @@ from distributed import Client
 from daskvars.execution.bundles import SPLIT_BYTES
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.tasks.chunk_tasks import Fragment, write_parts
-from daskvars.state.chunks import chunk_ref
-from daskvars.state.grids import Blocks, Index, Layout
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.chunks import chunk_ref
+from daskvars.state.format.grids import Blocks, Index, Layout
+from daskvars.state.format.manifest import VariableRecord
 
 
 @dataclass(eq=False, slots=True)

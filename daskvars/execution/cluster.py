@@ -83,8 +83,8 @@ from daskvars.remote.versions.shared_versions import (
 from daskvars.remote.versions.version_keeper import VersionKeeper
 from daskvars.remote.worker_memory import WorkerMemory
 from daskvars.state import ConflictError, Values, ZarrStore
-from daskvars.state.grids import Blocks
-from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
+from daskvars.state.format.grids import Blocks
+from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 from daskvars.state.values import Lease
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered

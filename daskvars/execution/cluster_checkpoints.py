@@ -17,8 +17,8 @@ from daskvars.remote.dask_internals import RunGraph, Task
 from daskvars.remote.tasks.chunk_tasks import load_regions, write_aside, write_parts
 from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
-from daskvars.state.grids import Blocks
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.grids import Blocks
+from daskvars.state.format.manifest import VariableRecord
 
 
 def save(

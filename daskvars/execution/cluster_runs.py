@@ -25,7 +25,7 @@ from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.tasks.region_tasks import given, shape_of
 from daskvars.remote.versions.shared_graphs import references, shared_run_graph
 from daskvars.remote.versions.shared_versions import BlockRef, Claim, Held, StaleViewError
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.manifest import VariableRecord
 
 Keys = Callable[[Any], tuple[int, int]]
 

@@ -29,7 +29,7 @@ from daskvars.remote.dask_internals import Task
 from daskvars.remote.tasks.chunk_tasks import load_bundle
 from daskvars.remote.versions.shared_versions import Variables
 from daskvars.state import VersionId, ZarrStore
-from daskvars.state.store import Digests
+from daskvars.state.stores.store import Digests
 
 SHARE = 20  # a seal may cost 1/20 of the time
 WAIT_S = 0.02  # between questions whether another client has finished its seal

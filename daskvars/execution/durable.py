@@ -2,7 +2,7 @@
 
 Sessions of one process on one path share a `Values`, and a run commits to it in memory: that costs
 microseconds, a durable version milliseconds. A *seal* writes what changed as the store's next
-version, with links to what did not. It is a compare-and-swap (`state.store`): `Values.base` is the
+version, with links to what did not. It is a compare-and-swap (`state.stores.store`): `Values.base` is the
 version that the values come from, known by its token, and it must be the head still. The head is
 the newest group ``v<number>`` with a manifest. Another process finds it by listing the store, and
 takes it over when it *synchronises*: when a session is opened, at `Session.seal`, and at the first
@@ -23,7 +23,7 @@ something on a cluster, see `execution.shared`.)
 - With ``config.seal_every_s = 0`` each run is a transaction on the store: it synchronises, runs,
   and seals before it returns. One that loses runs again on the new head, with the same random
   numbers, holding the store so that nobody comes between; where a store cannot be held, up to
-  `MOST_ATTEMPTS` times (a local directory can, see `state.locks`). A run that fails, or whose
+  `MOST_ATTEMPTS` times (a local directory can, see `state.stores.locks`). A run that fails, or whose
   version cannot be written, leaves the head's values.
 """
 
@@ -58,8 +58,8 @@ from daskvars.state import (
     named_values,
     opened_values,
 )
-from daskvars.state.objects import check_writable
-from daskvars.state.store import Digests, Writer
+from daskvars.state.stores.objects import check_writable
+from daskvars.state.stores.store import Digests, Writer
 
 MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
 LEAST_PAUSE_S = 0.001  # between two looks whether there is something to seal

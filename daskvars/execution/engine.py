@@ -37,9 +37,9 @@ from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE
 from daskvars.state import Values, forget_values
-from daskvars.state.grids import layout_shape
-from daskvars.state.keypath import check_key
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.grids import layout_shape
+from daskvars.state.format.keypath import check_key
+from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.parts import Part, join_parts
 
 

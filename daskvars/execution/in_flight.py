@@ -35,7 +35,7 @@ from daskvars.execution.cluster_errors import (
 from daskvars.execution.cluster_runs import BoundPlan, Dispatch
 from daskvars.execution.remote_blocks import BAD, wait
 from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
-from daskvars.state.manifest import VersionId
+from daskvars.state.format.manifest import VersionId
 
 MOST_ATTEMPTS = 10  # to send a run
 MOST_LOSSES = 5  # while runs are sent again

@@ -34,7 +34,7 @@ from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.regions import inplace, tiling
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
 from daskvars.state import checkpoint
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.values import Lease, Values
 
 Keys = Callable[[Any], tuple[int, int]]

@@ -11,7 +11,7 @@ import numpy
 from distributed import CancelledError, Client, Future
 
 from daskvars.device_array import DeviceArray, as_given
-from daskvars.state.grids import Blocks
+from daskvars.state.format.grids import Blocks
 from daskvars.versioned import Versioned
 
 BAD = ("error", "cancelled")  # the status of a future that cannot be had

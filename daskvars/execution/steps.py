@@ -15,7 +15,7 @@ from daskvars.lowering.plan import Plan, Region, Value
 from daskvars.lowering.program import STATE
 from daskvars.remote.regions import inplace
 from daskvars.remote.regions import region as regions
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.manifest import VariableRecord
 
 
 class Step:

@@ -21,7 +21,7 @@ from daskvars.lowering.program import STATE
 from daskvars.lowering.recut import Recut, recut
 from daskvars.shape_arithmetic import compatible
 from daskvars.state import Values
-from daskvars.state.manifest import VariableRecord, shorten
+from daskvars.state.format.manifest import VariableRecord, shorten
 
 
 def used_by(plan: Plan) -> set[str]:

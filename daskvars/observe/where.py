@@ -9,8 +9,8 @@ from daskvars.chunk_grid import block_shape
 from daskvars.execution.local_devices import CPU
 from daskvars.execution.remote_blocks import RemoteBlock, remote_blocks
 from daskvars.execution.session import Session
-from daskvars.state.encoding import item_bytes
-from daskvars.state.grids import Blocks
+from daskvars.state.format.encoding import item_bytes
+from daskvars.state.format.grids import Blocks
 
 
 def variable_bytes(session: Session) -> dict[str, dict[str, int]]:

@@ -42,8 +42,6 @@ people's Zarr groups), ``parts`` (partitioned variables as one array), ``checkpo
 
 from __future__ import annotations
 
-from daskvars.state.addresses import open_zarr_store
-from daskvars.state.assembly import stored_chunk
 from daskvars.state.checkpoint import (
     is_announced,
     is_complete,
@@ -52,7 +50,10 @@ from daskvars.state.checkpoint import (
     restore,
     save,
 )
-from daskvars.state.chunks import (
+from daskvars.state.external.groups import foreign_variables
+from daskvars.state.failures import ConflictError
+from daskvars.state.format.assembly import stored_chunk
+from daskvars.state.format.chunks import (
     ChunkRef,
     chunk_ref,
     read_chunk,
@@ -62,19 +63,19 @@ from daskvars.state.chunks import (
     write_chunk,
     write_ref,
 )
-from daskvars.state.failures import ConflictError
-from daskvars.state.foreign import foreign_variables
-from daskvars.state.grids import Blocks, Grid, Index, Region, stored_chunks
-from daskvars.state.keypath import check_key, decode_path, encode_keys
-from daskvars.state.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
-from daskvars.state.memory_store import MemoryStore
-from daskvars.state.snapshot import (
+from daskvars.state.format.grids import Blocks, Grid, Index, Region, stored_chunks
+from daskvars.state.format.keypath import check_key, decode_path, encode_keys
+from daskvars.state.format.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
+from daskvars.state.format.snapshot import (
     SnapshotWriter,
     delete_snapshot,
     list_snapshots,
     read_manifest,
 )
-from daskvars.state.store import Store, Writer
+from daskvars.state.stores.addresses import open_zarr_store
+from daskvars.state.stores.memory_store import MemoryStore
+from daskvars.state.stores.store import Store, Writer
+from daskvars.state.stores.zarr_store import ZarrStore
 from daskvars.state.values import (
     Values,
     close_values,
@@ -82,7 +83,6 @@ from daskvars.state.values import (
     named_values,
     opened_values,
 )
-from daskvars.state.zarr_store import ZarrStore
 
 __all__ = [
     "NO_VERSION",

@@ -20,23 +20,23 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
-from daskvars.state.addresses import open_zarr_store
-from daskvars.state.assembly import Load, Run, assemble_region, assemble_values
-from daskvars.state.chunks import read_chunk
-from daskvars.state.documents import DOCUMENT, get_document
+from daskvars.state.external.groups import foreign_variables
 from daskvars.state.failures import not_found
-from daskvars.state.foreign import foreign_variables
-from daskvars.state.grids import Blocks, Index, Region
-from daskvars.state.manifest import Manifest, VariableRecord
-from daskvars.state.objects import exists, in_parallel, join
-from daskvars.state.snapshot import (
+from daskvars.state.format.assembly import Load, Run, assemble_region, assemble_values
+from daskvars.state.format.chunks import read_chunk
+from daskvars.state.format.documents import DOCUMENT, get_document
+from daskvars.state.format.grids import Blocks, Index, Region
+from daskvars.state.format.manifest import Manifest, VariableRecord
+from daskvars.state.format.snapshot import (
     ATTRIBUTE,
     SnapshotWriter,
     check_complete,
     location,
     parse_manifest,
 )
-from daskvars.state.zarr_store import node_document, store_at
+from daskvars.state.stores.addresses import open_zarr_store
+from daskvars.state.stores.objects import exists, in_parallel, join
+from daskvars.state.stores.zarr_store import node_document, store_at
 
 NUM_ATTEMPTS = 5
 """How often a reader starts again because the checkpoint was overwritten under it."""

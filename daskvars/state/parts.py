@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from daskvars.shapes import Chunks
 from daskvars.state.failures import invalid
-from daskvars.state.grids import Blocks
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.grids import Blocks
+from daskvars.state.format.manifest import VariableRecord
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ import numpy as np
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType, as_dtype
 from daskvars.shapes import whole
-from daskvars.state.addresses import open_zarr_store
-from daskvars.state.assembly import assemble_region
 from daskvars.state.checkpoint import check_wanted, open_source, save
 from daskvars.state.failures import invalid
-from daskvars.state.grids import Region
-from daskvars.state.manifest import VariableRecord
-from daskvars.state.objects import in_parallel
+from daskvars.state.format.assembly import assemble_region
+from daskvars.state.format.grids import Region
+from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.stores.addresses import open_zarr_store
+from daskvars.state.stores.objects import in_parallel
 
 
 def parse_slice(text: str) -> tuple[tuple[int, ...], Region] | None:

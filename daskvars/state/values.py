@@ -21,8 +21,8 @@ import numpy as np
 
 from daskvars.errors import FailedPreconditionError
 from daskvars.state.failures import conflict, not_found
-from daskvars.state.grids import Blocks
-from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
+from daskvars.state.format.grids import Blocks
+from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 
 
 class Lease:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from daskvars.messages import from_plain
-from daskvars.state.local_files import open_text
+from daskvars.state.stores.local_files import open_text
 from daskvars.summary.records import Event, SummaryValue
 
 MOST_CHARACTERS = 1 << 24  # in a line

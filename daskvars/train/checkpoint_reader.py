@@ -12,7 +12,7 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import NotFoundError, did_you_mean
 from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import open_source
-from daskvars.state.files import read_file
+from daskvars.state.stores.files import read_file
 from daskvars.train.checkpoint_state import latest_checkpoint, state_path
 
 _ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}

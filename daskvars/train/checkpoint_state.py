@@ -17,7 +17,7 @@ from typing import Any
 
 from daskvars.errors import NotFoundError
 from daskvars.state import delete_snapshot, is_complete, open_zarr_store
-from daskvars.state.files import read_file, remove_file, write_file
+from daskvars.state.stores.files import read_file, remove_file, write_file
 
 
 @dataclass

@@ -10,7 +10,7 @@ from daskvars.graph.collections import GraphKeys
 from daskvars.graph.graph import Graph
 from daskvars.graph.graph_def import GraphDef
 from daskvars.graph.interpreter import builder_for
-from daskvars.state.files import write_file
+from daskvars.state.stores.files import write_file
 from daskvars.train.meta_graph import (
     MetaGraphDef,
     MetaInfoDef,

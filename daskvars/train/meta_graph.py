@@ -23,7 +23,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
 from daskvars.graph.subgraph import extract
 from daskvars.graph.tensor import Tensor
-from daskvars.state.files import read_file, write_file
+from daskvars.state.stores.files import read_file, write_file
 from daskvars.train.saver_def import SaverDef
 from daskvars.variables.variable import Variable
 

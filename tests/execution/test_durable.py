@@ -25,8 +25,8 @@ from daskvars import config
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.execution import durable, events
 from daskvars.state import ConflictError, ZarrStore
-from daskvars.state.disk import list_files
-from daskvars.state.store import Writer
+from daskvars.state.stores.disk import list_files
+from daskvars.state.stores.store import Writer
 from daskvars.state.values import registry
 
 processes = multiprocessing.get_context("forkserver")

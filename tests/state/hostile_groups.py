@@ -16,7 +16,7 @@ import numcodecs
 import numpy as np
 import zarr
 
-from daskvars.state.encoding import checksum
+from daskvars.state.format.encoding import checksum
 from tests.state.hostile_stores import (
     FILES,
     HUGE,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.state.encoding import checksum
-from daskvars.state.root import ATTRIBUTE as STORE_ATTRIBUTE
-from daskvars.state.snapshot import ATTRIBUTE
+from daskvars.state.format.encoding import checksum
+from daskvars.state.format.snapshot import ATTRIBUTE
+from daskvars.state.stores.root import ATTRIBUTE as STORE_ATTRIBUTE
 from tests.state.hostile_stores import (
     FILES,
     HUGE,

@@ -10,7 +10,7 @@ import pytest
 from daskvars.errors import CorruptChunkError, InvalidArgumentError, NotFoundError
 from daskvars.shapes import block_indices
 from daskvars.state import ConflictError, Store, VariableRecord, stored_chunk, stored_chunks
-from daskvars.state.manifest import NO_VERSION, VersionId
+from daskvars.state.format.manifest import NO_VERSION, VersionId
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, cut, joined, sample, variable
 
 

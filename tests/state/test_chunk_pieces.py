@@ -7,9 +7,9 @@ from daskvars import versioned
 from daskvars.dtypes import as_dtype
 from daskvars.remote.tasks.chunk_tasks import load_bundle
 from daskvars.state import VariableRecord, open_zarr_store, read_chunk
-from daskvars.state.chunks import chunk_ref, object_parts, write_chunk
-from daskvars.state.encoding import Checksum
-from daskvars.state.snapshot import SnapshotWriter
+from daskvars.state.format.chunks import chunk_ref, object_parts, write_chunk
+from daskvars.state.format.encoding import Checksum
+from daskvars.state.format.snapshot import SnapshotWriter
 from daskvars.versioned import Versioned, changed
 
 
@@ -25,7 +25,7 @@ def add_one(block, rows):
 @pytest.mark.parametrize("index", [(0, 0), (1, 0)])  # whole, and smaller at the edge
 def test_pieces_are_the_bytes_of_the_array(monkeypatch, tmp_path, dtype, index):
     monkeypatch.setattr(versioned, "SLAB_BYTES", 32)
-    monkeypatch.setattr("daskvars.state.chunks.STEP_BYTES", 24)
+    monkeypatch.setattr("daskvars.state.format.chunks.STEP_BYTES", 24)
     storage, path = open_zarr_store(tmp_path)
     writer = SnapshotWriter(storage, path, 1)
     writer.declare([VariableRecord("t", dtype, (29, 3), ((18, 11), (3,)))])

@@ -13,7 +13,7 @@ from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import NotFoundError, StoreError
 from daskvars.state import ZarrStore, list_variables, restore, save
-from daskvars.state.snapshot import OWN_OBJECT
+from daskvars.state.format.snapshot import OWN_OBJECT
 from tests.state.samples import variable
 
 NUM_VARIABLES = 12

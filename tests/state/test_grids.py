@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskvars.shapes import Chunks, block_indices, block_slices
-from daskvars.state.grids import Grid, Layout, layout_shape, plain_region, stored_chunks
+from daskvars.state.format.grids import Grid, Layout, layout_shape, plain_region, stored_chunks
 
 AXES = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
 LAYOUTS = st.lists(AXES, max_size=3).map(tuple)

@@ -13,7 +13,7 @@ from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import StoreError
 from daskvars.state import ZarrStore
-from daskvars.state.locks import exclusive
+from daskvars.state.stores.locks import exclusive
 
 processes = multiprocessing.get_context("forkserver")
 

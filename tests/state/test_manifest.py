@@ -14,7 +14,7 @@ from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import CorruptChunkError, InvalidArgumentError, StoreError
 from daskvars.state import Manifest, VariableRecord, list_variables, load_variable, save
-from daskvars.state.snapshot import ATTRIBUTE
+from daskvars.state.format.snapshot import ATTRIBUTE
 from tests.state.samples import variable
 
 

@@ -11,7 +11,7 @@ from zarr.storage import ObjectStore
 import daskvars.v1 as tf
 from daskvars.cli import main
 from daskvars.state import NO_VERSION, ConflictError, ZarrStore, checkpoint
-from daskvars.state.manifest import VariableRecord
+from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.values import forget_values
 
 moto = pytest.importorskip("moto.server")

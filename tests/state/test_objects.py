@@ -11,7 +11,7 @@ from zarr.storage import LocalStore
 from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import StoreError
-from daskvars.state import objects
+from daskvars.state.stores import objects
 
 
 class PlainStore(LocalStore):

@@ -38,7 +38,7 @@ from daskvars.state import (
     stored_chunks,
     write_chunk,
 )
-from daskvars.state import chunks as chunk_objects
+from daskvars.state.format import chunks as chunk_objects
 from tests.state.samples import DTYPES, LAYOUTS, assert_same, sample, variable
 
 

@@ -9,7 +9,8 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import StoreError
-from daskvars.state import chunks, objects
+from daskvars.state.format import chunks
+from daskvars.state.stores import objects
 
 LARGE = (512, 1024)  # updated in place
 

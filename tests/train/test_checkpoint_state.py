@@ -9,7 +9,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.inspect_checkpoint import print_tensors_in_checkpoint_file
-from daskvars.state.manifest import Manifest
+from daskvars.state.format.manifest import Manifest
 
 
 @pytest.fixture

@@ -18,15 +18,15 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.backend import namespace
 from daskvars.device_array import on_device
 from daskvars.remote.bundle import Bundle
-from daskvars.state.assembly import assemble_region, part_of
 from daskvars.state.checkpoint import open_source
-from daskvars.state.chunks import ChunkRef, write_ref
-from daskvars.state.documents import get_document
-from daskvars.state.encoding import memory_dtype
 from daskvars.state.failures import store_failure
-from daskvars.state.grids import Region
-from daskvars.state.objects import in_parallel
-from daskvars.state.snapshot import location
+from daskvars.state.format.assembly import assemble_region, part_of
+from daskvars.state.format.chunks import ChunkRef, write_ref
+from daskvars.state.format.documents import get_document
+from daskvars.state.format.encoding import memory_dtype
+from daskvars.state.format.grids import Region
+from daskvars.state.format.snapshot import location
+from daskvars.state.stores.objects import in_parallel
 from daskvars.versioned import VERSIONED_BYTES, Versioned
 
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from daskvars.errors import UnavailableError
 from daskvars.state.failures import ConflictError
-from daskvars.state.grids import Index
-from daskvars.state.manifest import NO_VERSION, VariableRecord, VersionId
+from daskvars.state.format.grids import Index
+from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 
 
 class Held(NamedTuple):

@@ -49,7 +49,7 @@ from daskvars.remote.versions.shared_versions import (
     keys_of,
     lost_state,
 )
-from daskvars.state.manifest import NO_VERSION, VersionId
+from daskvars.state.format.manifest import NO_VERSION, VersionId
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
 MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from zarr.abc.store import Store
 
-from daskvars.state.encoding import zarr_codecs, zarr_data_type, zarr_fill_value
 from daskvars.state.failures import invalid, store_failure
-from daskvars.state.grids import Index
-from daskvars.state.manifest import NAMINGS, VariableRecord
-from daskvars.state.objects import get, join, put
+from daskvars.state.format.encoding import zarr_codecs, zarr_data_type, zarr_fill_value
+from daskvars.state.format.grids import Index
+from daskvars.state.format.manifest import NAMINGS, VariableRecord
+from daskvars.state.stores.objects import get, join, put
 
 DOCUMENT = "zarr.json"
 ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))

@@ -9,13 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.state.chunks import check_index, chunk_bytes, chunk_ref
-from daskvars.state.encoding import checksum
 from daskvars.state.failures import invalid, not_found
-from daskvars.state.grids import Index
-from daskvars.state.keypath import encode_keys
-from daskvars.state.manifest import NO_NUMBER, NO_VERSION, Manifest, VariableRecord, VersionId
-from daskvars.state.store import Digests, Store, Writer, by_key, check_base
+from daskvars.state.format.chunks import check_index, chunk_bytes, chunk_ref
+from daskvars.state.format.encoding import checksum
+from daskvars.state.format.grids import Index
+from daskvars.state.format.keypath import encode_keys
+from daskvars.state.format.manifest import (
+    NO_NUMBER,
+    NO_VERSION,
+    Manifest,
+    VariableRecord,
+    VersionId,
+)
+from daskvars.state.stores.store import Digests, Store, Writer, by_key, check_base
 
 
 class MemoryStore(Store):

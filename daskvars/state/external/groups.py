@@ -26,15 +26,15 @@ from zarr.storage import LocalStore, WrapperStore
 
 from daskvars.dtypes import as_dtype, to_numpy
 from daskvars.errors import CorruptChunkError, OpError, StoreError
-from daskvars.state.assembly import Load
-from daskvars.state.documents import MOST_DOCUMENT_BYTES
-from daskvars.state.encoding import is_storable
+from daskvars.state.external.codecs import has_checksums, with_checked_codecs
 from daskvars.state.failures import not_found, store_failure
-from daskvars.state.foreign_codecs import has_checksums, with_checked_codecs
-from daskvars.state.grids import Grid, Index
-from daskvars.state.local_files import MOST_BYTES, check_file
-from daskvars.state.manifest import MAX_AXES, VariableRecord, shorten
-from daskvars.state.objects import exists, join
+from daskvars.state.format.assembly import Load
+from daskvars.state.format.documents import MOST_DOCUMENT_BYTES
+from daskvars.state.format.encoding import is_storable
+from daskvars.state.format.grids import Grid, Index
+from daskvars.state.format.manifest import MAX_AXES, VariableRecord, shorten
+from daskvars.state.stores.local_files import MOST_BYTES, check_file
+from daskvars.state.stores.objects import exists, join
 
 DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 MOST_CHUNKS = 1 << 22

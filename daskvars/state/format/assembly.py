@@ -10,9 +10,9 @@ import numpy as np
 
 from daskvars.device_array import on_host
 from daskvars.shapes import Chunks, block_indices, block_shape, whole
-from daskvars.state.encoding import memory_dtype
 from daskvars.state.failures import invalid
-from daskvars.state.grids import (
+from daskvars.state.format.encoding import memory_dtype
+from daskvars.state.format.grids import (
     Blocks,
     Index,
     Layout,
@@ -22,7 +22,7 @@ from daskvars.state.grids import (
     plain_region,
     region_shape,
 )
-from daskvars.state.manifest import VariableRecord, shorten
+from daskvars.state.format.manifest import VariableRecord, shorten
 
 Load = Callable[[VariableRecord, Index], np.ndarray]
 """Gives a stored chunk of a variable."""

@@ -24,10 +24,10 @@ import filelock
 from zarr.abc.store import Store
 from zarr.storage import LocalStore
 
-from daskvars.state.documents import DOCUMENT, group_document
 from daskvars.state.failures import store_failure
-from daskvars.state.local_files import open_plain, path_in
-from daskvars.state.objects import join
+from daskvars.state.format.documents import DOCUMENT, group_document
+from daskvars.state.stores.local_files import open_plain, path_in
+from daskvars.state.stores.objects import join
 
 NODE = "lock"
 ASKED_EVERY_S = 0.005

@@ -7,18 +7,18 @@ from typing import Any
 
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.state.conditional import get_tagged, is_conditional, put_tagged
-from daskvars.state.documents import (
+from daskvars.state.failures import ConflictError, already_exists, store_failure
+from daskvars.state.format.documents import (
     DOCUMENT,
     MOST_DOCUMENT_BYTES,
     group_document,
     parse_document,
     put_document,
 )
-from daskvars.state.failures import ConflictError, already_exists, store_failure
-from daskvars.state.manifest import NO_NUMBER, Fields, shorten
-from daskvars.state.objects import get, join
-from daskvars.state.snapshot import location
+from daskvars.state.format.manifest import NO_NUMBER, Fields, shorten
+from daskvars.state.format.snapshot import location
+from daskvars.state.stores.conditional import get_tagged, is_conditional, put_tagged
+from daskvars.state.stores.objects import get, join
 
 ATTRIBUTE = "daskvars_store"
 FORMAT = 1

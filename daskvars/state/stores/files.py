@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from daskvars.state.addresses import open_zarr_store
-from daskvars.state.objects import delete, get, put
+from daskvars.state.stores.addresses import open_zarr_store
+from daskvars.state.stores.objects import delete, get, put
 
 
 def write_file(path: str, content: bytes) -> None:

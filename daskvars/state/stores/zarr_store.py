@@ -40,15 +40,6 @@ from zarr.storage import StorePath
 
 from daskvars import config
 from daskvars.errors import AlreadyExistsError, CorruptChunkError, StoreError
-from daskvars.state.addresses import open_zarr_store
-from daskvars.state.chunks import read_chunk
-from daskvars.state.conditional import get_tagged, is_conditional, put_tagged
-from daskvars.state.documents import (
-    DOCUMENT,
-    MOST_DOCUMENT_BYTES,
-    chunk_object,
-    parse_document,
-)
 from daskvars.state.failures import (
     ConflictError,
     conflict,
@@ -56,9 +47,15 @@ from daskvars.state.failures import (
     not_found,
     store_failure,
 )
-from daskvars.state.grids import Index
-from daskvars.state.locks import exclusive, this_process
-from daskvars.state.manifest import (
+from daskvars.state.format.chunks import read_chunk
+from daskvars.state.format.documents import (
+    DOCUMENT,
+    MOST_DOCUMENT_BYTES,
+    chunk_object,
+    parse_document,
+)
+from daskvars.state.format.grids import Index
+from daskvars.state.format.manifest import (
     NO_NUMBER,
     NO_VERSION,
     Manifest,
@@ -66,7 +63,20 @@ from daskvars.state.manifest import (
     VersionId,
     shorten,
 )
-from daskvars.state.objects import (
+from daskvars.state.format.snapshot import (
+    SnapshotWriter,
+    find_manifest,
+    location,
+    manifest_document,
+    named_objects,
+    parse_manifest,
+    put_documents,
+    put_manifest,
+)
+from daskvars.state.stores.addresses import open_zarr_store
+from daskvars.state.stores.conditional import get_tagged, is_conditional, put_tagged
+from daskvars.state.stores.locks import exclusive, this_process
+from daskvars.state.stores.objects import (
     child_names,
     copy,
     delete,
@@ -77,19 +87,9 @@ from daskvars.state.objects import (
     in_parallel,
     join,
 )
-from daskvars.state.root import ATTRIBUTE as ROOT_ATTRIBUTE
-from daskvars.state.root import read_root, write_root
-from daskvars.state.snapshot import (
-    SnapshotWriter,
-    find_manifest,
-    location,
-    manifest_document,
-    named_objects,
-    parse_manifest,
-    put_documents,
-    put_manifest,
-)
-from daskvars.state.store import Digests, Store, Writer, check_base
+from daskvars.state.stores.root import ATTRIBUTE as ROOT_ATTRIBUTE
+from daskvars.state.stores.root import read_root, write_root
+from daskvars.state.stores.store import Digests, Store, Writer, check_base
 
 MOST_LOOKS = 10  # at the list of versions, while others commit
 SNAPSHOT = re.compile(r"v(\d{1,18})")

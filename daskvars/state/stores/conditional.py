@@ -15,9 +15,9 @@ import numpy as np
 from zarr.abc.store import Store
 from zarr.storage import ObjectStore
 
-from daskvars.state.documents import DOCUMENT, ENCODER, parse_document
 from daskvars.state.failures import conflict, store_failure
-from daskvars.state.objects import join
+from daskvars.state.format.documents import DOCUMENT, ENCODER, parse_document
+from daskvars.state.stores.objects import join
 
 try:
     import obstore

@@ -19,9 +19,9 @@ from zarr.abc.codec import BytesBytesCodec, Codec
 from zarr.codecs import ShardingCodec
 from zarr.core.array import AsyncArray
 
-from daskvars.state.decompression import COMPRESSORS, check_decompressed
+from daskvars.state.external.decompression import COMPRESSORS, check_decompressed
 from daskvars.state.failures import store_failure
-from daskvars.state.manifest import shorten
+from daskvars.state.format.manifest import shorten
 
 CODECS = frozenset({"bytes", "endian", "transpose", "crc32c", "vlen-utf8", "vlen-bytes"})
 FILTERS = frozenset({

@@ -28,7 +28,8 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
-from daskvars.state.disk import (
+from daskvars.state.failures import store_failure
+from daskvars.state.stores.disk import (
     STEP_BYTES,
     Memory,
     check_writable_directory,
@@ -40,8 +41,7 @@ from daskvars.state.disk import (
     list_names,
     put_file,
 )
-from daskvars.state.failures import store_failure
-from daskvars.state.local_files import MOST_BYTES, path_in
+from daskvars.state.stores.local_files import MOST_BYTES, path_in
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.state.failures import store_failure
-from daskvars.state.local_files import OWN_BYTES, checked_size, open_plain, refuse_link
+from daskvars.state.stores.local_files import OWN_BYTES, checked_size, open_plain, refuse_link
 
 STEP_BYTES = 1 << 18
 """Bytes moved, and looked at, at a time (m: 1 GiB with its checksum, from a warm cache, in 0.7 of

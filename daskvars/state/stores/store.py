@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from daskvars.shapes import Chunks
-from daskvars.state.assembly import Load, assemble_region, assemble_values, stored_chunk
 from daskvars.state.failures import conflict, invalid
-from daskvars.state.grids import Blocks, Index, Region
-from daskvars.state.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
+from daskvars.state.format.assembly import Load, assemble_region, assemble_values, stored_chunk
+from daskvars.state.format.grids import Blocks, Index, Region
+from daskvars.state.format.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
 
 Digests = Mapping[str, Mapping[Index, int]]
 """key -> stored chunk index -> crc32c of the chunk's bytes."""

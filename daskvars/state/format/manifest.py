@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from daskvars.errors import InvalidArgumentError
 from daskvars.shapes import Chunks
-from daskvars.state.encoding import is_storable, item_bytes
 from daskvars.state.failures import invalid, not_found, store_failure
-from daskvars.state.grids import Grid, layout_shape, remembered
-from daskvars.state.keypath import check_key, decode_path
+from daskvars.state.format.encoding import is_storable, item_bytes
+from daskvars.state.format.grids import Grid, layout_shape, remembered
+from daskvars.state.format.keypath import check_key, decode_path
 
 T = TypeVar("T")
 

@@ -29,8 +29,9 @@ from typing import Any
 import numpy as np
 from zarr.abc.store import Store as ZarrStorage
 
-from daskvars.state.chunks import write_chunk
-from daskvars.state.documents import (
+from daskvars.state.failures import already_exists, conflict, not_found, store_failure
+from daskvars.state.format.chunks import write_chunk
+from daskvars.state.format.documents import (
     DOCUMENT,
     array_text,
     chunk_object,
@@ -39,12 +40,11 @@ from daskvars.state.documents import (
     group_paths,
     put_document,
 )
-from daskvars.state.failures import already_exists, conflict, not_found, store_failure
-from daskvars.state.grids import Index
-from daskvars.state.keypath import encode_keys
-from daskvars.state.manifest import NAMINGS, Fields, Manifest, VariableRecord
-from daskvars.state.objects import child_names, delete, in_parallel, join, object_names
-from daskvars.state.store import Digests, Writer, by_key
+from daskvars.state.format.grids import Index
+from daskvars.state.format.keypath import encode_keys
+from daskvars.state.format.manifest import NAMINGS, Fields, Manifest, VariableRecord
+from daskvars.state.stores.objects import child_names, delete, in_parallel, join, object_names
+from daskvars.state.stores.store import Digests, Writer, by_key
 
 ATTRIBUTE = "daskvars_snapshot"
 """Attribute of a snapshot's group that holds its manifest."""

@@ -18,10 +18,10 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.shapes import Chunks
-from daskvars.state.assembly import assemble_region, assemble_values
-from daskvars.state.disk import STEP_BYTES
-from daskvars.state.documents import chunk_object
-from daskvars.state.encoding import (
+from daskvars.state.failures import invalid
+from daskvars.state.format.assembly import assemble_region, assemble_values
+from daskvars.state.format.documents import chunk_object
+from daskvars.state.format.encoding import (
     CHECKSUM_BYTES,
     Checksum,
     blank,
@@ -31,10 +31,10 @@ from daskvars.state.encoding import (
     memory_dtype,
     native,
 )
-from daskvars.state.failures import invalid
-from daskvars.state.grids import Index, Region, region_shape
-from daskvars.state.manifest import VariableRecord
-from daskvars.state.objects import get_into, in_parallel, join, put
+from daskvars.state.format.grids import Index, Region, region_shape
+from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.stores.disk import STEP_BYTES
+from daskvars.state.stores.objects import get_into, in_parallel, join, put
 from daskvars.versioned import Versioned
 
 MOST_STRING_BYTES = 1 << 31

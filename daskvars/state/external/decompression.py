@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.state.failures import store_failure
-from daskvars.state.manifest import shorten
+from daskvars.state.format.manifest import shorten
 
 PIECE_BYTES = 1 << 20
 ZSTD_MAGIC = bytes([0x28, 0xB5, 0x2F, 0xFD])
