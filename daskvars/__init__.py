@@ -52,128 +52,333 @@ from daskvars.graph.interpreter import register_op
 from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 
 # -- ops
-from daskvars.ops.arithmetic import (
-    abs, accumulate_n, add, add_n, ceil, floor, maximum, minimum, multiply, negative, polyval, rint,
-    round, saturate_cast, scalar_mul, sign, square, squared_difference, subtract,
+from daskvars.ops.math.arithmetic import (
+    abs,
+    accumulate_n,
+    add,
+    add_n,
+    ceil,
+    floor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    polyval,
+    rint,
+    round,
+    saturate_cast,
+    scalar_mul,
+    sign,
+    square,
+    squared_difference,
+    subtract,
 )
-from daskvars.ops.assertions import (
-    assert_equal, assert_greater, assert_greater_equal, assert_less, assert_less_equal, assert_near,
-    assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive,
-    is_non_decreasing, is_strictly_increasing,
+from daskvars.ops.checks.assertions import (
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    is_non_decreasing,
+    is_strictly_increasing,
 )
-from daskvars.ops.assign import (
-    assign, assign_add, assign_sub, count_up_to, is_variable_initialized, scatter_add, scatter_div,
-    scatter_max, scatter_min, scatter_mul, scatter_sub, scatter_update,
+from daskvars.ops.state.assign import (
+    assign,
+    assign_add,
+    assign_sub,
+    count_up_to,
+    is_variable_initialized,
+    scatter_add,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
+    scatter_update,
 )
-from daskvars.ops.bitwise import bitcast
-from daskvars.ops.branching import case, cond, switch_case
-from daskvars.ops.casting import (
-    cast, complex, conj, imag, real, to_bfloat16, to_complex128, to_complex64, to_double, to_float,
-    to_int32, to_int64,
+from daskvars.ops.math.bitwise import bitcast
+from daskvars.ops.control.cond import case, cond, switch_case
+from daskvars.ops.math.casting import (
+    cast,
+    complex,
+    conj,
+    imag,
+    real,
+    to_bfloat16,
+    to_complex128,
+    to_complex64,
+    to_double,
+    to_float,
+    to_int32,
+    to_int64,
 )
-from daskvars.ops.clip import (
-    clip_by_average_norm, clip_by_global_norm, clip_by_norm, clip_by_value, global_norm,
+from daskvars.ops.math.clip import (
+    clip_by_average_norm,
+    clip_by_global_norm,
+    clip_by_norm,
+    clip_by_value,
+    global_norm,
 )
-from daskvars.ops.comparison import (
-    equal, greater, greater_equal, is_finite, is_inf, is_nan, less, less_equal, logical_and,
-    logical_not, logical_or, logical_xor, not_equal, where, where_v2,
+from daskvars.ops.math.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    is_finite,
+    is_inf,
+    is_nan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+    where,
+    where_v2,
 )
-from daskvars.ops.constant import (
-    constant, convert_to_tensor_or_indexed_slices, fill, ones, ones_like, rank, shape, shape_n,
-    size, zeros, zeros_like,
+from daskvars.ops.array.constant import (
+    constant,
+    convert_to_tensor_or_indexed_slices,
+    fill,
+    ones,
+    ones_like,
+    rank,
+    shape,
+    shape_n,
+    size,
+    zeros,
+    zeros_like,
 )
-from daskvars.ops.contractions import einsum
-from daskvars.ops.control import (
-    Assert, Print, check_numerics, control_dependencies, group, no_op,
-    numpy_function, py_func,
+from daskvars.ops.linalg.einsum import einsum
+from daskvars.ops.control.dependencies import (
+    Assert,
+    Print,
+    check_numerics,
+    control_dependencies,
+    group,
+    no_op,
+    numpy_function,
+    py_func,
 )
-from daskvars.ops.control import tuple_ as tuple
-from daskvars.ops.counting import (
-    bincount, confusion_matrix, count_nonzero, histogram_fixed_width, histogram_fixed_width_bins,
+from daskvars.ops.control.dependencies import tuple_ as tuple
+from daskvars.ops.math.counting import (
+    bincount,
+    confusion_matrix,
+    count_nonzero,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
 )
-from daskvars.ops.custom_gradient import custom_gradient, grad_pass_through
-from daskvars.ops.decompositions import (
-    cholesky, cholesky_solve, matrix_determinant, matrix_inverse, matrix_solve,
-    matrix_triangular_solve, qr, self_adjoint_eig, self_adjoint_eigvals, svd,
+from daskvars.ops.control.custom_gradient import custom_gradient, grad_pass_through
+from daskvars.ops.linalg.decompositions import (
+    cholesky,
+    cholesky_solve,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+    qr,
+    self_adjoint_eig,
+    self_adjoint_eigvals,
+    svd,
 )
-from daskvars.ops.division import (
-    div, div_no_nan, divide, floordiv, floormod, mod, realdiv, truediv, truncatediv, truncatemod,
+from daskvars.ops.math.division import (
+    div,
+    div_no_nan,
+    divide,
+    floordiv,
+    floormod,
+    mod,
+    realdiv,
+    truediv,
+    truncatediv,
+    truncatemod,
 )
-from daskvars.ops.division import floordiv as floor_div
-from daskvars.ops.gamma_functions import betainc, igamma, igammac, lbeta, zeta
-from daskvars.ops.higher_order import foldl, foldr, map_fn, scan
-from daskvars.ops.gather import batch_gather, boolean_mask, gather
-from daskvars.ops.indexing import newaxis
-from daskvars.ops.joining import concat, parallel_stack, split, stack, unstack
-from daskvars.ops.linalg import cross, matmul, matvec, tensordot, trace
-from daskvars.ops.looping import while_loop
-from daskvars.ops.matrix_forms import matrix_solve_ls
-from daskvars.ops.matrix_parts import (
-    diag, diag_part, matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag,
+from daskvars.ops.math.division import floordiv as floor_div
+from daskvars.ops.math.gamma_functions import betainc, igamma, igammac, lbeta, zeta
+from daskvars.ops.control.map_fn import foldl, foldr, map_fn, scan
+from daskvars.ops.gather_scatter.gather import batch_gather, boolean_mask, gather
+from daskvars.ops.protocols.indexing import newaxis
+from daskvars.ops.array.joining import concat, parallel_stack, split, stack, unstack
+from daskvars.ops.linalg.products import cross, matmul, matvec, tensordot, trace
+from daskvars.ops.control.while_loop import while_loop
+from daskvars.ops.linalg.matrix_forms import matrix_solve_ls
+from daskvars.ops.linalg.matrix_parts import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
 )
-from daskvars.ops.moments import (
-    moments, norm, reduce_euclidean_norm, reduce_std, reduce_variance, weighted_moments,
+from daskvars.ops.math.moments import (
+    moments,
+    norm,
+    reduce_euclidean_norm,
+    reduce_std,
+    reduce_variance,
+    weighted_moments,
 )
-from daskvars.ops.numeric_checks import add_check_numerics_ops, verify_tensor_all_finite
-from daskvars.ops.one_hot import one_hot
-from daskvars.ops.padding import pad
-from daskvars.ops.partitioning import dynamic_partition, dynamic_stitch, unique, unique_with_counts
-from daskvars.ops.placeholders import placeholder, placeholder_with_default
-from daskvars.ops.printing import print_ as print
-from daskvars.ops.random import (
-    categorical, get_seed, multinomial, random_crop, random_normal, random_shuffle, random_uniform,
-    set_random_seed, truncated_normal,
+from daskvars.ops.checks.numerics import add_check_numerics_ops, verify_tensor_all_finite
+from daskvars.ops.array.one_hot import one_hot
+from daskvars.ops.array.padding import pad
+from daskvars.ops.gather_scatter.partitioning import (
+    dynamic_partition,
+    dynamic_stitch,
+    unique,
+    unique_with_counts,
 )
-from daskvars.ops.random_rates import random_gamma, random_poisson
-from daskvars.ops.ranges import eye, lin_space, linspace, range, sequence_mask
-from daskvars.ops.rearranging import (
-    batch_to_space, batch_to_space_nd, depth_to_space, reverse, reverse_sequence, roll,
-    space_to_batch, space_to_batch_nd, space_to_depth,
+from daskvars.ops.array.placeholders import placeholder, placeholder_with_default
+from daskvars.ops.control.printing import print_ as print
+from daskvars.ops.random.distributions import (
+    categorical,
+    get_seed,
+    multinomial,
+    random_crop,
+    random_normal,
+    random_shuffle,
+    random_uniform,
+    set_random_seed,
+    truncated_normal,
 )
-from daskvars.ops.rearranging import reverse as reverse_v2
-from daskvars.ops.reduce import (
-    arg_max, arg_min, argmax, argmin, reduce_all, reduce_any, reduce_logsumexp, reduce_max,
-    reduce_mean, reduce_min, reduce_prod, reduce_sum,
+from daskvars.ops.random.gamma_poisson import random_gamma, random_poisson
+from daskvars.ops.array.ranges import eye, lin_space, linspace, range, sequence_mask
+from daskvars.ops.array.rearranging import (
+    batch_to_space,
+    batch_to_space_nd,
+    depth_to_space,
+    reverse,
+    reverse_sequence,
+    roll,
+    space_to_batch,
+    space_to_batch_nd,
+    space_to_depth,
 )
-from daskvars.ops.repeating import broadcast_to, meshgrid, tile
-from daskvars.ops.reshaping import (
-    ensure_shape, expand_dims, identity, identity_n, reshape, squeeze, stop_gradient,
+from daskvars.ops.array.rearranging import reverse as reverse_v2
+from daskvars.ops.math.reduce import (
+    arg_max,
+    arg_min,
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
 )
-from daskvars.ops.scans import cumprod, cumsum
-from daskvars.ops.scattering import (
-    batch_scatter_update, gather_nd, scatter_nd, scatter_nd_add, scatter_nd_sub, scatter_nd_update,
-    tensor_scatter_add, tensor_scatter_sub, tensor_scatter_update,
+from daskvars.ops.array.repeating import broadcast_to, meshgrid, tile
+from daskvars.ops.array.reshaping import (
+    ensure_shape,
+    expand_dims,
+    identity,
+    identity_n,
+    reshape,
+    squeeze,
+    stop_gradient,
 )
-from daskvars.ops.scattering import tensor_scatter_add as tensor_scatter_nd_add
-from daskvars.ops.scattering import tensor_scatter_sub as tensor_scatter_nd_sub
-from daskvars.ops.scattering import tensor_scatter_update as tensor_scatter_nd_update
-from daskvars.ops.searching import searchsorted, setdiff1d, unravel_index
-from daskvars.ops.segments import (
-    segment_max, segment_mean, segment_min, segment_prod, segment_sum, unsorted_segment_max,
-    unsorted_segment_mean, unsorted_segment_min, unsorted_segment_prod, unsorted_segment_sqrt_n,
+from daskvars.ops.math.scans import cumprod, cumsum
+from daskvars.ops.gather_scatter.scatter import (
+    batch_scatter_update,
+    gather_nd,
+    scatter_nd,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+    tensor_scatter_add,
+    tensor_scatter_sub,
+    tensor_scatter_update,
+)
+from daskvars.ops.gather_scatter.scatter import tensor_scatter_add as tensor_scatter_nd_add
+from daskvars.ops.gather_scatter.scatter import tensor_scatter_sub as tensor_scatter_nd_sub
+from daskvars.ops.gather_scatter.scatter import tensor_scatter_update as tensor_scatter_nd_update
+from daskvars.ops.gather_scatter.searching import searchsorted, setdiff1d, unravel_index
+from daskvars.ops.gather_scatter.segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from daskvars.ops.shape_assertions import (
-    assert_integer, assert_proper_iterable, assert_rank, assert_rank_at_least, assert_rank_in,
-    assert_same_float_dtype, assert_scalar, assert_type, is_numeric_tensor,
+from daskvars.ops.checks.shape_assertions import (
+    assert_integer,
+    assert_proper_iterable,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_same_float_dtype,
+    assert_scalar,
+    assert_type,
+    is_numeric_tensor,
 )
-from daskvars.ops.slicing import slice, strided_slice
-from daskvars.ops.sorting import argsort, sort
-from daskvars.ops.spreading import repeat, sparse_to_dense
-from daskvars.ops.static_shapes import (
-    broadcast_dynamic_shape, broadcast_static_shape, dimension_at_index, dimension_value,
-    get_static_value, is_tensor,
+from daskvars.ops.array.slicing import slice, strided_slice
+from daskvars.ops.gather_scatter.sorting import argsort, sort
+from daskvars.ops.gather_scatter.spreading import repeat, sparse_to_dense
+from daskvars.ops.rules.static_shapes import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    dimension_at_index,
+    dimension_value,
+    get_static_value,
+    is_tensor,
 )
-from daskvars.ops.tensor_array import TensorArray
-from daskvars.ops.texts import (
-    as_string, reduce_join, regex_replace, string_join, string_strip, string_to_number, substr,
+from daskvars.ops.control.tensor_array import TensorArray
+from daskvars.ops.strings import (
+    as_string,
+    reduce_join,
+    regex_replace,
+    string_join,
+    string_strip,
+    string_to_number,
+    substr,
 )
-from daskvars.ops.transcendental import (
-    acos, acosh, angle, asin, asinh, atan, atan2, atanh, cos, cosh, digamma, erf, erfc, exp, expm1,
-    lgamma, log, log1p, log_sigmoid, polygamma, pow, reciprocal, rsqrt, sigmoid, sin, sinh,
-    softplus, softsign, sqrt, tan, tanh,
+from daskvars.ops.math.transcendental import (
+    acos,
+    acosh,
+    angle,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    digamma,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    lgamma,
+    log,
+    log1p,
+    log_sigmoid,
+    polygamma,
+    pow,
+    reciprocal,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinh,
+    softplus,
+    softsign,
+    sqrt,
+    tan,
+    tanh,
 )
-from daskvars.ops.transposing import invert_permutation, matrix_transpose, transpose
+from daskvars.ops.array.transposing import invert_permutation, matrix_transpose, transpose
 from daskvars import nn
 from daskvars.namespaces import bitwise_names as bitwise
 from daskvars.namespaces import debugging_names as debugging

@@ -32,16 +32,16 @@ from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import add_n
-from daskvars.ops.bodies import is_differentiable, use_gradients
-from daskvars.ops.constant import ones_like, size, zeros_like
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.densify import densify, joined
-from daskvars.ops.higher_order import map_fn
-from daskvars.ops.joining import concat, stack, unstack
-from daskvars.ops.ranges import range as range_
-from daskvars.ops.reshaping import reshape
-from daskvars.ops.tensor_list_ops import list_sum
+from daskvars.ops.array.constant import ones_like, size, zeros_like
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.joining import concat, stack, unstack
+from daskvars.ops.array.ranges import range as range_
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.control.map_fn import map_fn
+from daskvars.ops.control.subgraphs import is_differentiable, use_gradients
+from daskvars.ops.control.tensor_lists import list_sum
+from daskvars.ops.gather_scatter.densify import densify, joined
+from daskvars.ops.math.arithmetic import add_n
 
 Gradient = Tensor | IndexedSlices
 

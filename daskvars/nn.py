@@ -5,48 +5,40 @@ from daskvars.layers.bidirectional import bidirectional_dynamic_rnn, static_bidi
 from daskvars.layers.learned_candidates import learned_unigram_candidate_sampler
 from daskvars.layers.raw_recurrent import raw_rnn
 from daskvars.layers.recurrent import dynamic_rnn, static_rnn, static_state_saving_rnn
-from daskvars.ops.clip import global_norm
-from daskvars.ops.counting import zero_fraction
-from daskvars.ops.moments import (
+from daskvars.ops.array.rearranging import depth_to_space, space_to_batch, space_to_depth
+from daskvars.ops.math.clip import global_norm
+from daskvars.ops.math.counting import zero_fraction
+from daskvars.ops.math.moments import (
     moments,
     normalize_moments,
     sufficient_statistics,
     weighted_moments,
 )
-from daskvars.ops.nn_activation import (
-    crelu,
-    elu,
-    gelu,
-    leaky_relu,
-    relu,
-    relu6,
-    selu,
-    silu,
-    swish,
-)
-from daskvars.ops.nn_batch_norm import fused_batch_norm
-from daskvars.ops.nn_bias import bias_add, relu_layer, xw_plus_b
-from daskvars.ops.nn_candidates import (
+from daskvars.ops.math.transcendental import log_sigmoid, sigmoid, softplus, softsign, tanh
+from daskvars.ops.nn.activation import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
+from daskvars.ops.nn.batch_norm import fused_batch_norm
+from daskvars.ops.nn.bias import bias_add, relu_layer, xw_plus_b
+from daskvars.ops.nn.candidates import (
     all_candidate_sampler,
     compute_accidental_hits,
     fixed_unigram_candidate_sampler,
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
-from daskvars.ops.nn_convolution import (
+from daskvars.ops.nn.convolution import (
     conv2d,
     conv2d_backprop_filter,
     conv2d_backprop_input,
     conv2d_transpose,
     depthwise_conv2d_native,
 )
-from daskvars.ops.nn_convolution3d import (
+from daskvars.ops.nn.convolution3d import (
     conv3d,
     conv3d_backprop_filter,
     conv3d_backprop_filter_v2,
     conv3d_transpose,
 )
-from daskvars.ops.nn_convolution_adjoints import (
+from daskvars.ops.nn.convolution_adjoints import (
     atrous_conv2d_transpose,
     conv1d_transpose,
     depthwise_conv2d_backprop_filter,
@@ -54,17 +46,17 @@ from daskvars.ops.nn_convolution_adjoints import (
     depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_input,
 )
-from daskvars.ops.nn_convolution_forms import (
+from daskvars.ops.nn.convolution_forms import (
     atrous_conv2d,
     conv1d,
     convolution,
     depthwise_conv2d,
     separable_conv2d,
 )
-from daskvars.ops.nn_dropout import dropout
-from daskvars.ops.nn_embedding import embedding_lookup
-from daskvars.ops.nn_layer_norm import layer_norm
-from daskvars.ops.nn_loss import (
+from daskvars.ops.nn.dropout import dropout
+from daskvars.ops.nn.embedding import embedding_lookup
+from daskvars.ops.nn.layer_norm import layer_norm
+from daskvars.ops.nn.loss import (
     l2_loss,
     log_poisson_loss,
     sigmoid_cross_entropy_with_logits,
@@ -73,15 +65,15 @@ from daskvars.ops.nn_loss import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from daskvars.ops.nn_normalization import (
+from daskvars.ops.nn.normalization import (
     batch_norm_with_global_normalization,
     batch_normalization,
     l2_normalize,
     local_response_normalization,
     lrn,
 )
-from daskvars.ops.nn_pooling import avg_pool, max_pool, max_pool_with_argmax
-from daskvars.ops.nn_pooling_forms import (
+from daskvars.ops.nn.pooling import avg_pool, max_pool, max_pool_with_argmax
+from daskvars.ops.nn.pooling_forms import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
@@ -90,11 +82,9 @@ from daskvars.ops.nn_pooling_forms import (
     max_pool3d,
     pool,
 )
-from daskvars.ops.nn_ranking import in_top_k, top_k
-from daskvars.ops.nn_sampled_loss import nce_loss, sampled_softmax_loss
-from daskvars.ops.nn_softmax import log_softmax, softmax
-from daskvars.ops.rearranging import depth_to_space, space_to_batch, space_to_depth
-from daskvars.ops.transcendental import log_sigmoid, sigmoid, softplus, softsign, tanh
+from daskvars.ops.nn.ranking import in_top_k, top_k
+from daskvars.ops.nn.sampled_loss import nce_loss, sampled_softmax_loss
+from daskvars.ops.nn.softmax import log_softmax, softmax
 
 __all__ = [
     "all_candidate_sampler",

@@ -13,7 +13,7 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.patterns import Elementwise
-from daskvars.ops.rules import like_first
+from daskvars.ops.rules.shapes import like_first
 
 STOPS = OpDef(
     "TestStops", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",

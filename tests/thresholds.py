@@ -26,7 +26,7 @@ LOWEST = {
     "daskvars.kernels.math.special": {"BLOCK_ELEMENTS": 1},
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
     "daskvars.remote.tasks.region_tasks": {"LEAST_SHOWN_S": 0.0},
-    "daskvars.ops.constant": {"_MOST_KEPT": 0},
+    "daskvars.ops.array.constant": {"_MOST_KEPT": 0},
     "daskvars.state.external.decompression": {"PIECE_BYTES": 3},
     "daskvars.state.stores.disk": {"STEP_BYTES": 5},
     "daskvars.state.format.encoding": {"CHECKSUM_STEP": 3},

@@ -38,9 +38,9 @@ from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.prune import prune
-from daskvars.ops.assign import read_variable
-from daskvars.ops.constant import CONST
-from daskvars.ops.overloads import identity_hash
+from daskvars.ops.array.constant import CONST
+from daskvars.ops.protocols.operators import identity_hash
+from daskvars.ops.state.assign import read_variable
 
 
 class EagerTensor(Tensor):

@@ -26,7 +26,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.bodies import PARAMETER, copy_body, parameter
+from daskvars.ops.control.subgraphs import PARAMETER, copy_body, parameter
 
 
 class Function:

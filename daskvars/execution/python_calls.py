@@ -18,7 +18,7 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import flow as control_kernels
-from daskvars.ops.constant import constant
+from daskvars.ops.array.constant import constant
 
 
 def _called(inputs, *, function, dtypes):

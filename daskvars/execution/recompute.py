@@ -8,9 +8,9 @@ from typing import Any
 
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.custom_gradient import custom_gradient
-from daskvars.ops.reshaping import stop_gradient
+from daskvars.ops.array.reshaping import stop_gradient
+from daskvars.ops.control.custom_gradient import custom_gradient
+from daskvars.ops.control.dependencies import control_dependencies
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,6 +1,6 @@
 """Tensor: one output of one operation. It holds no value and knows no op.
 
-Operators (``+``, ``[...]``) are attached from above, by `daskvars.ops.overloads`.
+Operators (``+``, ``[...]``) are attached from above, by `daskvars.ops.protocols.operators`.
 """
 
 from __future__ import annotations

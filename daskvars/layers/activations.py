@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.errors import did_you_mean
-from daskvars.ops import nn_activation, nn_softmax, transcendental
-from daskvars.ops.reshaping import identity
+from daskvars.ops.array.reshaping import identity
+from daskvars.ops.math import transcendental
+from daskvars.ops.nn import activation as nn_activation
+from daskvars.ops.nn import softmax as nn_softmax
 
 _BY_NAME: dict[str, Callable[[Any], Any]] = {
     "elu": nn_activation.elu,

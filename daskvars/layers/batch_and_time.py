@@ -12,11 +12,11 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import where
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.tensor_array import TensorArray
-from daskvars.ops.transposing import transpose
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.transposing import transpose
+from daskvars.ops.control.tensor_array import TensorArray
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import where
 from daskvars.shapes import TensorShape
 from daskvars.variables.scope_stack import VariableScope
 from daskvars.variables.variable_scope import variable_scope

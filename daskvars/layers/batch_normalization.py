@@ -13,15 +13,15 @@ from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
 from daskvars.layers.moving_moments import Renormalization, moved
 from daskvars.layers.training_phase import chosen, known_phase
-from daskvars.ops import nn_normalization
-from daskvars.ops.arithmetic import add, multiply
-from daskvars.ops.constant import ones, ones_like, zeros, zeros_like
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.moments import moments
-from daskvars.ops.nn_batch_norm import batch_moments, fused_batch_norm
-from daskvars.ops.reduce import reduce_mean
-from daskvars.ops.reshaping import reshape
-from daskvars.ops.transcendental import sqrt
+from daskvars.ops.array.constant import ones, ones_like, zeros, zeros_like
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.math.arithmetic import add, multiply
+from daskvars.ops.math.moments import moments
+from daskvars.ops.math.reduce import reduce_mean
+from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.nn import normalization as nn_normalization
+from daskvars.ops.nn.batch_norm import batch_moments, fused_batch_norm
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Ones, Zeros
 

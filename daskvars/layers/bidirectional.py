@@ -12,8 +12,8 @@ from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.recurrent import dynamic_rnn, static_rnn
 from daskvars.layers.recurrent_cell import check_is_cell
-from daskvars.ops.joining import concat, stack, unstack
-from daskvars.ops.rearranging import reverse, reverse_sequence
+from daskvars.ops.array.joining import concat, stack, unstack
+from daskvars.ops.array.rearranging import reverse, reverse_sequence
 from daskvars.variables.variable_scope import variable_scope
 
 

@@ -13,11 +13,11 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.static_values import constant_value
 from daskvars.layers.recurrent_cell import ComposedCell, check_is_cell
 from daskvars.layers.recurrent_cells import LSTMStateTuple
-from daskvars.ops.arithmetic import add, floor, multiply
-from daskvars.ops.division import divide
-from daskvars.ops.nn_dropout import dropout
-from daskvars.ops.random import random_uniform
-from daskvars.ops.tensor_array import TensorArray
+from daskvars.ops.control.tensor_array import TensorArray
+from daskvars.ops.math.arithmetic import add, floor, multiply
+from daskvars.ops.math.division import divide
+from daskvars.ops.nn.dropout import dropout
+from daskvars.ops.random.distributions import random_uniform
 from daskvars.shapes import TensorShape
 
 

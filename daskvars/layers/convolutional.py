@@ -22,11 +22,11 @@ from daskvars.layers.sizes import (
     transposed_size,
     with_space,
 )
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.nn_bias import bias_add
-from daskvars.ops.nn_convolution import conv2d_transpose as conv2d_transpose_op
-from daskvars.ops.nn_convolution3d import conv3d_transpose as conv3d_transpose_op
-from daskvars.ops.nn_convolution_forms import convolution
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.nn.bias import bias_add
+from daskvars.ops.nn.convolution import conv2d_transpose as conv2d_transpose_op
+from daskvars.ops.nn.convolution3d import conv3d_transpose as conv3d_transpose_op
+from daskvars.ops.nn.convolution_forms import convolution
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Zeros
 

@@ -11,8 +11,8 @@ from daskvars.layers.activations import activation_of
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
-from daskvars.ops.linalg import matmul, tensordot
-from daskvars.ops.nn_bias import bias_add
+from daskvars.ops.linalg.products import matmul, tensordot
+from daskvars.ops.nn.bias import bias_add
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Zeros
 

@@ -9,9 +9,9 @@ from daskvars.graph.tensor import Tensor
 from daskvars.layers.functional import applied
 from daskvars.layers.layer import Layer
 from daskvars.layers.training_phase import in_phase
-from daskvars.ops import nn_dropout
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.reshaping import identity
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.reshaping import identity
+from daskvars.ops.nn import dropout as nn_dropout
 from daskvars.shapes import TensorShape
 
 

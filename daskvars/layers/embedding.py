@@ -9,8 +9,8 @@ from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.layer import Layer
-from daskvars.ops.casting import cast
-from daskvars.ops.nn_embedding import embedding_lookup, interleaved
+from daskvars.ops.math.casting import cast
+from daskvars.ops.nn.embedding import embedding_lookup, interleaved
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import RandomUniform
 

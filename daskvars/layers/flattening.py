@@ -11,9 +11,9 @@ from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
 from daskvars.layers.sizes import checked_format
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.reshaping import reshape
-from daskvars.ops.transposing import transpose
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.array.transposing import transpose
 from daskvars.shapes import TensorShape
 
 

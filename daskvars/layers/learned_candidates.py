@@ -7,14 +7,14 @@ from typing import Any
 from daskvars.dtypes import float64
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import name_scope
-from daskvars.ops.assign import scatter_add
-from daskvars.ops.constant import ones, ones_like, zeros
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import divide
-from daskvars.ops.joining import concat
-from daskvars.ops.nn_candidates import Candidates, checked_true_classes, drawn_candidates
-from daskvars.ops.reshaping import identity, reshape
-from daskvars.ops.scans import cumsum
+from daskvars.ops.array.constant import ones, ones_like, zeros
+from daskvars.ops.array.joining import concat
+from daskvars.ops.array.reshaping import identity, reshape
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.math.division import divide
+from daskvars.ops.math.scans import cumsum
+from daskvars.ops.nn.candidates import Candidates, checked_true_classes, drawn_candidates
+from daskvars.ops.state.assign import scatter_add
 from daskvars.variables.variable import Variable
 
 

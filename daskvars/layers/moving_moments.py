@@ -9,14 +9,14 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.training_phase import chosen, known_phase
-from daskvars.ops.arithmetic import maximum, minimum, multiply, square, subtract
-from daskvars.ops.assign import assign, assign_sub
-from daskvars.ops.casting import cast
-from daskvars.ops.constant import ones_like, zeros_like
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import divide
-from daskvars.ops.reshaping import stop_gradient
-from daskvars.ops.transcendental import sqrt
+from daskvars.ops.array.constant import ones_like, zeros_like
+from daskvars.ops.array.reshaping import stop_gradient
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.math.arithmetic import maximum, minimum, multiply, square, subtract
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.division import divide
+from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.state.assign import assign, assign_sub
 from daskvars.variables.colocation import colocate_with
 
 _LIMITS = ("rmax", "rmin", "dmax")

@@ -18,7 +18,7 @@ from daskvars.layers.sizes import (
     space_of,
     with_space,
 )
-from daskvars.ops.nn_pooling_forms import pool
+from daskvars.ops.nn.pooling_forms import pool
 from daskvars.shapes import TensorShape
 
 

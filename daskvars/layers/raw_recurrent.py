@@ -18,14 +18,14 @@ from daskvars.layers.batch_and_time import (
     state_value,
 )
 from daskvars.layers.recurrent_cell import batch_zeros, check_is_cell
-from daskvars.ops.arithmetic import add
-from daskvars.ops.comparison import logical_not, logical_or
-from daskvars.ops.constant import constant, zeros
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.joining import concat
-from daskvars.ops.looping import while_loop
-from daskvars.ops.reduce import reduce_all
-from daskvars.ops.tensor_array import TensorArray
+from daskvars.ops.array.constant import constant, zeros
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.joining import concat
+from daskvars.ops.control.tensor_array import TensorArray
+from daskvars.ops.control.while_loop import while_loop
+from daskvars.ops.math.arithmetic import add
+from daskvars.ops.math.comparison import logical_not, logical_or
+from daskvars.ops.math.reduce import reduce_all
 
 
 def raw_rnn(

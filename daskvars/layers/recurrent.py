@@ -20,15 +20,15 @@ from daskvars.layers.batch_and_time import (
     swapped,
 )
 from daskvars.layers.recurrent_cell import batch_zeros, check_is_cell
-from daskvars.ops.arithmetic import add, maximum, minimum, subtract
-from daskvars.ops.comparison import greater_equal, less
-from daskvars.ops.constant import constant, zeros_like
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.looping import while_loop
-from daskvars.ops.padding import pad
-from daskvars.ops.reduce import reduce_max
-from daskvars.ops.reshaping import identity
-from daskvars.ops.tensor_array import TensorArray
+from daskvars.ops.array.constant import constant, zeros_like
+from daskvars.ops.array.padding import pad
+from daskvars.ops.array.reshaping import identity
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.control.tensor_array import TensorArray
+from daskvars.ops.control.while_loop import while_loop
+from daskvars.ops.math.arithmetic import add, maximum, minimum, subtract
+from daskvars.ops.math.comparison import greater_equal, less
+from daskvars.ops.math.reduce import reduce_max
 
 
 def dynamic_rnn(

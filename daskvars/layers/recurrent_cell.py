@@ -10,8 +10,8 @@ from daskvars.graph.name_scope import entered_graph, name_scope
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.layer import Layer
-from daskvars.ops.constant import shape as shape_of
-from daskvars.ops.constant import zeros
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.constant import zeros
 from daskvars.shapes import TensorShape
 from daskvars.variables.partitioned_variable import PartitionedVariable
 from daskvars.variables.scope_stack import get_variable_scope

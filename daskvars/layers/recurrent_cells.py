@@ -9,13 +9,13 @@ from daskvars.graph.tensor import Tensor
 from daskvars.layers.activations import activation_of
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.recurrent_cell import ComposedCell, LayerRNNCell
-from daskvars.ops.arithmetic import add, multiply, subtract
-from daskvars.ops.clip import clip_by_value
-from daskvars.ops.joining import concat, split
-from daskvars.ops.linalg import matmul
-from daskvars.ops.nn_bias import bias_add
-from daskvars.ops.slicing import slice as part_of
-from daskvars.ops.transcendental import sigmoid, tanh
+from daskvars.ops.array.joining import concat, split
+from daskvars.ops.array.slicing import slice as part_of
+from daskvars.ops.linalg.products import matmul
+from daskvars.ops.math.arithmetic import add, multiply, subtract
+from daskvars.ops.math.clip import clip_by_value
+from daskvars.ops.math.transcendental import sigmoid, tanh
+from daskvars.ops.nn.bias import bias_add
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Ones, Zeros
 from daskvars.variables.partitioners import fixed_size_partitioner

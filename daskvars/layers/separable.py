@@ -9,8 +9,8 @@ from daskvars.graph.tensor import Tensor
 from daskvars.layers.convolutional import Convolution
 from daskvars.layers.functional import functional
 from daskvars.layers.sizes import op_format
-from daskvars.ops import nn_convolution_forms
-from daskvars.ops.reshaping import expand_dims, squeeze
+from daskvars.ops.array.reshaping import expand_dims, squeeze
+from daskvars.ops.nn import convolution_forms as nn_convolution_forms
 from daskvars.variables.initializers import Zeros
 
 _ZEROS = Zeros()

@@ -8,8 +8,8 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.branching import cond
-from daskvars.ops.comparison import where_v2
+from daskvars.ops.control.cond import cond
+from daskvars.ops.math.comparison import where_v2
 from daskvars.variables.variable import Variable
 
 

@@ -10,19 +10,19 @@ from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.losses.differences import floats
 from daskvars.losses.reduction import Reduction, compute_weighted_loss
-from daskvars.ops.arithmetic import add, multiply, negative, subtract
-from daskvars.ops.casting import cast
-from daskvars.ops.constant import shape
-from daskvars.ops.division import truediv
-from daskvars.ops.nn_activation import relu
-from daskvars.ops.nn_loss import (
+from daskvars.ops.array.constant import shape
+from daskvars.ops.array.reshaping import stop_gradient
+from daskvars.ops.math.arithmetic import add, multiply, negative, subtract
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.division import truediv
+from daskvars.ops.math.transcendental import log
+from daskvars.ops.nn.activation import relu
+from daskvars.ops.nn.loss import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
     sparse_softmax_cross_entropy_with_logits,
 )
-from daskvars.ops.reshaping import stop_gradient
-from daskvars.ops.transcendental import log
-from daskvars.ops.weighting import check_same_shape, fitted_weights, remove_squeezable_dimensions
+from daskvars.ops.nn.weighting import check_same_shape, fitted_weights, remove_squeezable_dimensions
 
 
 def hinge_loss(

@@ -11,8 +11,11 @@ from daskvars.graph.collections import GraphKeys
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.losses.reduction import Reduction, add_loss, compute_weighted_loss, present
-from daskvars.ops.arithmetic import abs as absolute
-from daskvars.ops.arithmetic import (
+from daskvars.ops.array.constant import rank
+from daskvars.ops.array.ranges import range as indices
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.math.arithmetic import abs as absolute
+from daskvars.ops.math.arithmetic import (
     add,
     maximum,
     minimum,
@@ -21,15 +24,12 @@ from daskvars.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from daskvars.ops.axes import either
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import greater, where_v2
-from daskvars.ops.constant import rank
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import div_no_nan
-from daskvars.ops.ranges import range as indices
-from daskvars.ops.reduce import reduce_sum
-from daskvars.ops.weighting import assert_broadcastable, check_same_shape
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import greater, where_v2
+from daskvars.ops.math.division import div_no_nan
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.nn.weighting import assert_broadcastable, check_same_shape
+from daskvars.ops.rules.axes import either
 
 
 @contextmanager

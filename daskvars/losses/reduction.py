@@ -11,14 +11,14 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import add_n, multiply
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import not_equal
-from daskvars.ops.constant import constant, ones_like, size
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import div_no_nan
-from daskvars.ops.reduce import reduce_sum
-from daskvars.ops.weighting import assert_broadcastable, broadcast_weights
+from daskvars.ops.array.constant import constant, ones_like, size
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.math.arithmetic import add_n, multiply
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import not_equal
+from daskvars.ops.math.division import div_no_nan
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.nn.weighting import assert_broadcastable, broadcast_weights
 
 
 class Reduction:

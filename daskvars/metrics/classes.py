@@ -8,17 +8,17 @@ from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.metrics.means import Pair, collected, metric, metric_variable, ratio
-from daskvars.ops.arithmetic import add, multiply, subtract
-from daskvars.ops.assign import assign_add, scatter_add
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import equal, not_equal
-from daskvars.ops.constant import ones_like
-from daskvars.ops.counting import confusion_matrix
-from daskvars.ops.division import div_no_nan
-from daskvars.ops.matrix_parts import diag_part
-from daskvars.ops.reduce import reduce_mean, reduce_sum
-from daskvars.ops.reshaping import reshape
-from daskvars.ops.weighting import check_same_shape
+from daskvars.ops.array.constant import ones_like
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.linalg.matrix_parts import diag_part
+from daskvars.ops.math.arithmetic import add, multiply, subtract
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal, not_equal
+from daskvars.ops.math.counting import confusion_matrix
+from daskvars.ops.math.division import div_no_nan
+from daskvars.ops.math.reduce import reduce_mean, reduce_sum
+from daskvars.ops.nn.weighting import check_same_shape
+from daskvars.ops.state.assign import assign_add, scatter_add
 from daskvars.variables.variable_scope import variable_scope
 
 

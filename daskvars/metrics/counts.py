@@ -8,16 +8,16 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor
 from daskvars.metrics.means import Pair, collected, metric, metric_variable
-from daskvars.ops.arithmetic import add, multiply
-from daskvars.ops.assign import assign_add
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import logical_and, logical_not
-from daskvars.ops.constant import rank
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import div_no_nan
-from daskvars.ops.reduce import reduce_sum
-from daskvars.ops.shape_assertions import assert_rank_in
-from daskvars.ops.weighting import fitted
+from daskvars.ops.array.constant import rank
+from daskvars.ops.checks.shape_assertions import assert_rank_in
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.math.arithmetic import add, multiply
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import logical_and, logical_not
+from daskvars.ops.math.division import div_no_nan
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.nn.weighting import fitted
+from daskvars.ops.state.assign import assign_add
 from daskvars.variables.variable_scope import variable_scope
 
 COUNT = """Return how many {words} there were in all runs, weighted.

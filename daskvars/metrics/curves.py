@@ -9,14 +9,14 @@ from daskvars import dtypes
 from daskvars.graph.tensor import Tensor
 from daskvars.metrics.means import Pair, collected, metric, ratio
 from daskvars.metrics.thresholds import Counts, counts_at
-from daskvars.ops.arithmetic import abs as absolute
-from daskvars.ops.arithmetic import add, maximum, minimum, multiply, subtract
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import equal, greater, logical_and, where_v2
-from daskvars.ops.division import div
-from daskvars.ops.reduce import argmax, argmin, reduce_min, reduce_sum
-from daskvars.ops.scans import cumsum
-from daskvars.ops.transcendental import log
+from daskvars.ops.math.arithmetic import abs as absolute
+from daskvars.ops.math.arithmetic import add, maximum, minimum, multiply, subtract
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal, greater, logical_and, where_v2
+from daskvars.ops.math.division import div
+from daskvars.ops.math.reduce import argmax, argmin, reduce_min, reduce_sum
+from daskvars.ops.math.scans import cumsum
+from daskvars.ops.math.transcendental import log
 from daskvars.variables.variable_scope import variable_scope
 
 EPSILON = 1e-7

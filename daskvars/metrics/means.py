@@ -12,23 +12,23 @@ from daskvars.graph.context import add_to_collections
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import abs as absolute
-from daskvars.ops.arithmetic import maximum, multiply, number, squared_difference, subtract
-from daskvars.ops.assign import assign_add
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import equal, less, where_v2
-from daskvars.ops.constant import ones_like, size, zeros
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import div_no_nan, realdiv
-from daskvars.ops.reduce import reduce_sum
-from daskvars.ops.transcendental import sqrt
-from daskvars.ops.weighting import (
+from daskvars.ops.array.constant import ones_like, size, zeros
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.math.arithmetic import abs as absolute
+from daskvars.ops.math.arithmetic import maximum, multiply, number, squared_difference, subtract
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal, less, where_v2
+from daskvars.ops.math.division import div_no_nan, realdiv
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.nn.weighting import (
     broadcast_weights,
     check_same_shape,
     fitted,
     fitted_weights,
     remove_squeezable_dimensions,
 )
+from daskvars.ops.state.assign import assign_add
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import variable_scope
 

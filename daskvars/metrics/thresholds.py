@@ -9,17 +9,17 @@ from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.metrics.means import Pair, collected, metric, metric_variable
-from daskvars.ops.arithmetic import add, multiply
-from daskvars.ops.assertions import assert_greater_equal, assert_less_equal
-from daskvars.ops.assign import assign_add
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import greater, logical_not
-from daskvars.ops.constant import constant
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import div
-from daskvars.ops.linalg import matvec
-from daskvars.ops.reshaping import identity, reshape
-from daskvars.ops.weighting import broadcast_weights, fitted
+from daskvars.ops.array.constant import constant
+from daskvars.ops.array.reshaping import identity, reshape
+from daskvars.ops.checks.assertions import assert_greater_equal, assert_less_equal
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.linalg.products import matvec
+from daskvars.ops.math.arithmetic import add, multiply
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import greater, logical_not
+from daskvars.ops.math.division import div
+from daskvars.ops.nn.weighting import broadcast_weights, fitted
+from daskvars.ops.state.assign import assign_add
 from daskvars.variables.variable_scope import variable_scope
 
 NAMES = {

@@ -14,11 +14,14 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.metrics.means import Pair, collected, metric, metric_variable
-from daskvars.ops.arithmetic import add, minimum, multiply, number
-from daskvars.ops.assign import assign_add
-from daskvars.ops.branching import cond
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import (
+from daskvars.ops.array.constant import constant, ones_like, rank, shape, size
+from daskvars.ops.array.reshaping import expand_dims
+from daskvars.ops.control.cond import cond
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.linalg.matrix_parts import matrix_band_part
+from daskvars.ops.math.arithmetic import add, minimum, multiply, number
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import (
     equal,
     greater_equal,
     less,
@@ -26,15 +29,12 @@ from daskvars.ops.comparison import (
     logical_not,
     where_v2,
 )
-from daskvars.ops.constant import constant, ones_like, rank, shape, size
-from daskvars.ops.control import control_dependencies
-from daskvars.ops.division import div, div_no_nan
-from daskvars.ops.matrix_parts import matrix_band_part
-from daskvars.ops.nn_ranking import top_k
-from daskvars.ops.reduce import reduce_any, reduce_sum
-from daskvars.ops.reshaping import expand_dims
-from daskvars.ops.scans import cumsum
-from daskvars.ops.weighting import assert_broadcastable, broadcast_weights
+from daskvars.ops.math.division import div, div_no_nan
+from daskvars.ops.math.reduce import reduce_any, reduce_sum
+from daskvars.ops.math.scans import cumsum
+from daskvars.ops.nn.ranking import top_k
+from daskvars.ops.nn.weighting import assert_broadcastable, broadcast_weights
+from daskvars.ops.state.assign import assign_add
 
 
 def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:

@@ -1,7 +1,7 @@
 """Integers bit by bit, the names of ``tf.bitwise``."""
 
 # fmt: off
-from daskvars.ops.bitwise import (
+from daskvars.ops.math.bitwise import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,

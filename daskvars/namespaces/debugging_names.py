@@ -1,7 +1,7 @@
 """Assertions and checks, the names of ``tf.debugging``."""
 
 # fmt: off
-from daskvars.ops.assertions import (
+from daskvars.ops.checks.assertions import (
     assert_equal,
     assert_greater,
     assert_greater_equal,
@@ -16,10 +16,8 @@ from daskvars.ops.assertions import (
     is_non_decreasing,
     is_strictly_increasing,
 )
-from daskvars.ops.comparison import is_finite, is_inf, is_nan
-from daskvars.ops.control import Assert, check_numerics
-from daskvars.ops.numeric_checks import verify_tensor_all_finite as assert_all_finite
-from daskvars.ops.shape_assertions import (
+from daskvars.ops.checks.numerics import verify_tensor_all_finite as assert_all_finite
+from daskvars.ops.checks.shape_assertions import (
     assert_integer,
     assert_proper_iterable,
     assert_rank,
@@ -30,7 +28,9 @@ from daskvars.ops.shape_assertions import (
     assert_type,
     is_numeric_tensor,
 )
-from daskvars.ops.symbolic_shapes import assert_shapes
+from daskvars.ops.checks.symbolic_shapes import assert_shapes
+from daskvars.ops.control.dependencies import Assert, check_numerics
+from daskvars.ops.math.comparison import is_finite, is_inf, is_nan
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal",

@@ -1,28 +1,28 @@
 """Functions of matrices and vectors, the names of ``tf.linalg``."""
 
 # fmt: off
-from daskvars.ops.clip import global_norm
-from daskvars.ops.contractions import einsum
-from daskvars.ops.decompositions import cholesky, cholesky_solve, qr, svd
-from daskvars.ops.decompositions import matrix_determinant as det
-from daskvars.ops.decompositions import matrix_inverse as inv
-from daskvars.ops.decompositions import matrix_solve as solve
-from daskvars.ops.decompositions import matrix_triangular_solve as triangular_solve
-from daskvars.ops.decompositions import self_adjoint_eig as eigh
-from daskvars.ops.decompositions import self_adjoint_eigvals as eigvalsh
-from daskvars.ops.linalg import cross, matmul, matvec, tensordot, trace
-from daskvars.ops.matrix_forms import adjoint, logdet, normalize, slogdet
-from daskvars.ops.matrix_forms import matrix_solve_ls as lstsq
-from daskvars.ops.matrix_parts import diag as tensor_diag
-from daskvars.ops.matrix_parts import diag_part as tensor_diag_part
-from daskvars.ops.matrix_parts import matrix_band_part as band_part
-from daskvars.ops.matrix_parts import matrix_diag as diag
-from daskvars.ops.matrix_parts import matrix_diag_part as diag_part
-from daskvars.ops.matrix_parts import matrix_set_diag as set_diag
-from daskvars.ops.moments import norm
-from daskvars.ops.nn_normalization import l2_normalize
-from daskvars.ops.ranges import eye
-from daskvars.ops.transposing import matrix_transpose, transpose
+from daskvars.ops.array.ranges import eye
+from daskvars.ops.array.transposing import matrix_transpose, transpose
+from daskvars.ops.linalg.decompositions import cholesky, cholesky_solve, qr, svd
+from daskvars.ops.linalg.decompositions import matrix_determinant as det
+from daskvars.ops.linalg.decompositions import matrix_inverse as inv
+from daskvars.ops.linalg.decompositions import matrix_solve as solve
+from daskvars.ops.linalg.decompositions import matrix_triangular_solve as triangular_solve
+from daskvars.ops.linalg.decompositions import self_adjoint_eig as eigh
+from daskvars.ops.linalg.decompositions import self_adjoint_eigvals as eigvalsh
+from daskvars.ops.linalg.einsum import einsum
+from daskvars.ops.linalg.matrix_forms import adjoint, logdet, normalize, slogdet
+from daskvars.ops.linalg.matrix_forms import matrix_solve_ls as lstsq
+from daskvars.ops.linalg.matrix_parts import diag as tensor_diag
+from daskvars.ops.linalg.matrix_parts import diag_part as tensor_diag_part
+from daskvars.ops.linalg.matrix_parts import matrix_band_part as band_part
+from daskvars.ops.linalg.matrix_parts import matrix_diag as diag
+from daskvars.ops.linalg.matrix_parts import matrix_diag_part as diag_part
+from daskvars.ops.linalg.matrix_parts import matrix_set_diag as set_diag
+from daskvars.ops.linalg.products import cross, matmul, matvec, tensordot, trace
+from daskvars.ops.math.clip import global_norm
+from daskvars.ops.math.moments import norm
+from daskvars.ops.nn.normalization import l2_normalize
 
 __all__ = [
     "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",

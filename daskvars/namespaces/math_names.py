@@ -1,7 +1,22 @@
 """Functions of numbers, the names of ``tf.math``."""
 
 # fmt: off
-from daskvars.ops.arithmetic import (
+from daskvars.ops.array.transposing import invert_permutation
+from daskvars.ops.checks.assertions import is_non_decreasing, is_strictly_increasing
+from daskvars.ops.gather_scatter.segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from daskvars.ops.math.arithmetic import (
     abs,
     accumulate_n,
     add,
@@ -21,9 +36,8 @@ from daskvars.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from daskvars.ops.assertions import is_non_decreasing, is_strictly_increasing
-from daskvars.ops.casting import conj, imag, real
-from daskvars.ops.comparison import (
+from daskvars.ops.math.casting import conj, imag, real
+from daskvars.ops.math.comparison import (
     equal,
     greater,
     greater_equal,
@@ -38,10 +52,10 @@ from daskvars.ops.comparison import (
     logical_xor,
     not_equal,
 )
-from daskvars.ops.counting import bincount, confusion_matrix, count_nonzero, zero_fraction
-from daskvars.ops.division import div_no_nan as divide_no_nan
-from daskvars.ops.division import divide, floordiv, floormod, mod, truediv
-from daskvars.ops.gamma_functions import (
+from daskvars.ops.math.counting import bincount, confusion_matrix, count_nonzero, zero_fraction
+from daskvars.ops.math.division import div_no_nan as divide_no_nan
+from daskvars.ops.math.division import divide, floordiv, floormod, mod, truediv
+from daskvars.ops.math.gamma_functions import (
     betainc,
     igamma,
     igammac,
@@ -52,11 +66,8 @@ from daskvars.ops.gamma_functions import (
     xlogy,
     zeta,
 )
-from daskvars.ops.moments import reduce_euclidean_norm, reduce_std, reduce_variance
-from daskvars.ops.nn_normalization import l2_normalize
-from daskvars.ops.nn_ranking import in_top_k, top_k
-from daskvars.ops.nn_softmax import log_softmax, softmax
-from daskvars.ops.reduce import (
+from daskvars.ops.math.moments import reduce_euclidean_norm, reduce_std, reduce_variance
+from daskvars.ops.math.reduce import (
     argmax,
     argmin,
     reduce_all,
@@ -68,21 +79,8 @@ from daskvars.ops.reduce import (
     reduce_prod,
     reduce_sum,
 )
-from daskvars.ops.scans import cumprod, cumsum
-from daskvars.ops.segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-    unsorted_segment_max,
-    unsorted_segment_mean,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sqrt_n,
-    unsorted_segment_sum,
-)
-from daskvars.ops.transcendental import (
+from daskvars.ops.math.scans import cumprod, cumsum
+from daskvars.ops.math.transcendental import (
     acos,
     acosh,
     angle,
@@ -115,7 +113,9 @@ from daskvars.ops.transcendental import (
     tan,
     tanh,
 )
-from daskvars.ops.transposing import invert_permutation
+from daskvars.ops.nn.normalization import l2_normalize
+from daskvars.ops.nn.ranking import in_top_k, top_k
+from daskvars.ops.nn.softmax import log_softmax, softmax
 
 __all__ = [
     "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin",

@@ -9,10 +9,10 @@ from typing import Any
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import square
-from daskvars.ops.assign import assign, read_variable, scatter_add
-from daskvars.ops.control import control_dependencies, group
-from daskvars.ops.transcendental import sqrt
+from daskvars.ops.control.dependencies import control_dependencies, group
+from daskvars.ops.math.arithmetic import square
+from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.state.assign import assign, read_variable, scatter_add
 from daskvars.train.optimizer import GradsAndVars
 from daskvars.train.update_rule import Cell, Rows, RuleOptimizer, Whole, as_dtype_of
 from daskvars.variables.variable import Variable

@@ -7,8 +7,8 @@ from typing import Any
 
 from daskvars.errors import did_you_mean
 from daskvars.graph.interpreter import builder_for
-from daskvars.ops.assign import assign
-from daskvars.ops.checkpointing import restore_v2
+from daskvars.ops.state.assign import assign
+from daskvars.ops.state.checkpoints import restore_v2
 from daskvars.shapes import TensorShape
 from daskvars.train.checkpoint_reader import CheckpointReader, checkpoint_path
 from daskvars.variables.colocation import building_in, owner

@@ -7,11 +7,11 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import abs, negative, sign, square
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import greater, where_v2
-from daskvars.ops.reshaping import identity
-from daskvars.ops.transcendental import pow, sqrt
+from daskvars.ops.array.reshaping import identity
+from daskvars.ops.math.arithmetic import abs, negative, sign, square
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import greater, where_v2
+from daskvars.ops.math.transcendental import pow, sqrt
 from daskvars.train.proximal import is_zero, shrunk
 from daskvars.train.update_rule import Cell, RuleOptimizer, as_dtype_of
 from daskvars.variables.variable import Variable

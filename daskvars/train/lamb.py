@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import square
-from daskvars.ops.comparison import greater, logical_and, where_v2
-from daskvars.ops.reduce import reduce_sum
-from daskvars.ops.transcendental import sqrt
+from daskvars.ops.math.arithmetic import square
+from daskvars.ops.math.comparison import greater, logical_and, where_v2
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.math.transcendental import sqrt
 from daskvars.train.adaptive import AdamOptimizer
 from daskvars.train.update_rule import Cell, as_dtype_of
 

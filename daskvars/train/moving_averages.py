@@ -13,12 +13,12 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph, name_scope
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops import division
-from daskvars.ops.arithmetic import minimum
-from daskvars.ops.assign import assign, assign_add, assign_sub
-from daskvars.ops.casting import cast
-from daskvars.ops.control import group
-from daskvars.ops.transcendental import pow
+from daskvars.ops.control.dependencies import group
+from daskvars.ops.math import division
+from daskvars.ops.math.arithmetic import minimum
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.transcendental import pow
+from daskvars.ops.state.assign import assign, assign_add, assign_sub
 from daskvars.train import slots
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.initializers import Zeros

@@ -20,9 +20,9 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import assign_add, reading_newest
-from daskvars.ops.control import control_dependencies, group
-from daskvars.ops.gather import deduplicate
+from daskvars.ops.control.dependencies import control_dependencies, group
+from daskvars.ops.gather_scatter.gather import deduplicate
+from daskvars.ops.state.assign import assign_add, reading_newest
 from daskvars.train import slots
 from daskvars.variables import colocation
 from daskvars.variables.colocation import owner

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import abs, maximum, sign, square
-from daskvars.ops.transcendental import sqrt
+from daskvars.ops.math.arithmetic import abs, maximum, sign, square
+from daskvars.ops.math.transcendental import sqrt
 from daskvars.train.update_rule import Cell, RuleOptimizer, as_dtype_of
 from daskvars.variables.variable import Variable
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daskvars.graph.graph import Graph
-from daskvars.ops.assign import assign
-from daskvars.ops.checkpointing import SAVE, restore_v2, save_v2
-from daskvars.ops.control import group, with_dependencies
-from daskvars.ops.placeholders import placeholder_with_default
-from daskvars.ops.reshaping import reshape
+from daskvars.ops.array.placeholders import placeholder_with_default
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.control.dependencies import group, with_dependencies
+from daskvars.ops.state.assign import assign
+from daskvars.ops.state.checkpoints import SAVE, restore_v2, save_v2
 from daskvars.train.saved_tensors import SavedTensor, tensors_of_op
 from daskvars.train.saver_def import SaverDef
 

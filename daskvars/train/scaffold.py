@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import summary
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
-from daskvars.ops.control import group
+from daskvars.ops.control.dependencies import group
 from daskvars.train.saver import Saver
 from daskvars.variables.variable_collections import (
     global_variables,

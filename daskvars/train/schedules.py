@@ -16,12 +16,12 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.arithmetic import add, ceil, floor, minimum, multiply
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import equal, greater, where
-from daskvars.ops.division import divide
-from daskvars.ops.random import random_normal
-from daskvars.ops.transcendental import cos, exp, log, pow
+from daskvars.ops.math.arithmetic import add, ceil, floor, minimum, multiply
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal, greater, where
+from daskvars.ops.math.division import divide
+from daskvars.ops.math.transcendental import cos, exp, log, pow
+from daskvars.ops.random.distributions import random_normal
 
 Rate = Tensor | Callable[[], Tensor]
 

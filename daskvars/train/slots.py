@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.constant import zeros_like
+from daskvars.ops.array.constant import zeros_like
 from daskvars.variables.initializers import Zeros
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import get_variable, variable_scope

@@ -17,14 +17,14 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import assign, assign_add, scatter_add, scatter_update
-from daskvars.ops.branching import cond
-from daskvars.ops.casting import cast
-from daskvars.ops.comparison import greater, greater_equal, where
-from daskvars.ops.constant import ones_like, shape, zeros, zeros_like
-from daskvars.ops.control import control_dependencies, group, no_op
-from daskvars.ops.gather import deduplicate, gather
-from daskvars.ops.reshaping import reshape
+from daskvars.ops.array.constant import ones_like, shape, zeros, zeros_like
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.control.cond import cond
+from daskvars.ops.control.dependencies import control_dependencies, group, no_op
+from daskvars.ops.gather_scatter.gather import deduplicate, gather
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import greater, greater_equal, where
+from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
 from daskvars.train.optimizer import GradsAndVars, Optimizer
 from daskvars.train.session_run_hook import SessionRunHook
 from daskvars.variables.colocation import colocate_with

@@ -21,11 +21,11 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import assign, assign_sub, read_variable, scatter_sub, scatter_update
-from daskvars.ops.casting import cast
-from daskvars.ops.constant import constant, fill, shape
-from daskvars.ops.control import group
-from daskvars.ops.gather import gather
+from daskvars.ops.array.constant import constant, fill, shape
+from daskvars.ops.control.dependencies import group
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.math.casting import cast
+from daskvars.ops.state.assign import assign, assign_sub, read_variable, scatter_sub, scatter_update
 from daskvars.train import slots
 from daskvars.train.optimizer import Optimizer
 from daskvars.variables.initializers import Constant

@@ -15,8 +15,8 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.operation import Operation
 from daskvars.graph.patterns import Effect
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import READ, is_variable_initialized, read_variable
-from daskvars.ops.branching import cond
+from daskvars.ops.control.cond import cond
+from daskvars.ops.state.assign import READ, is_variable_initialized, read_variable
 from daskvars.variables.colocation import building_in, place
 
 

@@ -13,14 +13,15 @@ from typing import Any
 from daskvars.dtypes import DType, as_dtype, float32
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
-from daskvars.ops import constant as constants
-from daskvars.ops import decompositions, random
-from daskvars.ops.arithmetic import multiply, sign
-from daskvars.ops.ranges import eye
-from daskvars.ops.reduce import reduce_sum
-from daskvars.ops.reshaping import reshape
-from daskvars.ops.slicing import slice as part_of
-from daskvars.ops.transposing import transpose
+from daskvars.ops.array import constant as constants
+from daskvars.ops.array.ranges import eye
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.array.slicing import slice as part_of
+from daskvars.ops.array.transposing import transpose
+from daskvars.ops.linalg import decompositions
+from daskvars.ops.math.arithmetic import multiply, sign
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.random import distributions as random
 from daskvars.variables.slices import PartitionInfo
 
 # Standard deviation of a standard normal cut at two: scipy.stats.truncnorm.std(-2, 2).

@@ -15,9 +15,9 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.joining import concat, split
-from daskvars.ops.overloads import override_operators
-from daskvars.ops.reshaping import identity
+from daskvars.ops.array.joining import concat, split
+from daskvars.ops.array.reshaping import identity
+from daskvars.ops.protocols.operators import override_operators
 from daskvars.shapes import TensorShape
 from daskvars.variables.slices import cut_axis
 from daskvars.variables.variable import Variable

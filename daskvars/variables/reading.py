@@ -7,7 +7,7 @@ from typing import Any
 from daskvars.graph import scopes
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import value_passed_in
+from daskvars.ops.state.assign import value_passed_in
 
 
 def read_around(body: FuncGraph, variable: Any) -> Tensor:

@@ -13,10 +13,10 @@ from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.ops import constant as constants
-from daskvars.ops.arithmetic import abs as absolute
-from daskvars.ops.arithmetic import add_n, multiply, square
-from daskvars.ops.reduce import reduce_sum
+from daskvars.ops.array import constant as constants
+from daskvars.ops.math.arithmetic import abs as absolute
+from daskvars.ops.math.arithmetic import add_n, multiply, square
+from daskvars.ops.math.reduce import reduce_sum
 from daskvars.variables.colocation import owner
 
 Regularizer = Callable[[Any], Tensor | None]

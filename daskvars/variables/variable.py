@@ -13,8 +13,8 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
 from daskvars.graph.operators import WithOperators
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import first_assignment, first_read, read_variable, variable_handle
-from daskvars.ops.overloads import override_operators
+from daskvars.ops.protocols.operators import override_operators
+from daskvars.ops.state.assign import first_assignment, first_read, read_variable, variable_handle
 from daskvars.shapes import TensorShape
 from daskvars.variables import initial_value as initial_values
 from daskvars.variables.colocation import building_in, owner, place

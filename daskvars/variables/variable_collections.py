@@ -10,14 +10,14 @@ from daskvars.graph.collections import GraphKeys
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.assign import is_variable_initialized
-from daskvars.ops.comparison import equal, logical_not
-from daskvars.ops.constant import constant
-from daskvars.ops.control import Assert, group, no_op, with_dependencies
-from daskvars.ops.gather import boolean_mask
-from daskvars.ops.joining import stack
-from daskvars.ops.reduce import reduce_all
-from daskvars.ops.slicing import slice as first_part
+from daskvars.ops.array.constant import constant
+from daskvars.ops.array.joining import stack
+from daskvars.ops.array.slicing import slice as first_part
+from daskvars.ops.control.dependencies import Assert, group, no_op, with_dependencies
+from daskvars.ops.gather_scatter.gather import boolean_mask
+from daskvars.ops.math.comparison import equal, logical_not
+from daskvars.ops.math.reduce import reduce_all
+from daskvars.ops.state.assign import is_variable_initialized
 from daskvars.variables.colocation import owner
 
 

@@ -16,7 +16,7 @@ from daskvars.errors import did_you_mean
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.slicing import slice as slice_op
+from daskvars.ops.array.slicing import slice as slice_op
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.initializers import GlorotUniform, Initializer, Zeros
 from daskvars.variables.partitioned_variable import PartitionedVariable

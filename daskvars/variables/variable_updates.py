@@ -8,10 +8,10 @@ from daskvars.graph import scopes
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.tensor import Tensor
-from daskvars.ops import assign as assign_ops
-from daskvars.ops import scattering
-from daskvars.ops.gather import gather
-from daskvars.ops.slice_assign import strided_slice_assign
+from daskvars.ops.gather_scatter import scatter as scattering
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.state import assign as assign_ops
+from daskvars.ops.state.slice_assign import strided_slice_assign
 
 
 class VariableUpdates:

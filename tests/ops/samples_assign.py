@@ -4,8 +4,8 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import builder_for
-from daskvars.ops import assign
-from daskvars.ops.slice_assign import strided_slice_assign
+from daskvars.ops.state import assign
+from daskvars.ops.state.slice_assign import strided_slice_assign
 from tests.ops.sample import Sample
 
 X = numpy.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])

@@ -3,7 +3,7 @@
 import numpy as np
 
 import daskvars as dv
-from daskvars.ops import constant, placeholders, ranges
+from daskvars.ops.array import constant, placeholders, ranges
 from tests.ops.sample import Sample
 
 MATRIX = np.arange(12, dtype=np.float64).reshape(4, 3) / 7

@@ -4,7 +4,20 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply, apply_op
-from daskvars.ops import assign, bodies, branching, control, looping, weighting
+from daskvars.ops.control import (
+    cond as branching,
+)
+from daskvars.ops.control import (
+    dependencies as control,
+)
+from daskvars.ops.control import (
+    subgraphs as bodies,
+)
+from daskvars.ops.control import (
+    while_loop as looping,
+)
+from daskvars.ops.nn import weighting
+from daskvars.ops.state import assign
 from tests.ops.sample import Sample
 
 X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])

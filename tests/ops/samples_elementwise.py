@@ -4,7 +4,7 @@ transcendental."""
 import numpy as np
 
 import daskvars as dv
-from daskvars.ops.broadcasting import sum_to_shape
+from daskvars.ops.array.broadcasting import sum_to_shape
 from tests.ops.sample import Sample
 
 RNG = np.random.default_rng(1)

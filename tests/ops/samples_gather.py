@@ -3,7 +3,16 @@
 import numpy as np
 
 import daskvars as dv
-from daskvars.ops import gather, one_hot, partitioning, scattering, segments, sorting
+from daskvars.ops.array import one_hot
+from daskvars.ops.gather_scatter import (
+    gather,
+    partitioning,
+    segments,
+    sorting,
+)
+from daskvars.ops.gather_scatter import (
+    scatter as scattering,
+)
 from tests.ops.sample import Sample, gradient
 
 RNG = np.random.default_rng(6)

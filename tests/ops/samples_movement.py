@@ -3,7 +3,7 @@
 import numpy as np
 
 import daskvars as dv
-from daskvars.ops import (
+from daskvars.ops.array import (
     joining,
     padding,
     rearranging,

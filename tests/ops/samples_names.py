@@ -3,7 +3,7 @@
 import numpy as np
 
 import daskvars as dv
-from daskvars.ops import gamma_functions as gamma
+from daskvars.ops.math import gamma_functions as gamma
 from tests.ops.sample import Sample
 
 RNG = np.random.default_rng(11)

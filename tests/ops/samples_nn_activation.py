@@ -1,7 +1,7 @@
 import numpy
 
 from daskvars.graph.interpreter import apply
-from daskvars.ops import nn_activation as ops
+from daskvars.ops.nn import activation as ops
 from tests.ops.sample import Sample
 
 # Away from 0 and 6, where slopes jump.

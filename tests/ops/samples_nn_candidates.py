@@ -2,8 +2,8 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply
-from daskvars.ops import nn_candidates as ops
-from daskvars.ops import nn_sampled_loss as losses
+from daskvars.ops.nn import candidates as ops
+from daskvars.ops.nn import sampled_loss as losses
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

@@ -1,7 +1,7 @@
 import numpy
 
 from daskvars.graph.interpreter import apply
-from daskvars.ops import nn_dropout as ops
+from daskvars.ops.nn import dropout as ops
 from tests.ops.sample import Sample
 
 X = numpy.arange(1.0, 13.0).reshape(4, 3)

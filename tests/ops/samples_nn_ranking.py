@@ -1,7 +1,7 @@
 import numpy
 
 from daskvars.graph.interpreter import apply
-from daskvars.ops import nn_ranking as ops
+from daskvars.ops.nn import ranking as ops
 from tests.ops.sample import Sample
 
 X = numpy.array([[3.0, 1.0, 2.5, -1.0], [0.5, 7.0, 7.5, 2.0], [9.0, 8.0, 1.5, 4.0]])

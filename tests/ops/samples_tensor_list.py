@@ -4,7 +4,7 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply
-from daskvars.ops import tensor_list_ops as lists
+from daskvars.ops.control import tensor_lists as lists
 from tests.ops.sample import Sample
 
 X = numpy.array([[0.5, -1.0], [2.0, 0.25], [1.5, 3.0]])

@@ -8,7 +8,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.graph.interpreter import apply
 from daskvars.graph.opdef import REGISTRY, OpDef, Spec
 from daskvars.graph.patterns import Elementwise
-from daskvars.ops.arithmetic import multiply
+from daskvars.ops.math.arithmetic import multiply
 from tests.ops import checks
 from tests.ops.sample import Sample
 

@@ -9,7 +9,8 @@ import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.static_values import constant_value, partial_value
-from daskvars.ops import axes, constant, placeholders, ranges
+from daskvars.ops.array import constant, placeholders, ranges
+from daskvars.ops.rules import axes
 from daskvars.shapes import Dimension, TensorShape
 
 

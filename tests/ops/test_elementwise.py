@@ -11,7 +11,7 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.graph.opdef import REGISTRY
 from daskvars.graph.patterns import Elementwise
 from daskvars.graph.static_values import partial_value
-from daskvars.ops import broadcasting
+from daskvars.ops.array import broadcasting
 
 
 @pytest.fixture

@@ -7,7 +7,16 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.ops import gather, one_hot, partitioning, scattering, segments, sorting
+from daskvars.ops.array import one_hot
+from daskvars.ops.gather_scatter import (
+    gather,
+    partitioning,
+    segments,
+    sorting,
+)
+from daskvars.ops.gather_scatter import (
+    scatter as scattering,
+)
 
 TABLE = np.arange(15.0).reshape(5, 3)
 

@@ -5,7 +5,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
-from daskvars.ops.contractions import explicit_equation
+from daskvars.ops.linalg.einsum import explicit_equation
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
-from daskvars.ops import (
+from daskvars.ops.array import (
     joining,
     padding,
     rearranging,
@@ -17,7 +17,7 @@ from daskvars.ops import (
     slicing,
     transposing,
 )
-from daskvars.ops.indexing import slice_helper
+from daskvars.ops.protocols.indexing import slice_helper
 
 
 @pytest.fixture(autouse=True)

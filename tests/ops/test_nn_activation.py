@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import nn_activation as ops
+from daskvars.ops.nn import activation as ops
 
 X = numpy.array([-3.0, -1.0, 0.0, 1.0, 3.0], numpy.float32)
 

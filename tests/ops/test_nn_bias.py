@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import nn_bias as ops
+from daskvars.ops.nn import bias as ops
 
 rng = numpy.random.default_rng(0)
 

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import nn_dropout as ops
+from daskvars.ops.nn import dropout as ops
 
 
 def test_kept_elements_are_scaled():

@@ -4,8 +4,8 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import axes
-from daskvars.ops import nn_embedding as ops
+from daskvars.ops.nn import embedding as ops
+from daskvars.ops.rules import axes
 
 rng = numpy.random.default_rng(0)
 TABLE = rng.normal(size=(13, 4))

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import nn_loss as ops
+from daskvars.ops.nn import loss as ops
 
 rng = numpy.random.default_rng(0)
 LOGITS = rng.normal(size=(4, 3)) * 3

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import nn_pooling as ops
-from daskvars.ops.nn_pooling_forms import pool
+from daskvars.ops.nn import pooling as ops
+from daskvars.ops.nn.pooling_forms import pool
 from tests.ops.test_nn_convolution import padded
 
 rng = numpy.random.default_rng(0)

@@ -3,7 +3,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import nn_ranking as ops
+from daskvars.ops.nn import ranking as ops
 
 
 def test_ties_go_to_the_lower_index():

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import nn_sampled_loss as ops
+from daskvars.ops.nn import sampled_loss as ops
 
 generator = numpy.random.RandomState(0)
 WEIGHTS, BIASES, INPUTS = (generator.randn(*n) for n in ((6, 3), (6,), (2, 3)))

@@ -5,7 +5,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops import numpy_protocols
+from daskvars.ops.protocols import numpy_functions as numpy_protocols
 
 _UFUNCS = sorted(
     {f for f in vars(np).values() if isinstance(f, np.ufunc)}, key=lambda f: f.__name__

@@ -8,7 +8,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.overloads import override_operators
+from daskvars.ops.protocols.operators import override_operators
 
 
 @pytest.fixture

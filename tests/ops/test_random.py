@@ -7,7 +7,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
-from daskvars.ops.random import DEFAULT_GRAPH_SEED, get_seed
+from daskvars.ops.random.distributions import DEFAULT_GRAPH_SEED, get_seed
 
 
 def draws(build, seed=None, runs=2):

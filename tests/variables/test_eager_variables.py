@@ -9,8 +9,8 @@ from daskvars.dtypes import float32, int32
 from daskvars.execution.function import function
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.graph import Graph
-from daskvars.ops.arithmetic import add
-from daskvars.ops.constant import constant, zeros
+from daskvars.ops.array.constant import constant, zeros
+from daskvars.ops.math.arithmetic import add
 from daskvars.variables.initializers import Ones
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import global_variables_initializer

@@ -8,7 +8,7 @@ import pytest
 from daskvars import dtypes
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.name_scope import name_scope
-from daskvars.ops.constant import constant, zeros
+from daskvars.ops.array.constant import constant, zeros
 from daskvars.variables.initializers import (
     Constant,
     GlorotUniform,

@@ -6,9 +6,9 @@ import pytest
 from daskvars.errors import FailedPreconditionError, OutOfRangeError
 from daskvars.execution.session import Session
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.ops.arithmetic import add, multiply
-from daskvars.ops.constant import constant
-from daskvars.ops.random import random_normal
+from daskvars.ops.array.constant import constant
+from daskvars.ops.math.arithmetic import add, multiply
+from daskvars.ops.random.distributions import random_normal
 from daskvars.variables.initializers import Ones, Zeros
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import (

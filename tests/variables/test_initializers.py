@@ -8,7 +8,7 @@ import pytest
 import daskvars as dv
 from daskvars import dtypes
 from daskvars.execution.session import Session
-from daskvars.ops.constant import constant
+from daskvars.ops.array.constant import constant
 from daskvars.variables import initializers
 from daskvars.variables.initializers import (
     Constant,

@@ -6,8 +6,8 @@ import daskvars.v1 as tf
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.name_scope import name_scope
-from daskvars.ops.bodies import parameter
-from daskvars.ops.control import no_op
+from daskvars.ops.control.dependencies import no_op
+from daskvars.ops.control.subgraphs import parameter
 
 
 def test_prefixes_and_suffixes(graph):

@@ -4,7 +4,7 @@ import pytest
 
 from daskvars.execution.session import Session
 from daskvars.graph.collections import GraphKeys
-from daskvars.ops.constant import constant
+from daskvars.ops.array.constant import constant
 from daskvars.variables.regularizers import (
     apply_regularization,
     l1_l2_regularizer,

@@ -123,7 +123,7 @@ def test_names(graph, opening, variable, constructor, op):
     from contextlib import ExitStack
 
     from daskvars.graph.name_scope import name_scope
-    from daskvars.ops.control import no_op
+    from daskvars.ops.control.dependencies import no_op
 
     openers = {
         "name": name_scope,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daskvars.ops.constant import constant
+from daskvars.ops.array.constant import constant
 from daskvars.variables.templates import make_template
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import global_variables

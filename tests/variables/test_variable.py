@@ -11,9 +11,9 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.bodies import parameter
-from daskvars.ops.constant import constant, zeros
-from daskvars.ops.control import group, no_op
+from daskvars.ops.array.constant import constant, zeros
+from daskvars.ops.control.dependencies import group, no_op
+from daskvars.ops.control.subgraphs import parameter
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 from daskvars.variables.variable import Variable

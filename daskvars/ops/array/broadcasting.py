@@ -1,0 +1,110 @@
+"""Broadcasting's adjoint: gradients summed back to the shape that was broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Access, Dim, Movement
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.math import reduce as kernels
+from daskvars.ops.array import constant, repeating
+from daskvars.shapes import Shape
+
+
+def _summed(inputs, *, shape, **attrs):
+    source = inputs[0].shape
+    if source is not None and shape is not None:
+        lead = len(source) - len(shape)
+        pairs = zip(shape, source[lead:], strict=True) if lead >= 0 else ((2, 1),)
+        if any(n not in (1, m, None) and m is not None for n, m in pairs):
+            raise ValueError(
+                f"a value of shape {shapes.show(source)} is not the broadcast of one of shape "
+                f"{shapes.show(shape)}"
+            )
+    return Spec(inputs[0].dtype, shape)
+
+
+def _summed_access(inputs, outputs, attrs):
+    source, target = inputs[0], outputs[0]
+    lead = len(source) - len(target)
+    kept = tuple(
+        None if n == 1 and source[lead + i] != 1 else Dim(lead + i) for i, n in enumerate(target)
+    )
+    others = tuple((None,) * len(shape) for shape in inputs[1:])
+    return Access((tuple(map(Dim, range(len(source)))), *others), (kept,), "add")
+
+
+# Where nothing has to be summed the kernel gives its input back, hence a view.
+SUM_TO_SHAPE = OpDef(
+    "SumToShape", "x:N", infer=_summed, pattern=Movement(_summed_access, view=True),
+    kernel=kernels.sum_to_shape, operands=("shape",), same_if_same_shape=True,
+    block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
+    gradient=lambda op, dy: repeating.broadcast_to(dy, constant.shape(op.inputs[0])),
+)  # fmt: skip
+
+
+def sum_to_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Sum `x` over the dimensions that broadcasting a value of `shape` to it would have made.
+
+    Args:
+      x: [...] any number.
+      shape: [rank] int32 or int64, a shape that broadcasts to the shape of `x`.
+      name: name of the operation.
+
+    Returns:
+      [*shape], of the dtype of `x`: the adjoint of ``broadcast_to``.
+
+    Raises:
+      ValueError: `shape` does not broadcast to the shape of `x`.
+
+    >>> import daskvars as dv
+    >>> sum_to_shape(dv.ones([4, 3]), [3]).numpy().tolist()
+    [4.0, 4.0, 4.0]
+    """
+    if isinstance(shape, list | tuple | shapes.TensorShape):
+        shape = tuple(shape) if _has_tensor(shape) else shapes.as_tuple(shape)
+    return apply(SUM_TO_SHAPE, x, name=name, shape=shape)
+
+
+def _has_tensor(items: Any) -> bool:
+    return any(isinstance(item, Tensor) for item in items)
+
+
+def broadcast_gradients(
+    op: Operation, *gradients: Tensor | None
+) -> list[Tensor | None]:
+    """Return the gradients of an op's first inputs, each summed to the shape of its input.
+
+    Args:
+      op: an operation that broadcasts its inputs.
+      *gradients: for each input the gradient in the broadcast shape, or None.
+    """
+    inputs = op.inputs[: len(gradients)]
+    return [
+        None if gradient is None else sum_like(gradient, x, [t for t in inputs if t is not x])
+        for gradient, x in zip(gradients, inputs, strict=True)
+    ]
+
+
+def sum_like(gradient: Tensor, x: Tensor, others: Sequence[Tensor]) -> Tensor:
+    """Return `gradient`, of the shape that `x` and `others` broadcast to, in the shape of `x`."""
+    shape = x.spec.shape
+    if not may_broadcast(shape, [t.spec.shape for t in others]):
+        return gradient
+    return sum_to_shape(gradient, shape if shapes.is_known(shape) else constant.shape(x))
+
+
+def may_broadcast(shape: Shape, others: Sequence[Shape]) -> bool:
+    """Return whether broadcasting with `others` may give another shape than `shape`."""
+    for other in others:
+        if shape is None or other is None or len(other) > len(shape):
+            return True
+        aligned = shape[len(shape) - len(other) :]
+        if any(n in (1, None) and m != 1 for n, m in zip(aligned, other, strict=True)):
+            return True
+    return False

@@ -1,0 +1,248 @@
+"""Tensors made by counting: ranges, identity matrices and masks of sequence lengths."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.dtypes import as_dtype, float32, float64, int32, int64
+from daskvars.graph.attribute_kinds import ATTRIBUTES, INT
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Movement, Opaque, Source
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.array import ranges as kernels
+from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
+
+# A value of several dtypes takes the last of them.
+_HIERARCHY = (int32, int64, float32, float64)
+_MOST_KNOWN = 1024  # longer ranges are data, not axes or shapes
+
+
+def _count(start: Any, limit: Any, delta: Any) -> int | None:
+    """Return the length of a range, None where not all is known."""
+    if delta == 0:
+        raise ValueError("Requires delta != 0: 0")
+    return None if None in (start, limit, delta) else kernels.range_count(start, limit, delta)
+
+
+def _range_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> Any:
+    start, delta = attrs["start"], attrs["delta"]
+    count = _count(start, attrs["limit"], delta)
+    if count is None or count > _MOST_KNOWN or not attrs["dtype"].is_integer:
+        return None
+    return tuple(start + i * delta for i in builtins.range(count))
+
+
+def _range_block(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
+    return axes.in_block(attrs, offset=block.out_offsets[0][0], count=block.out_shapes[0][0])
+
+
+RANGE = OpDef(
+    "Range", "", operands=("start", "limit", "delta"), pattern=Source(),
+    infer=lambda inputs, *, start, limit, delta, dtype, **attrs: Spec(
+        dtype, (_count(start, limit, delta),)
+    ),
+    kernel=kernels.range_values, gradient=NO_GRADIENT, static=_range_value, block=_range_block,
+)  # fmt: skip
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+) -> Tensor:
+    """Return ``start, start + delta, ...`` up to but without `limit`.
+
+    Args:
+      start: scalar number, the first value; with `limit` None the limit of a range from 0.
+      limit: scalar number.
+      delta: scalar number other than 0, the distance of values.
+      dtype: dtype of the result; by default the widest of int32, int64, float32, float64 among
+        the arguments.
+      name: name of the operation, by default "range".
+
+    Returns:
+      [ceil((limit - start) / delta)] `dtype`.
+
+    Raises:
+      ValueError: `delta` is 0 or of the wrong sign.
+
+    >>> import daskvars as dv
+    >>> range(3, 18, 3).numpy().tolist()
+    [3, 6, 9, 12, 15]
+    """
+    if limit is None:
+        start, limit = 0, start
+    found = [_dtype_of(value) for value in (start, limit, delta)]
+    wanted = max(found, key=_HIERARCHY.index) if dtype is None else as_dtype(dtype).base_dtype
+    start, limit, delta = (axes.as_operand(value) for value in (start, limit, delta))
+    return apply(RANGE, name=name, start=start, limit=limit, delta=delta, dtype=wanted)
+
+
+def _dtype_of(value: Any) -> dtypes.DType:
+    found = convert_to_tensor(value).dtype if axes.is_symbolic(value) else dtypes.infer_dtype(value)
+    if found.base_dtype not in _HIERARCHY:
+        raise TypeError(
+            f"range() counts in int32, int64, float32 or float64, found {found.name}: {value!r}. "
+            "Cast it before it is passed."
+        )
+    return found.base_dtype
+
+
+LINSPACE = OpDef(
+    "LinSpace", "", operands=("start", "stop", "num"), pattern=Source(),
+    attributes={**ATTRIBUTES, "num": INT},
+    infer=lambda inputs, *, num, dtype, **attrs: Spec(dtype, (_checked_num(num),)),
+    kernel=kernels.linspace_values, gradient=NO_GRADIENT, block=_range_block,
+)  # fmt: skip
+
+
+def _checked_num(num: int | None) -> int | None:
+    if num is not None and num <= 0:
+        raise ValueError(f"Requires num > 0: {num}")
+    return num
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """Return `num` values from `start` to `stop` at equal distances.
+
+    Args:
+      start: scalar float, the first value.
+      stop: scalar float, the last value.
+      num: scalar integer, at least 1.
+      name: name of the operation, by default "LinSpace".
+
+    Returns:
+      [num], of the dtype of `start` (float32 for Python numbers).
+
+    Raises:
+      ValueError: `num` is not positive.
+
+    >>> import daskvars as dv
+    >>> linspace(10.0, 12.0, 3).numpy().tolist()
+    [10.0, 11.0, 12.0]
+    """
+    ends = [axes.as_operand(value) for value in (start, stop)]
+    tensors = [convert_to_tensor(value) for value in ends if axes.is_symbolic(value)]
+    dtype = tensors[0].dtype.base_dtype if tensors else _float_dtype(start)
+    if not dtype.is_floating:
+        raise TypeError(f"linspace() needs floating start and stop, found {dtype.name}")
+    return apply(
+        LINSPACE, name=name, start=ends[0], stop=ends[1], num=axes.as_operand(num), dtype=dtype
+    )
+
+
+def _float_dtype(value: Any) -> dtypes.DType:
+    found = dtypes.infer_dtype(value)
+    return found if found.is_floating else float32
+
+
+lin_space = linspace
+
+
+def _eye_shape(rows: int | None, columns: int | None, batch: Any) -> Shape:
+    if batch is None:
+        return None
+    return (*batch, rows, columns)
+
+
+EYE = OpDef(
+    "Eye", "", operands=("num_rows", "num_columns", "batch_shape"), pattern=Source(),
+    infer=lambda inputs, *, num_rows, num_columns, batch_shape, dtype, **attrs: Spec(
+        dtype, _eye_shape(num_rows, num_columns, batch_shape)
+    ),
+    kernel=kernels.eye, gradient=NO_GRADIENT,
+    block=lambda attrs, block: axes.in_block(
+        attrs, num_rows=block.out_shapes[0][-2], num_columns=block.out_shapes[0][-1],
+        batch_shape=block.out_shapes[0][:-2],
+        diagonal=block.out_offsets[0][-2] - block.out_offsets[0][-1],
+    ),
+)  # fmt: skip
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Return an identity matrix, or a batch of them.
+
+    Args:
+      num_rows: scalar integer.
+      num_columns: scalar integer, by default `num_rows`.
+      batch_shape: [...] integer, the shape of the batch, by default a single matrix.
+      dtype: dtype of the result.
+      name: name of the operation, by default "eye".
+
+    Returns:
+      [*batch_shape, num_rows, num_columns] `dtype`.
+
+    >>> import daskvars as dv
+    >>> eye(2, num_columns=3).numpy().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
+    rows = axes.as_operand(num_rows)
+    columns = rows if num_columns is None else axes.as_operand(num_columns)
+    batch = () if batch_shape is None else axes.as_sizes(batch_shape)
+    return apply(
+        EYE, name=name or "eye", num_rows=rows, num_columns=columns, batch_shape=batch,
+        dtype=as_dtype(dtype).base_dtype,
+    )  # fmt: skip
+
+
+def _masked(inputs, *, maxlen, dtype, **attrs):
+    shape = inputs[0].shape
+    return Spec(dtype, None if shape is None else (*shape, maxlen))
+
+
+SEQUENCE_MASK = OpDef(
+    "SequenceMask", "lengths:Z", infer=_masked, operands=("maxlen",), gradient=NO_GRADIENT,
+    pattern=Movement(
+        lambda inputs, outputs, attrs: axes.aligned(
+            inputs, outputs, ((i, i) for i, _ in enumerate(inputs[0] or ()))
+        ),
+        view=False,
+    ),
+    kernel=kernels.sequence_mask,
+)  # fmt: skip
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
+) -> Tensor:
+    """Return for each sequence which of its places are filled: ``j < lengths[i]``.
+
+    Args:
+      lengths: [...] integer.
+      maxlen: scalar integer, the number of places; by default the greatest length.
+      dtype: dtype of the result, whose ones stand for True.
+      name: name of the operation, by default "SequenceMask".
+
+    Returns:
+      [..., maxlen] `dtype`.
+
+    >>> import daskvars as dv
+    >>> sequence_mask([1, 3], 4, dv.int32).numpy().tolist()
+    [[1, 0, 0, 0], [1, 1, 1, 0]]
+    """
+    with name_scope(name, "SequenceMask", [lengths, maxlen]) as scope:
+        lengths = convert_to_tensor(lengths)
+        dtype = as_dtype(dtype).base_dtype
+        if maxlen is None:
+            return apply(SEQUENCE_MASK_LONGEST, lengths, name=scope, dtype=dtype)
+        maxlen = axes.as_operand(maxlen)
+        return apply(SEQUENCE_MASK, lengths, name=scope, maxlen=maxlen, dtype=dtype)
+
+
+SEQUENCE_MASK_LONGEST = OpDef(
+    "SequenceMaskLongest", "lengths:Z", gradient=NO_GRADIENT, kernel=kernels.sequence_mask,
+    infer=lambda inputs, *, dtype: _masked(inputs, maxlen=None, dtype=dtype),
+    pattern=Opaque(),
+)  # fmt: skip
+
+

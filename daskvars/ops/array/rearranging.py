@@ -1,0 +1,388 @@
+"""Elements turned round, shifted, and moved between space, depth and batch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.patterns import Access, Dim, Movement
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.array import rearranging as kernels
+from daskvars.ops.rules import axes
+
+# -- reverse and roll --------------------------------------------------------------------------
+
+
+def _axis_access(inputs, outputs, attrs):
+    axis = attrs["axis"]
+    if not axes.is_complete(axis):
+        return axes.whole(inputs, outputs)
+    return axes.aligned_except(inputs, outputs, axis if isinstance(axis, tuple) else (axis,))
+
+
+def _reversed(inputs, *, axis, **attrs):
+    if axes.is_complete(axis) and inputs[0].shape is not None:
+        shapes.normalize_axes(axis, len(inputs[0].shape))
+    return inputs[0]
+
+
+REVERSE = OpDef(
+    "ReverseV2", "tensor:T", infer=_reversed, pattern=Movement(_axis_access), kernel="flip",
+    operands=("axis",), gradient=lambda op, dy: reverse(dy, axes.operand_of(op, "axis")),
+)  # fmt: skip
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Return a tensor with the order along some dimensions reversed.
+
+    Args:
+      tensor: [...] any dtype.
+      axis: [n] int32 or int64, the dimensions; negative ones count from the end.
+      name: name of the operation, by default "ReverseV2".
+
+    Returns:
+      [...] as `tensor`.
+
+    Raises:
+      ValueError: there is no such dimension, or one is named twice.
+
+    >>> import daskvars as dv
+    >>> reverse([[1, 2], [3, 4]], [1]).numpy().tolist()
+    [[2, 1], [4, 3]]
+    """
+    places = axes.as_operand(axis)
+    return apply(REVERSE, tensor, name=name, axis=(places,) if isinstance(places, int) else places)
+
+
+def _rolled(inputs, *, axis, **attrs):
+    shape = inputs[0].shape
+    if shape == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0: a scalar cannot roll")
+    if shape is not None and axis is not None and axes.is_complete(axis):
+        for one in axis if isinstance(axis, tuple) else (axis,):
+            shapes.normalize_axis(one, len(shape))
+    return inputs[0]
+
+
+ROLL: OpDef = OpDef(
+    "Roll", "input:T", infer=_rolled, pattern=Movement(_axis_access, view=False),
+    kernel=kernels.roll, operands=("shift", "axis"),
+    gradient=lambda op, dy: apply(
+        ROLL, dy, shift=axes.operand_of(op, "shift"), axis=axes.operand_of(op, "axis"),
+        back=not op.attrs["back"],
+    ),
+)  # fmt: skip
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """Return a tensor shifted along dimensions; what leaves at one end comes in at the other.
+
+    Args:
+      input: [...] any dtype.
+      shift: integer or [n], how far; negative numbers shift towards the front.
+      axis: integer or [n], along which dimensions.
+      name: name of the operation, by default "Roll".
+
+    Returns:
+      [...] as `input`.
+
+    Raises:
+      ValueError: there is no such dimension.
+
+    >>> import daskvars as dv
+    >>> roll([0, 1, 2, 3, 4], 2, 0).numpy().tolist()
+    [3, 4, 0, 1, 2]
+    """
+    shift, axis = axes.as_operand(shift), axes.as_operand(axis)
+    return apply(ROLL, input, name=name, shift=shift, axis=axis, back=False)
+
+
+def _sequences(inputs, *, seq_axis, batch_axis):
+    shape, lengths = inputs[0].shape, inputs[1].shape
+    if lengths is not None and len(lengths) != 1:
+        raise ValueError(f"seq_lengths must be a vector, got shape {shapes.show(lengths)}")
+    if shape is not None:
+        batch = shape[batch_axis]
+        if lengths is not None and not shapes.compatible((batch,), lengths):
+            raise ValueError(f"seq_lengths must have {batch} elements, got {lengths[0]}")
+    return inputs[0]
+
+
+def _sequence_access(inputs, outputs, attrs):
+    dims = tuple(
+        None if i == attrs["seq_axis"] or n is None else Dim(i) for i, n in enumerate(inputs[0])
+    )
+    return Access((dims, (dims[attrs["batch_axis"]],)), (dims,))
+
+
+REVERSE_SEQUENCE: OpDef = OpDef(
+    "ReverseSequence", "input:T, seq_lengths:I", infer=_sequences,
+    pattern=Movement(_sequence_access, view=False), kernel=kernels.reverse_sequence,
+    gradient=lambda op, dy: (apply(REVERSE_SEQUENCE, dy, op.inputs[1], **op.attrs), None),
+)  # fmt: skip
+
+
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    seq_axis: int | None = None,
+    batch_axis: int | None = None,
+    name: str | None = None,
+    seq_dim: int | None = None,
+    batch_dim: int | None = None,
+) -> Tensor:
+    """Return a batch of sequences, each reversed up to its own length.
+
+    Args:
+      input: [...] any dtype.
+      seq_lengths: [batch] int32 or int64, at most the size of `seq_axis`.
+      seq_axis: the dimension along which the sequences lie.
+      batch_axis: the dimension that numbers the sequences, by default 0.
+      name: name of the operation, by default "ReverseSequence".
+      seq_dim: deprecated name of `seq_axis`.
+      batch_dim: deprecated name of `batch_axis`.
+
+    Returns:
+      [...] as `input`.
+
+    Raises:
+      ValueError: `seq_axis` is not given, or the lengths do not fit the batch.
+      InvalidArgumentError: (when run) a length is too great or negative.
+
+    >>> import daskvars as dv
+    >>> reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1).numpy().tolist()
+    [[2, 1, 3], [6, 5, 4]]
+    """
+    seq_axis = axes.either(seq_axis, seq_dim, "seq_axis", "seq_dim")
+    batch_axis = axes.either(batch_axis, batch_dim, "batch_axis", "batch_dim") or 0
+    if seq_axis is None:
+        raise ValueError("reverse_sequence() needs seq_axis: the dimension of the sequences")
+    input = convert_to_tensor(input)
+    if input.spec.shape is not None:
+        seq_axis = shapes.normalize_axis(seq_axis, len(input.spec.shape), "seq_axis")
+        batch_axis = shapes.normalize_axis(batch_axis, len(input.spec.shape), "batch_axis")
+    return apply(
+        REVERSE_SEQUENCE, input, seq_lengths, name=name, seq_axis=seq_axis, batch_axis=batch_axis
+    )
+
+
+# -- space, depth and batch --------------------------------------------------------------------
+
+
+def _image(shape: Any, data_format: str) -> list[int | None]:
+    """Return [batch, height, width, depth] of an image shape."""
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError(f"data_format must be NHWC or NCHW, got {data_format!r}")
+    if shape is None:
+        return [None] * 4
+    if len(shape) != 4:
+        raise ValueError(f"Shape must be rank 4 but is rank {len(shape)}")
+    return list(shape) if data_format == "NHWC" else [shape[0], shape[2], shape[3], shape[1]]
+
+
+def _in_format(n, height, width, depth, data_format):
+    return (n, height, width, depth) if data_format == "NHWC" else (n, depth, height, width)
+
+
+def _over(n: int | None, divisor: int, what: str) -> int | None:
+    if n is not None and n % divisor:
+        raise ValueError(f"Dimension size must be evenly divisible by {divisor} but is {n}: {what}")
+    return None if n is None else n // divisor
+
+
+def _times(n: int | None, factor: int) -> int | None:
+    return None if n is None else n * factor
+
+
+def _to_depth(inputs, *, block_size, data_format):
+    n, height, width, depth = _image(inputs[0].shape, data_format)
+    height, width = _over(height, block_size, "height"), _over(width, block_size, "width")
+    depth = _times(depth, block_size * block_size)
+    return Spec(inputs[0].dtype, _in_format(n, height, width, depth, data_format))
+
+
+def _to_space(inputs, *, block_size, data_format):
+    n, height, width, depth = _image(inputs[0].shape, data_format)
+    depth = _over(depth, block_size * block_size, "depth")
+    height, width = _times(height, block_size), _times(width, block_size)
+    return Spec(inputs[0].dtype, _in_format(n, height, width, depth, data_format))
+
+
+SPACE_TO_DEPTH = OpDef(
+    "SpaceToDepth", "input:T", infer=_to_depth, pattern=Movement("n___->n___"),
+    kernel=kernels.space_to_depth,
+    gradient=lambda op, dy: apply(DEPTH_TO_SPACE, dy, **op.attrs),
+)  # fmt: skip
+
+DEPTH_TO_SPACE: OpDef = OpDef(
+    "DepthToSpace", "input:T", infer=_to_space, pattern=Movement("n___->n___"),
+    kernel=kernels.depth_to_space,
+    gradient=lambda op, dy: apply(SPACE_TO_DEPTH, dy, **op.attrs),
+)  # fmt: skip
+
+
+def _checked_block(block_size: int) -> int:
+    if block_size < 2:
+        raise ValueError(f"Block size should be > 1, but was: {block_size}")
+    return int(block_size)
+
+
+def space_to_depth(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """Return images whose blocks of pixels became the channels of one pixel.
+
+    Args:
+      input: [batch, height, width, depth] any dtype ("NCHW": [batch, depth, height, width]).
+      block_size: side of a block, at least 2, a divisor of height and width.
+      name: name of the operation, by default "SpaceToDepth".
+      data_format: "NHWC" or "NCHW".
+
+    Returns:
+      [batch, height / block_size, width / block_size, depth * block_size²].
+
+    Raises:
+      ValueError: the sizes are not divisible, or the input has another rank than 4.
+    """
+    return apply(SPACE_TO_DEPTH, input, name=name, block_size=_checked_block(block_size),
+                 data_format=data_format)  # fmt: skip
+
+
+def depth_to_space(
+    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+) -> Tensor:
+    """Return images whose channels became blocks of pixels. The inverse of `space_to_depth`."""
+    return apply(DEPTH_TO_SPACE, input, name=name, block_size=_checked_block(block_size),
+                 data_format=data_format)  # fmt: skip
+
+
+def _batched(inputs, blocks, pairs, sign):
+    """Return the spec of batches of phases (sign 1), or of what they are woven into (-1)."""
+    shape, rank = inputs[0].shape, _number_of_blocks(inputs, blocks, pairs)
+    if blocks is not None and any(b is not None and b < 1 for b in blocks):
+        raise ValueError(f"block_shape must be positive, got {list(blocks)}")
+    if shape is None or rank is None:
+        return Spec(inputs[0].dtype, None if shape is None else (None,) * len(shape))
+    if len(shape) <= rank or any(given is not None and len(given) != rank
+                                 for given in (blocks, pairs)):  # fmt: skip
+        raise ValueError(
+            f"block_shape {blocks and list(blocks)} and {pairs and list(pairs)} do not fit shape "
+            f"{shapes.show(shape)}"
+        )
+    blocks = blocks or (None,) * rank
+    pairs = pairs or ((None, None),) * rank
+    count = None if None in blocks else math.prod(blocks)
+    spatial = list(zip(shape[1 : 1 + rank], blocks, pairs, strict=True))
+    if sign > 0:
+        batch = None if None in (shape[0], count) else shape[0] * count
+        sizes = [
+            None if None in (n, block, *pair) else _over(n + sum(pair), block, "padded size")
+            for n, block, pair in spatial
+        ]
+    else:
+        batch = None if count is None else _over(shape[0], count, "batch")
+        sizes = [
+            None if None in (n, block, *pair) else n * block - sum(pair)
+            for n, block, pair in spatial
+        ]
+        if any(n is not None and n < 0 for n in sizes):
+            raise ValueError(f"Negative dimension size caused by crops {list(pairs)}")
+    return Spec(inputs[0].dtype, (batch, *sizes, *shape[1 + rank :]))
+
+
+def _number_of_blocks(inputs, blocks, pairs) -> int | None:
+    """Return how many dimensions are cut into blocks, as far as any argument tells."""
+    for given in (blocks, pairs):
+        if given is not None:
+            return len(given)
+    known = [spec.shape[0] for spec in inputs[1:] if spec.shape]
+    return next((n for n in known if n is not None), None)
+
+
+def _spatial_access(inputs, outputs, attrs):
+    if not axes.is_complete(attrs["block_shape"]):
+        return axes.whole(inputs, outputs)
+    return axes.aligned_except(inputs, outputs, range(1 + len(attrs["block_shape"])))
+
+
+SPACE_TO_BATCH = OpDef(
+    "SpaceToBatchND", "input:T", operands=("block_shape", "paddings"),
+    infer=lambda inputs, *, block_shape, paddings, **attrs: _batched(
+        inputs, block_shape, paddings, 1
+    ),
+    pattern=Movement(_spatial_access, view=False), kernel=kernels.space_to_batch,
+    gradient=lambda op, dy: batch_to_space_nd(
+        dy, axes.operand_of(op, "block_shape"), axes.operand_of(op, "paddings")
+    ),
+)  # fmt: skip
+
+BATCH_TO_SPACE = OpDef(
+    "BatchToSpaceND", "input:T", operands=("block_shape", "crops"),
+    infer=lambda inputs, *, block_shape, crops, **attrs: _batched(inputs, block_shape, crops, -1),
+    pattern=Movement(_spatial_access, view=False), kernel=kernels.batch_to_space,
+    gradient=lambda op, dy: space_to_batch_nd(
+        dy, axes.operand_of(op, "block_shape"), axes.operand_of(op, "crops")
+    ),
+)  # fmt: skip
+
+
+def space_to_batch_nd(
+    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+) -> Tensor:
+    """Return each phase of the spatial dimensions as a batch of its own.
+
+    Args:
+      input: [batch, *spatial, ...] any dtype.
+      block_shape: [m] int32 or int64, the number of phases of each spatial dimension.
+      paddings: [m, 2] int32 or int64, zeros added before and after each; then block_shape must
+        divide the sizes.
+      name: name of the operation, by default "SpaceToBatchND".
+
+    Returns:
+      [batch * prod(block_shape), *(spatial / block_shape), ...].
+
+    Raises:
+      ValueError: the sizes are not divisible.
+    """
+    return apply(SPACE_TO_BATCH, input, name=name, block_shape=axes.as_operand(block_shape),
+                 paddings=axes.as_operand(paddings))  # fmt: skip
+
+
+def batch_to_space_nd(
+    input: Any, block_shape: Any, crops: Any, name: str | None = None
+) -> Tensor:
+    """Return batches woven into each other: the inverse of `space_to_batch_nd`.
+
+    Args:
+      input: [batch, *spatial, ...] any dtype.
+      block_shape: [m] int32 or int64; its product must divide the batch.
+      crops: [m, 2] int32 or int64, elements dropped before and after each spatial dimension.
+      name: name of the operation, by default "BatchToSpaceND".
+    """
+    return apply(BATCH_TO_SPACE, input, name=name, block_shape=axes.as_operand(block_shape),
+                 crops=axes.as_operand(crops))  # fmt: skip
+
+
+def space_to_batch(
+    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None,
+    block_shape: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return the phases of images as batches. See `space_to_batch_nd`; `block_size` counts for
+    height and width."""
+    block = axes.either(block_size, block_shape, "block_size", "block_shape")
+    block = (block, block) if isinstance(block, int) else block
+    return space_to_batch_nd(convert_to_tensor(input), block, paddings, name or "SpaceToBatch")
+
+
+def batch_to_space(
+    input: Any, crops: Any, block_size: int | None = None, name: str | None = None,
+    block_shape: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return the batches of images woven together. See `batch_to_space_nd`."""
+    block = axes.either(block_size, block_shape, "block_size", "block_shape")
+    block = (block, block) if isinstance(block, int) else block
+    return batch_to_space_nd(convert_to_tensor(input), block, crops, name or "BatchToSpace")

@@ -1,0 +1,193 @@
+"""Repetition: one value in many places, and its adjoint, the sum over those places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.patterns import Access, Dim, Movement
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.array import movement as kernels
+from daskvars.ops.array import constant
+from daskvars.ops.array.constant import sum_down
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.rules import axes
+
+
+def _broadcast(inputs, *, shape, **attrs):
+    source, target = inputs[0].shape, axes.sizes_of(shape, inputs[1:])
+    if source is None or target is None:
+        return Spec(inputs[0].dtype, target)
+    lead = len(target) - len(source)
+    pairs = zip(source, target[lead:], strict=True) if lead >= 0 else ((2, 1),)
+    if any(n not in (1, m, None) and m is not None for n, m in pairs):
+        raise ValueError(
+            f"Incompatible shapes: {shapes.show(source)} cannot be broadcast to "
+            f"{shapes.show(target)}"
+        )
+    # A size that is not 1 does not change; of an unknown one nothing is learnt.
+    merged = (n if m is None and n != 1 else m for n, m in zip(source, target[lead:], strict=True))
+    return Spec(inputs[0].dtype, (*target[:lead], *merged))
+
+
+def _broadcast_access(inputs, outputs, attrs):
+    source, target = inputs[0], outputs[0]
+    if None in source or None in target or not axes.is_complete(attrs["shape"]):
+        return axes.whole(inputs, outputs)
+    lead = len(target) - len(source)
+    ins = tuple(
+        Dim(lead + i) if n == target[lead + i] else None for i, n in enumerate(source)
+    )
+    others = tuple((None,) * len(shape) for shape in inputs[1:])
+    return Access((ins, *others), (tuple(map(Dim, range(len(target)))),))
+
+
+BROADCAST_TO = OpDef(
+    "BroadcastTo", "input:T", infer=_broadcast, pattern=Movement(_broadcast_access, view=False),
+    kernel=kernels.broadcast_to, operands=("shape",), same_if_same_shape=True,
+    gradient=lambda op, dy: sum_down(dy, _sizes(op.inputs[0])),
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+)  # fmt: skip
+
+
+def _sizes(tensor: Tensor) -> Any:
+    known = tensor.spec.shape
+    return known if shapes.is_known(known) else constant.shape(tensor)
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Return a tensor repeated to a larger shape, as NumPy broadcasts.
+
+    Args:
+      input: [...] any dtype.
+      shape: [rank] int32 or int64; sizes that the input has, or that its size 1 is repeated to.
+      name: name of the operation, by default "BroadcastTo".
+
+    Returns:
+      [*shape], of the dtype of `input`.
+
+    Raises:
+      ValueError: the shape of `input` does not broadcast to `shape`.
+
+    >>> import daskvars as dv
+    >>> broadcast_to([1, 2], [2, 2]).numpy().tolist()
+    [[1, 2], [1, 2]]
+    """
+    return apply(BROADCAST_TO, input, name=name, shape=axes.as_sizes(shape))
+
+
+def _tiled(inputs, *, multiples, **attrs):
+    source, times = inputs[0].shape, axes.sizes_of(multiples, inputs[1:])
+    if source is None or times is None:
+        known = times if source is None else source
+        return Spec(inputs[0].dtype, None if known is None else (None,) * len(known))
+    if len(source) != len(times):
+        raise ValueError(
+            f"Dimension must be {len(source)} but is {len(times)}: multiples {list(times)} need a "
+            f"number for each dimension of shape {shapes.show(source)}"
+        )
+    if any(m is not None and m < 0 for m in times):
+        raise ValueError(f"Expected multiples >= 0, got {list(times)}")
+    sizes = (None if None in (n, m) else n * m for n, m in zip(source, times, strict=True))
+    return Spec(inputs[0].dtype, tuple(sizes))
+
+
+def _untiled(inputs, *, multiples, **attrs):
+    source = inputs[0].shape
+    if source is None or multiples is None:
+        return Spec(inputs[0].dtype, None if source is None else (None,) * len(source))
+    sizes = (None if n is None or not m else n // m for n, m in zip(source, multiples, strict=True))
+    return Spec(inputs[0].dtype, tuple(sizes))
+
+
+def _tiled_access(inputs, outputs, attrs):
+    times = attrs["multiples"]
+    if times is None:
+        return axes.whole(inputs, outputs)
+    return axes.aligned(inputs, outputs, ((i, i) for i, m in enumerate(times) if m == 1))
+
+
+TILE = OpDef(
+    "Tile", "input:T", infer=_tiled, pattern=Movement(_tiled_access, view=False),
+    kernel=kernels.tile, operands=("multiples",),
+    gradient=lambda op, dy: tile_grad(dy, axes.operand_of(op, "multiples")),
+)  # fmt: skip
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Return a tensor repeated along its dimensions.
+
+    Args:
+      input: [...] any dtype.
+      multiples: [rank] int32 or int64, how often, for each dimension.
+      name: name of the operation, by default "Tile".
+
+    Returns:
+      A tensor of the same rank, of the dtype of `input`.
+
+    Raises:
+      ValueError: `multiples` has not one number for each dimension.
+
+    >>> import daskvars as dv
+    >>> tile([[1, 2]], [2, 2]).numpy().tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    return apply(TILE, input, name=name, multiples=axes.as_operand(multiples))
+
+
+TILE_GRAD = OpDef(
+    "TileGrad", "input:N", infer=_untiled, pattern=Movement(_tiled_access, view=False),
+    kernel=kernels.tile_grad, operands=("multiples",),
+    gradient=lambda op, dy: tile(dy, axes.operand_of(op, "multiples")),
+)  # fmt: skip
+
+
+def tile_grad(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Return the sum of the tiles that `tile` made: its adjoint.
+
+    Args:
+      input: [...] any number, sizes that are multiples of `multiples`.
+      multiples: [rank] int32 or int64.
+      name: name of the operation, by default "TileGrad".
+    """
+    return apply(TILE_GRAD, input, name=name, multiples=axes.as_operand(multiples))
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
+    """Return the coordinates of the points of a grid.
+
+    Args:
+      *args: [n_i] any dtype, the coordinates along each dimension.
+      indexing: "xy": the first two dimensions of the results are exchanged; "ij": they are not.
+      name: name scope of the operations.
+
+    Returns:
+      A list of tensors [n_0, n_1, ...] ("ij") or [n_1, n_0, ...] ("xy").
+
+    Raises:
+      ValueError: `indexing` is something else.
+
+    >>> import daskvars as dv
+    >>> [m.numpy().tolist() for m in meshgrid([1, 2], [3, 4])]
+    [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+    with name_scope(name, "meshgrid", args):
+        tensors = [convert_to_tensor(arg) for arg in args]
+        order = list(range(len(tensors)))
+        if indexing == "xy" and len(order) > 1:
+            order[:2] = [1, 0]
+        known = [shapes.size(tensors[i].spec.shape) for i in order]
+        sizes = [
+            constant.size(tensors[i]) if n is None else n
+            for i, n in zip(order, known, strict=True)
+        ]
+        return [
+            broadcast_to(reshape(t, [-1 if j == i else 1 for j in order]), sizes)
+            for i, t in enumerate(tensors)
+        ]

@@ -1,0 +1,70 @@
+"""Checks that numbers are finite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.control.dependencies import (
+    CHECK_NUMERICS,
+    check_numerics,
+    control_dependencies,
+    group,
+)
+from daskvars.ops.rules.axes import either
+
+
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None,
+    message: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return a tensor; the run fails with a message if it holds a NaN or an infinity.
+
+    Args:
+      t: [...] floating.
+      msg: the message.
+      name: name scope of the operations, by default "VerifyFinite".
+      x: another name of `t`.
+      message: another name of `msg`.
+
+    Raises:
+      InvalidArgumentError: (when run) there is a NaN or an infinity.
+
+    Source: TensorFlow 1.15, ``tf.verify_tensor_all_finite``.
+
+    >>> import daskvars as dv
+    >>> float(verify_tensor_all_finite(1.5, "the loss"))
+    1.5
+    """
+    value, text = either(t, x, "t", "x"), either(msg, message, "msg", "message")
+    with name_scope(name, "VerifyFinite", [value]):
+        return check_numerics(convert_to_tensor(value, name="t"), message=text or "")
+
+
+def add_check_numerics_ops() -> Operation:
+    """Return an operation that fails the run where a floating tensor of the graph is not finite.
+
+    Each check names its tensor. Tensors inside of branches and loops are not checked.
+
+    Raises:
+      RuntimeError: in eager code, which has no graph; use `check_numerics`.
+
+    Source: TensorFlow 1.15, ``tf.add_check_numerics_ops``.
+    """
+    graph = builder_for(())
+    if graph.is_eager:
+        raise RuntimeError(
+            "add_check_numerics_ops() checks a graph, and eager code has none: put "
+            "check_numerics(x, message) where x is computed"
+        )
+    checks: list[Tensor] = []
+    for op in graph.get_operations():
+        for tensor in op.outputs if op.opdef is not CHECK_NUMERICS else ():
+            if tensor.dtype.is_floating and not tensor.dtype.is_ref:
+                with control_dependencies(checks[-1:]):
+                    checks.append(check_numerics(tensor, message=tensor.name))
+    return group(*checks)

@@ -1,0 +1,204 @@
+"""Ops that group, order, print, check and call Python. Branches and loops are in `branching`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from daskvars.dtypes import as_dtype
+from daskvars.graph import nest
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Opaque
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.control import flow as control_kernels
+from daskvars.ops.array.reshaping import identity
+
+NO_OP = OpDef(
+    "NoOp", "", infer=lambda inputs: (), pattern=Opaque(), kernel=None, gradient=NO_GRADIENT
+)
+
+
+def no_op(name: str | None = None) -> Operation:
+    """Return an operation that does nothing; it can have control inputs."""
+    return apply_op(NO_OP, name=name)
+
+
+def control_dependencies(control_inputs: Iterable[Any] | None):
+    """Return a context manager: ops made inside run after `control_inputs`.
+
+    A read of a variable made inside sees what the control inputs assign. None forgets the
+    blocks around it. Eager code runs in order anyway.
+    """
+    builder = builder_for(tuple(control_inputs) if control_inputs is not None else ())
+    return nullcontext() if builder.is_eager else builder.control_dependencies(control_inputs)
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """Return an operation that is done when all `inputs` (tensors, operations, nested) are.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     v = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+    ...     both = tf.group(v.initializer, name="both")
+    >>> both.name
+    'both'
+    """
+    items = nest.flatten(list(inputs))
+    for item in items:
+        if not isinstance(item, Operation | Tensor | IndexedSlices) and not hasattr(item, "device"):
+            raise TypeError(f"Expected tf.group() expected Tensor objects not None or {type(item)}")
+    devices = {item.device for item in items}
+    with control_dependencies(items):
+        done = no_op(name=name or "group_deps")
+    if done.graph is not None and len(devices) == 1:
+        done._set_device(*devices)
+    return done
+
+
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Any]:
+    """Return the tensors, none of which is available before all of them are computed.
+
+    Raises:
+      ValueError: there is no tensor among them.
+    """
+    given = [t for t in tensors if t is not None]
+    if not given:
+        raise ValueError(f"Must have at least one Tensor: {tensors}")
+    waits = [t.values if isinstance(t, IndexedSlices) else t for t in given]
+    with control_dependencies([*waits, *(control_inputs or ())]):
+        gate = group(*waits)
+    with control_dependencies([gate]):
+        return [
+            IndexedSlices(identity(t.values), t.indices, t.dense_shape)
+            if isinstance(t, IndexedSlices) else None if t is None else identity(t)
+            for t in tensors
+        ]  # fmt: skip
+
+
+def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Tensor:
+    """Return `output`, available only after `dependencies`."""
+    with control_dependencies(dependencies):
+        return identity(output, name=name)
+
+
+ASSERT = OpDef(
+    "Assert", "condition:B, *data:A", infer=lambda inputs, *, summarize: (),
+    pattern=Opaque(pure=False), kernel=control_kernels.check, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def Assert(
+    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+) -> Operation:
+    """Return an operation that fails the run, with `data`, unless `condition` is true.
+
+    A failing run changes no variable, wherever in it the assertion stands.
+
+    Raises:
+      InvalidArgumentError: (when run) the condition is false.
+    """
+    return apply_op(ASSERT, condition, *data, name=name, summarize=summarize)
+
+
+PRINT = OpDef(
+    "Print", "input:T, *data:A", infer=lambda inputs, **attrs: inputs[0],
+    pattern=Opaque(pure=False, view=True), kernel=control_kernels.write,
+    gradient=lambda op, dy: _first(op, dy),
+)  # fmt: skip
+
+
+def _first(op: Operation, dy: Any) -> list[Any]:
+    return [dy] + [None] * (len(op.inputs) - 1)
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Return `input_`, printing `data` to standard error (of the worker) when it is computed."""
+    if first_n not in (None, -1):
+        raise ValueError(
+            "Print(first_n=...) counts runs, which a run that may be repeated after the loss of a "
+            "worker cannot do; print under cond(step < n, ...) instead"
+        )
+    return apply(PRINT, input_, *data, name=name, message=message or "", summarize=summarize)
+
+
+def _called(inputs, *, function, dtypes, **attrs):
+    return tuple(Spec(dtype, None) for dtype in dtypes)
+
+
+PY_FUNC = OpDef(
+    "PyFunc", "*inp:A", infer=_called,
+    pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
+    kernel=control_kernels.call_python, gradient=NO_GRADIENT,
+)  # fmt: skip
+PY_FUNC_STATELESS = OpDef(
+    "PyFuncStateless", "*inp:A", infer=_called,
+    pattern=Opaque(beside=control_kernels.PYTHON_BESIDE),
+    kernel=control_kernels.call_python, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def py_func(
+    func: Callable, inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Call a Python function on the values of tensors.
+
+    Args:
+      func: takes NumPy arrays, returns arrays of the dtypes `Tout`. On a cluster it runs on a
+        worker, where it may run more than once (after the loss of a worker). Functions of one run
+        that need nothing of each other, by inputs or control dependencies, run at the same time.
+      inp: the tensors.
+      Tout: a dtype, or a list of them, of the results.
+      stateful: False lets a call be left out whose result nobody needs.
+      name: name of the operation.
+
+    Returns:
+      A tensor of unknown shape, or a list of them (an Operation when `Tout` is empty and the call
+      is stateful).
+    """
+    single = not isinstance(Tout, list | tuple)
+    dtypes = tuple(as_dtype(t) for t in ([Tout] if single else Tout))
+    op = apply_op(PY_FUNC if stateful else PY_FUNC_STATELESS, *inp, name=name or "PyFunc",
+                  function=func, dtypes=dtypes)  # fmt: skip
+    if single:
+        return op.outputs[0]
+    return list(op.outputs) if dtypes or not stateful else op
+
+
+def numpy_function(
+    func: Callable, inp: Sequence[Any], Tout: Any, name: str | None = None, stateful: bool = True
+) -> Any:
+    """Call a Python function of NumPy arrays. See `py_func`.
+
+    Source: TensorFlow 1.15, ``tf.numpy_function``.
+    """
+    return py_func(func, inp, Tout, stateful, name)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+    """Return `tensor`; the run fails with `message` if it holds NaN or infinity.
+
+    Raises:
+      InvalidArgumentError: (when run) there is a NaN or an infinity.
+    """
+    return apply(CHECK_NUMERICS, convert_to_tensor(tensor), name=name, message=message)
+
+
+CHECK_NUMERICS = OpDef(
+    "CheckNumerics", "tensor:F", infer=lambda inputs, *, message: inputs[0],
+    pattern=Opaque(pure=False, view=True), kernel=control_kernels.finite,
+    gradient=lambda op, dy: check_numerics(dy, op.attrs["message"] + " (in its gradient)"),
+)  # fmt: skip

@@ -1,0 +1,186 @@
+"""Functions over the rows of tensors: `map_fn`, `foldl`, `foldr`, `scan`, as loops.
+
+Rows are read from `TensorArray`s and results are written to them, so each turn of the loop costs
+one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph import nest
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.array.constant import shape
+from daskvars.ops.control.tensor_array import TensorArray
+from daskvars.ops.control.while_loop import while_loop
+
+
+class _Rows:
+    """The rows of tensors of one length, read in a loop."""
+
+    def __init__(self, elems: Any, fn: Any) -> None:
+        if not callable(fn):
+            raise TypeError("fn must be callable.")
+        self.structure = elems
+        self.tensors = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
+        static = self.tensors[0].spec.shape
+        for tensor in self.tensors:
+            if tensor.spec.shape == ():
+                raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+        self.length = static[0] if static and static[0] is not None else shape(self.tensors[0])[0]
+        self._arrays = [
+            _read_often(t.dtype, self.length).unstack(t) for t in self.tensors
+        ]
+
+    def row(self, index: Any) -> Any:
+        """Return row `index` in the structure of the elements."""
+        return nest.pack(self.structure, [array.read(index) for array in self._arrays])
+
+
+def _read_often(dtype: Any, size: Any, infer_shape: bool = True) -> TensorArray:
+    """Return an array of which nothing checks that an item is read once."""
+    return TensorArray(dtype, size, clear_after_read=False, infer_shape=infer_shape)
+
+
+def _stacked(structure: Any, arrays: Any, length: Any) -> Any:
+    """Return the rows of arrays as tensors, with the static length where it is known."""
+    results = [array.stack() for array in arrays]
+    for result in results:
+        known = length if isinstance(length, int) else None
+        rank = result.spec.shape
+        if rank is not None:
+            result.set_shape([known, *rank[1:]])
+    return nest.pack(structure, results)
+
+
+def map_fn(
+    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: int | None = None,
+    back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Return ``fn`` of each row, stacked.
+
+    Args:
+      fn: takes a row (in the structure of `elems`), returns tensors in the structure of `dtype`.
+      elems: [n, ...] tensor, or a nest of tensors of one length.
+      dtype: the results' dtypes in their structure, where that is not the one of `elems`.
+      parallel_iterations, swap_memory: accepted; rows are computed one after another.
+      back_prop: False takes the results as constants in gradients.
+      infer_shape: False lets results differ in shape until they are stacked.
+      name: name scope of the operations, by default "map".
+
+    Raises:
+      TypeError: `fn` is no function.
+      ValueError: an element is a scalar, or results are not structured as `dtype` says.
+
+    >>> import daskvars as dv
+    >>> dv.map_fn(lambda x: x * x, dv.constant([1, 2, 3])).numpy().tolist()
+    [1, 4, 9]
+    """
+    with name_scope(name, "map", nest.flatten(elems)):
+        rows = _Rows(elems, fn)
+        structure = elems if dtype is None else dtype
+        dtypes = [t.dtype for t in rows.tensors] if dtype is None else nest.flatten(dtype)
+        arrays = [_read_often(d, rows.length, infer_shape) for d in dtypes]
+
+        def body(i: Tensor, written: Any) -> Any:
+            found = fn(rows.row(i))
+            nest.assert_same_structure(structure, found, "dtype and the results of fn")
+            results = nest.flatten(found)
+            return i + 1, [a.write(i, r) for a, r in zip(written, results, strict=True)]
+
+        _, written = while_loop(
+            lambda i, _: i < rows.length, body, (0, arrays), back_prop=back_prop
+        )
+        return _stacked(structure, written, rows.length)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
+    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Return ``fn(...fn(fn(initializer, row 0), row 1)...)``.
+
+    Args:
+      fn: takes the value so far and a row, returns the next value.
+      elems: [n, ...] tensor, or a nest of tensors of one length.
+      initializer: the first value, by default row 0, which is then not folded.
+      parallel_iterations, back_prop, swap_memory: see `map_fn`.
+      name: name scope of the operations, by default "foldl".
+
+    >>> import daskvars as dv
+    >>> int(dv.foldl(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))
+    123
+    """
+    with name_scope(name, "foldl", nest.flatten(elems)):
+        return _scanned(fn, elems, initializer, back_prop, False, None)[0]
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
+    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """Return the fold from the last row to the first. See `foldl`.
+
+    >>> import daskvars as dv
+    >>> int(dv.foldr(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))
+    321
+    """
+    with name_scope(name, "foldr", nest.flatten(elems)):
+        return _scanned(fn, elems, initializer, back_prop, True, None)[0]
+
+
+def scan(
+    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
+    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    infer_shape: bool = True, reverse: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Return all the values of `foldl`, stacked: [n, ...] in the structure of the initializer.
+
+    Args:
+      fn: takes the value so far and a row, returns the next value.
+      elems: [n, ...] tensor, or a nest of tensors of one length.
+      initializer: the first value, by default row 0, which is then the first result.
+      parallel_iterations, back_prop, swap_memory, infer_shape: see `map_fn`.
+      reverse: go from the last row to the first; results stand at the rows that they belong to.
+      name: name scope of the operations, by default "scan".
+
+    >>> import daskvars as dv
+    >>> dv.scan(lambda a, x: a + x, dv.constant([1, 2, 3])).numpy().tolist()
+    [1, 3, 6]
+    """
+    with name_scope(name, "scan", nest.flatten(elems)):
+        value, written, length = _scanned(fn, elems, initializer, back_prop, reverse, infer_shape)
+        return _stacked(value, written, length)
+
+
+def _scanned(
+    fn: Any, elems: Any, initializer: Any, back_prop: bool, reverse: bool, infer: bool | None
+) -> tuple[Any, Any, Any]:
+    """Fold the rows: the last value, the arrays of all values (unless `infer` is None), length."""
+    rows = _Rows(elems, fn)
+    length, start = rows.length, 1 if initializer is None else 0
+    value = rows.row(length - 1 if reverse else 0) if initializer is None else initializer
+    value = nest.map_structure(convert_to_tensor, value)
+    leaves = nest.flatten(value)
+    arrays = [] if infer is None else [
+        _read_often(t.dtype, length, infer) for t in leaves
+    ]  # fmt: skip
+    place = (lambda i: length - 1 - i) if reverse else (lambda i: i)
+    if start:
+        arrays = [a.write(place(0), t) for a, t in zip(arrays, leaves, strict=False)]
+
+    def body(i: Tensor, value: Any, written: Any) -> Any:
+        value = fn(value, rows.row(place(i)))
+        found = nest.flatten(value)
+        return i + 1, value, [a.write(place(i), t) for a, t in zip(written, found, strict=False)]
+
+    _, value, arrays = while_loop(
+        lambda i, *_: i < length, body, (start, value, arrays), back_prop=back_prop
+    )
+    return value, arrays, length

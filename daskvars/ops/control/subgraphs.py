@@ -1,0 +1,320 @@
+"""The bodies of branches and loops: how they are traced, and built again for a gradient.
+
+An op with bodies takes every outer value that a body uses as an input; `positions_in` says which
+of them a body's own inputs are. Variables reach a body in one of two ways. One that the body only
+reads is read around it and passed in, so that gradients flow. One that it also assigns is read
+inside, at the place of the read; the values that were read are results of the op as well (they
+are `kept`), because a gradient that builds the body a second time cannot read them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from daskvars.dtypes import DType, int64, variant
+from daskvars.graph import nest
+from daskvars.graph.by_identity import ByIdentity, each_once
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.func_graph import FuncGraph
+from daskvars.graph.graph import Graph
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.interpreter import apply, builder_for
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Effect, Elementwise, Opaque, Source
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.control.effects import unreachable
+from daskvars.ops.array.constant import shape, zeros, zeros_like
+from daskvars.ops.array.ranges import range as range_
+from daskvars.ops.array.slicing import strided_slice
+from daskvars.ops.control.tensor_array import TensorArray
+from daskvars.ops.control.tensor_lists import built_again, zero_list
+from daskvars.ops.math.casting import cast
+from daskvars.ops.state.assign import READ
+
+_differentiate: list[Callable[..., list[Any]]] = []
+
+
+def use_gradients(gradients: Callable[..., list[Any]]) -> None:
+    """Differentiate bodies with `gradients`, which lives above the catalogue of ops."""
+    _differentiate[:] = [gradients]
+
+
+def differentiate(ys: list[Tensor], xs: list[Tensor], grad_ys: list[Tensor]) -> list[Any]:
+    """Return the gradients of a body's results."""
+    return _differentiate[0](ys, xs, grad_ys)
+
+
+PARAMETER = OpDef(
+    "Parameter", "", infer=lambda inputs, *, spec: spec, pattern=Source(), kernel=unreachable,
+    gradient=lambda op: (),
+)  # fmt: skip
+KEPT_READ = OpDef(
+    "KeptRead", "value:T, variable:T", infer=lambda inputs: inputs[0],
+    pattern=Elementwise(), kernel=None, gradient=lambda op, dy: (None, dy),
+)  # fmt: skip
+
+
+def parameter(graph: FuncGraph, tensor: Tensor) -> Tensor:
+    """Return a new input of `graph` that stands for `tensor`."""
+    spec = Spec(tensor.spec.dtype.base_dtype, tensor.spec.shape)
+    with graph.as_default():
+        return apply(PARAMETER, name="input", spec=spec)
+
+
+# -- slices as values ------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """The parts of an `IndexedSlices` that has no dense shape, as values of a body."""
+
+    values: Any
+    indices: Any
+
+
+class ShapedRows(NamedTuple):
+    """The parts of an `IndexedSlices`, as values of a body."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+def taken_apart(structure: Any) -> Any:
+    """Return the structure with the parts of `IndexedSlices` in their place."""
+
+    def parts(item: Any) -> Any:
+        if not isinstance(item, IndexedSlices):
+            return item
+        if item.dense_shape is None:
+            return Rows(item.values, item.indices)
+        return ShapedRows(item.values, item.indices, item.dense_shape)
+
+    return nest.map_structure(parts, structure)
+
+
+def put_together(structure: Any) -> Any:
+    """Return what `taken_apart` was given."""
+    if isinstance(structure, Rows | ShapedRows):
+        return IndexedSlices(*structure)
+    if isinstance(structure, list | tuple | dict):
+        items = structure.values() if isinstance(structure, dict) else structure
+        whole = [put_together(item) for item in items]
+        if isinstance(structure, dict):
+            return type(structure)(zip(structure, whole, strict=True))
+        return type(structure)(*whole) if hasattr(structure, "_fields") else type(structure)(whole)
+    return structure
+
+
+def indices_in(structure: Any) -> Iterator[Tensor]:
+    """Yield the indices of all slices in what `taken_apart` gave."""
+    if isinstance(structure, Rows | ShapedRows):
+        yield structure.indices
+    elif isinstance(structure, list | tuple | dict):
+        for item in structure.values() if isinstance(structure, dict) else structure:
+            yield from indices_in(item)
+
+
+def rows_of(gradient: Any, x: Tensor) -> Rows:
+    """Return a gradient of `x` (dense, or None for zeros) as rows of it."""
+    if isinstance(gradient, Rows | ShapedRows):
+        return Rows(gradient.values, cast(gradient.indices, int64))
+    if gradient is not None:
+        return Rows(gradient, range_(cast(shape(gradient)[0], int64)))
+    columns = x.spec.shape[1:] if x.spec.shape else None
+    if columns is None or None in columns:
+        values = zeros_like(strided_slice(x, [0], [0]))
+    else:
+        values = zeros([0, *columns], x.spec.dtype.base_dtype)
+    return Rows(values, zeros([0], int64))
+
+
+# -- tracing ---------------------------------------------------------------------------------------
+
+
+def trace(
+    function: Callable[..., Any], specs: Sequence[Spec], name: str, outer: Graph, done: Any = None
+) -> tuple[FuncGraph, Any]:
+    """Build a body: return (graph, structure of its results, `taken_apart`).
+
+    A result that is an operation becomes a scalar `done`, which is there when it has run.
+    """
+    graph = FuncGraph(name, outer if not outer.is_eager else None, parameter)
+    with graph.as_default(), graph.name_scope(name + "/"):
+        for spec in specs:
+            graph.inputs.append(apply(PARAMETER, name="argument", spec=spec))
+        results = function(*graph.inputs)
+
+        def result(item: Any) -> Any:
+            if item is None:
+                return None
+            if isinstance(item, Operation):
+                with graph.control_dependencies([item]):
+                    return convert_to_tensor(done, name="done")
+            tensor = convert_to_tensor(item)
+            tensor = graph.capture(tensor) if tensor.graph is not graph else tensor
+            if isinstance(item, TensorArray):
+                graph.arrays[tensor] = item
+            return tensor
+
+        structure = nest.map_structure(result, taken_apart(results))
+    graph.results = [t for t in nest.flatten(structure) if t is not None]
+    return graph, structure
+
+
+def merged_specs(inputs: tuple[Spec, ...], *, _specs: tuple[Spec, ...], **attrs: Any):
+    """Return the specs that were found when the bodies were traced."""
+    return _specs
+
+
+def check_results(graph: FuncGraph, dtypes: Sequence[DType]) -> None:
+    """Raise ValueError unless the results of a body that was read from a file are of dtypes."""
+    found = [t.spec.dtype.base_dtype for t in graph.results]
+    if found != [dtype.base_dtype for dtype in dtypes]:
+        raise ValueError(
+            f"the results of {graph.name!r} are {[d.name for d in found]}, not "
+            f"{[d.name for d in dtypes]}"
+        )
+
+
+def check_kept(kept: Sequence[int], inputs: Sequence[Tensor], dtypes: Sequence[DType]) -> None:
+    """Raise ValueError unless the last results, of `dtypes`, can be values of the inputs `kept`."""
+    for place in kept:
+        if len(kept) > len(dtypes) or not 0 <= place < len(inputs):
+            raise ValueError(f"attribute 'kept' is {kept!r} for {len(inputs)} inputs")
+    for place, dtype in zip(kept, dtypes[len(dtypes) - len(kept) :], strict=True):
+        if inputs[place].spec.dtype.base_dtype is not dtype.base_dtype:
+            raise ValueError(f"attribute 'kept' has {place}, an input that is not {dtype.name}")
+
+
+def captures_of(graphs: Sequence[FuncGraph]) -> list[Tensor]:
+    """Return the outer tensors that any of the bodies uses, each once."""
+    return each_once(t for graph in graphs for t in graph.captures)
+
+
+def position_of(captured: list[Tensor]) -> ByIdentity[int]:
+    """Return the places of captured tensors among themselves."""
+    return ByIdentity((t, i) for i, t in enumerate(captured))
+
+
+def positions_in(graph: FuncGraph, first: int, captured: list[Tensor]) -> tuple[int, ...]:
+    """Return where among the op's inputs the inputs of a body are: arguments, then captures."""
+    places = position_of(captured)
+    outer = {inner: first + places[t] for t, inner in graph.captures.items()}
+    return tuple(outer.get(t, i) for i, t in enumerate(graph.inputs))
+
+
+def awaited_by(graphs: Sequence[FuncGraph]) -> list[Operation]:
+    """Return the outer operations that must have run before the bodies do."""
+    return list(dict.fromkeys(op for graph in graphs for op in graph.awaited))
+
+
+# -- variables -------------------------------------------------------------------------------------
+
+
+def keys_written(ops: Collection[Operation]) -> set[str]:
+    """Return the keys of the variables that operations assign, in bodies of theirs or at once."""
+    keys: set[str] = set()
+    for op in ops:
+        pattern = op.opdef.pattern
+        if isinstance(pattern, Effect) and pattern.writes:
+            keys.add(op.inputs[0].op.attrs["key"])
+        elif isinstance(pattern, Opaque) and pattern.branches:
+            keys.update(*(keys_written(body.get_operations()) for body in op.attrs["branches"]))
+    return keys
+
+
+def read_inside(graph: FuncGraph, written: set[str]) -> dict[Tensor, Tensor]:
+    """Read the variables that are `written` where the body uses them, not around it.
+
+    Returns:
+      What is read -> the outer tensor that would have been passed in, to which gradients go.
+    """
+    found: dict[Tensor, Tensor] = {}
+    outer = {inner: tensor for tensor, inner in graph.captures.items()}
+    for op, handle in graph.reads.items():
+        if handle.op.attrs["key"] in written:
+            found[op.outputs[0]] = outer[op.inputs[0]]
+            op.opdef, op.inputs = READ, (handle,)
+    return found
+
+
+# -- building again --------------------------------------------------------------------------------
+
+
+def is_differentiable(tensor: Tensor) -> bool:
+    """Return whether a tensor can have a gradient: it is floating or complex, or a list."""
+    dtype = tensor.spec.dtype.base_dtype
+    return dtype.is_floating or dtype.is_complex or dtype is variant
+
+
+def zeros_for(tensor: Tensor) -> Tensor:
+    """Return the gradient of what nothing depends on: zeros, or a list of them."""
+    return zero_list() if tensor.spec.dtype is variant else zeros_like(tensor)
+
+
+def copy_body(
+    graph: FuncGraph,
+    arguments: Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    effects: bool = False,
+    known: Mapping[Tensor, Tensor] | None = None,
+) -> list[Tensor]:
+    """Build the operations of a body again, on other inputs, in the graph being built.
+
+    Args:
+      graph: the body.
+      arguments: what stands for its inputs.
+      inputs: its inputs in the order of `arguments`; by default ``graph.inputs``.
+      effects: build its assignments and other effects too. Without them (for a gradient, which
+        computes the body a second time) random ops draw the same numbers as the originals.
+      known: other tensors of the body and what stands for them.
+
+    Raises:
+      LookupError: a result depends on an assignment, which must not be made twice.
+    """
+    inputs = graph.inputs if inputs is None else inputs
+    builder = builder_for(())
+
+    def seen(tensor: Tensor) -> Tensor:
+        return tensor if tensor.graph is builder.graph else builder.capture(tensor)
+
+    given = [*zip(inputs, arguments, strict=True), *(known or {}).items()]
+    copies = ByIdentity((t, seen(argument)) for t, argument in given)
+    for op in _needed(graph, copies, effects):
+        if not effects:
+            _check_repeatable(op)
+        inputs = tuple(copies[t] if t in copies else seen(t) for t in op.inputs)
+        if not effects and isinstance(op.opdef.pattern, Opaque) and op.opdef.pattern.chained:
+            copies[op.outputs[0]] = built_again(op.opdef, inputs)
+            continue
+        attrs = op.attrs
+        if op.opdef.seeded and not effects:
+            attrs = {"_key_of": op.attrs.get("_key_of", op), **attrs}
+        specs = tuple(t.spec for t in op.outputs)
+        name = builder.op_name(op.name.rpartition("/")[2], op.type)
+        new = builder.create(op.opdef, inputs, attrs, specs if op.multiple else specs[0], name)
+        copies.update(zip(op.outputs, new.outputs, strict=True))
+    return [copies[t] for t in graph.results]
+
+
+def _needed(graph: FuncGraph, known: Collection[Tensor], effects: bool) -> list[Operation]:
+    """Return the operations that make a body's results, up to what is known, in their order."""
+    needed: set[Operation] = set()
+    stack = [t.op for t in graph.results if t not in known]
+    stack += graph.effects if effects else ()
+    while stack:
+        op = stack.pop()
+        if op not in needed and not (op.outputs and op.outputs[0] in known):
+            needed.add(op)
+            stack.extend(t.op for t in op.inputs if t not in known and t.graph is graph)
+    return sorted(needed, key=lambda op: op.id)
+
+
+def _check_repeatable(op: Operation) -> None:
+    if keys_written([op]):
+        raise LookupError(
+            f"gradient through a branch or loop that assigns a variable on the way ({op.name!r}); "
+            "assign after it instead"
+        )

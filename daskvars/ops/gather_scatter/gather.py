@@ -1,0 +1,330 @@
+"""Slices of a tensor picked by index or by a mask, and one-hot rows.
+
+The gradient of `gather` along the first dimension is an `IndexedSlices`: of a table of a million
+rows only those that were used are ever touched.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import dtypes, shapes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Access, Dim, Gather, Movement, Opaque
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.gather_scatter import gather as kernels
+from daskvars.kernels.gather_scatter import row_parts
+from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.ops.array import constant
+from daskvars.ops.array.joining import concat, single_axis
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.array.slicing import slice
+from daskvars.ops.rules import axes
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+def _rows(inputs):
+    params, indices = inputs[0].shape, inputs[1].shape
+    if params == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0: gather needs rows")
+    if params is None or indices is None:
+        return Spec(inputs[0].dtype, None)
+    return Spec(inputs[0].dtype, (*indices, *params[1:]))
+
+
+def _rows_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> Any:
+    if values[0] is None or not axes.is_complete(values[1]):
+        return None
+    arrays = axes.known_arrays(values, specs)
+    if arrays is None:
+        return None
+    params, ids = arrays[0], arrays[1].astype(int)
+    if ids.size and not 0 <= ids.min() <= ids.max() < len(params):
+        return None  # the kernel says so
+    return axes.as_value(params[ids])
+
+
+def flat_rows(value: Tensor, like: Tensor, indices: Tensor) -> Tensor:
+    """Return `value`, [*indices.shape, *like.shape[1:]], as [number of indices, *like.shape[1:]].
+
+    Args:
+      value: the slices.
+      like: the table whose rows they are like.
+      indices: the ids they belong to.
+    """
+    shape: Any = like.spec.shape
+    known = shapes.size(indices.spec.shape)
+    if shapes.is_known(shape[1:] if shape else None):
+        count = known if known is not None else constant.size(indices) if 0 in shape[1:] else -1
+        return reshape(value, [count, *shape[1:]])
+    tail = slice(constant.shape(like), [1], [-1])
+    return reshape(value, concat([[-1 if known is None else known], tail], 0))
+
+
+def _rows_gradient(op: Operation, dy: Tensor) -> tuple[IndexedSlices, None]:
+    params, indices = op.inputs
+    rows = flat_rows(dy, params, indices)
+    return IndexedSlices(rows, reshape(indices, [-1]), constant.shape(params)), None
+
+
+GATHER = OpDef(
+    "GatherV2", "params:T, indices:I", infer=_rows, kernel=segment.gather_rows,
+    pattern=Gather(row_parts.part_rows),
+    static=_rows_value, gradient=_rows_gradient,
+    block=lambda attrs, block: {
+        **attrs, "offset": block.in_offsets[0][0], "size": block.full_in_shapes[0][0],
+    },
+)  # fmt: skip
+
+
+# -- slices along another dimension ------------------------------------------------------------
+
+
+def _picked(inputs, *, axis, batch_dims, operands=()):
+    params, indices = inputs[0].shape, inputs[1].shape
+    if params is None or indices is None:
+        return Spec(inputs[0].dtype, None)
+    if operands:
+        return Spec(inputs[0].dtype, (None,) * (len(params) + len(indices) - 1 - batch_dims))
+    axis += len(params) if axis < 0 else 0
+    if not batch_dims <= axis < len(params) or batch_dims > len(indices):
+        raise ValueError(
+            f"gather: axis {axis} and batch_dims {batch_dims} do not fit params of shape "
+            f"{shapes.show(params)} and indices of shape {shapes.show(indices)}"
+        )
+    if not shapes.compatible(params[:batch_dims], indices[:batch_dims]):
+        raise ValueError(
+            f"gather: the first {batch_dims} sizes must be equal, got params "
+            f"{shapes.show(params)} and indices {shapes.show(indices)}"
+        )
+    return Spec(inputs[0].dtype, (*params[:axis], *indices[batch_dims:], *params[axis + 1 :]))
+
+
+def _picked_dims(params: Any, indices: Any, axis: int, batch_dims: int) -> tuple:
+    """Return the labels of (params, indices, result): all but the dimension that is indexed."""
+    axis %= len(params)
+    table = tuple(None if i == axis else Dim(i) for i in range(len(params)))
+    own = tuple(Dim(1000 + i) for i in range(len(indices) - batch_dims))
+    return table, (*table[:batch_dims], *own), (*table[:axis], *own, *table[axis + 1 :])
+
+
+def _picked_access(inputs, outputs, attrs):
+    if any(None in shape for shape in (*inputs, *outputs)) or "operands" in attrs:
+        return axes.whole(inputs, outputs)
+    table, ids, result = _picked_dims(*inputs[:2], attrs["axis"], attrs["batch_dims"])
+    return Access((table, ids), (result,))
+
+
+def _put_back_access(inputs, outputs, attrs):
+    if any(None in shape for shape in (*inputs, *outputs)) or attrs["axis"] is None:
+        return axes.whole(inputs, outputs)
+    table, ids, result = _picked_dims(outputs[0], inputs[1], attrs["axis"], attrs["batch_dims"])
+    others = tuple((None,) * len(shape) for shape in inputs[2:])
+    return Access((result, ids, *others), (table,), "add")
+
+
+def _picked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
+    params, indices = op.inputs[:2]
+    known = params.spec.shape
+    shape = known if shapes.is_known(known) else constant.shape(params)
+    dx = apply(GATHER_AXIS_GRAD, dy, indices, shape=shape, axis=axes.operand_of(op, "axis"),
+               batch_dims=op.attrs["batch_dims"])  # fmt: skip
+    return dx, None
+
+
+GATHER_AXIS = OpDef(
+    "GatherAxis", "params:T, indices:I", infer=_picked,
+    pattern=Movement(_picked_access, view=False), kernel=kernels.gather_axis,
+    gradient=_picked_gradient, operands=("axis",),
+)  # fmt: skip
+
+GATHER_AXIS_GRAD = OpDef(
+    "GatherAxisGrad", "dy:N, indices:I", operands=("shape", "axis"),
+    infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
+    pattern=Movement(_put_back_access, view=False), kernel=kernels.gather_axis_grad,
+    gradient=lambda op, dy: (
+        apply(GATHER_AXIS, dy, op.inputs[1], axis=axes.operand_of(op, "axis"),
+              batch_dims=op.attrs["batch_dims"]),
+        None,
+    ),
+    block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
+)  # fmt: skip
+
+
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: bool | None = None,
+    name: str | None = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:
+    """Return the slices of a tensor that indices name.
+
+    Args:
+      params: [...] any dtype, rank at least 1. A variable in chunks of rows stays where it is.
+      indices: [...] int32 or int64, in [0, size of the dimension).
+      validate_indices: accepted; indices are always checked.
+      name: name of the operation, by default "GatherV2".
+      axis: the dimension that is indexed, scalar integer, by default `batch_dims`; negative counts
+        from the end.
+      batch_dims: how many leading dimensions of `params` and `indices` go together.
+
+    Returns:
+      [*params.shape[:axis], *indices.shape[batch_dims:], *params.shape[axis + 1:]].
+
+    Raises:
+      ValueError: the ranks do not fit.
+      InvalidArgumentError: (when run) an index, or an axis of the run, is out of range.
+
+    Gradient:
+      An IndexedSlices for axis 0, else a tensor.
+
+    >>> import daskvars as dv
+    >>> gather([10, 20, 30], [2, 0]).numpy().tolist()
+    [30, 10]
+    """
+    axis = batch_dims if axis is None else single_axis(axis, "gather")
+    known = isinstance(axis, int)
+    if known and axis == 0 and batch_dims == 0:
+        return apply(GATHER, params, indices, name=name)
+    with name_scope(name, "GatherV2", [params, indices]) as scope:
+        params, indices = convert_to_tensor(params), convert_to_tensor(indices)
+        if known and axis < 0 and params.spec.shape is not None:
+            axis = shapes.normalize_axis(axis, len(params.spec.shape))
+        if batch_dims < 0:
+            if indices.spec.shape is None:
+                raise ValueError("gather: negative batch_dims need indices of known rank")
+            batch_dims += len(indices.spec.shape)
+        if known and 0 <= axis < batch_dims:
+            raise ValueError(f"gather: batch_dims = {batch_dims} must not exceed axis = {axis}")
+        if known and axis == 0:
+            return apply(GATHER, params, indices, name=scope)
+        return apply(GATHER_AXIS, params, indices, name=scope, axis=axis, batch_dims=batch_dims)
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Return for each batch the slices that its own indices name.
+
+    Args:
+      params: [*batch, n, ...] any dtype.
+      indices: [*batch, k] int32 or int64.
+      name: name of the operation, by default "BatchGather".
+
+    Returns:
+      [*batch, k, ...], of the dtype of `params`. See `gather`.
+    """
+    indices = convert_to_tensor(indices)
+    if indices.spec.shape is None:
+        raise ValueError("batch_gather does not allow indices with unknown shape.")
+    dims = len(indices.spec.shape) - 1
+    return gather(params, indices, name=name or "BatchGather", axis=dims, batch_dims=dims)
+
+
+# -- sparse gradients in their plain form ------------------------------------------------------
+
+DEDUPLICATE = OpDef(
+    "DeduplicateIndexedSlices", "values:N, indices:I", pattern=Opaque(), gradient=NO_GRADIENT,
+    infer=lambda inputs: (
+        Spec(inputs[0].dtype, (None, *inputs[0].shape[1:]) if inputs[0].shape else None),
+        Spec(inputs[1].dtype, (None,)),
+    ),
+    kernel=segment.deduplicate,
+)  # fmt: skip
+
+
+def deduplicate(values: Any, indices: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return slices with those of one index added up.
+
+    Args:
+      values: [n, ...] any number.
+      indices: [n] int32 or int64.
+      name: name of the operation, by default "DeduplicateIndexedSlices".
+
+    Returns:
+      (values [m, ...], indices [m] ascending, each but once).
+
+    >>> import daskvars as dv
+    >>> [t.numpy().tolist() for t in deduplicate([1.0, 2.0, 4.0], [7, 3, 7])]
+    [[2.0, 5.0], [3, 7]]
+    """
+    sums, unique = apply(DEDUPLICATE, values, indices, name=name)
+    return sums, unique
+
+
+# -- masks -------------------------------------------------------------------------------------
+
+
+def _masked(inputs, *, axis):
+    shape, mask = inputs[0].shape, inputs[1].shape
+    if mask is None:
+        raise ValueError(
+            "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. "
+            "shape=[None] is ok, but shape=None is not."
+        )
+    if not mask:
+        raise ValueError("mask cannot be scalar.")
+    if shape is None:
+        return inputs[0]
+    if not shapes.compatible(shape[axis : axis + len(mask)], mask):
+        raise ValueError(
+            f"Shapes {shapes.show(shape[axis : axis + len(mask)])} and {shapes.show(mask)} are "
+            "incompatible"
+        )
+    return Spec(inputs[0].dtype, (*shape[:axis], None, *shape[axis + len(mask) :]))
+
+
+def _masked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
+    x, mask = op.inputs
+    known = x.spec.shape
+    shape = known if shapes.is_known(known) else constant.shape(x)
+    return apply(BOOLEAN_MASK_GRAD, dy, mask, shape=shape, **op.attrs), None
+
+
+BOOLEAN_MASK = OpDef(
+    "BooleanMask", "tensor:T, mask:B", infer=_masked, pattern=Opaque(),
+    kernel=kernels.boolean_mask, gradient=_masked_gradient,
+)  # fmt: skip
+
+BOOLEAN_MASK_GRAD = OpDef(
+    "BooleanMaskGrad", "dy:N, mask:B", operands=("shape",), pattern=Opaque(),
+    infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
+    kernel=kernels.boolean_mask_grad,
+    gradient=lambda op, dy: (apply(BOOLEAN_MASK, dy, op.inputs[1], axis=op.attrs["axis"]), None),
+)  # fmt: skip
+
+
+def boolean_mask(
+    tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
+) -> Tensor:
+    """Return the slices of a tensor for which a mask holds.
+
+    Args:
+      tensor: [...] any dtype.
+      mask: [...] bool, whose sizes are those of the dimensions of `tensor` from `axis` on.
+      name: name of the operation, by default "boolean_mask".
+      axis: where in `tensor` the dimensions of `mask` are, by default at its start.
+
+    Returns:
+      [*tensor.shape[:axis], count, *tensor.shape[axis + mask rank:]]; count is known when run.
+
+    Raises:
+      ValueError: the shapes do not fit, or `mask` is a scalar or of unknown rank.
+
+    >>> import daskvars as dv
+    >>> boolean_mask([0, 1, 2, 3], [True, False, True, False]).numpy().tolist()
+    [0, 2]
+    """
+    with name_scope(name, "boolean_mask", [tensor, mask]) as scope:
+        tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, dtypes.bool)
+        shape = tensor.spec.shape
+        axis = 0 if axis is None else axis
+        if axis < 0 and shape is not None:
+            axis = shapes.normalize_axis(axis, len(shape))
+        return apply(BOOLEAN_MASK, tensor, mask, name=scope, axis=axis)

@@ -1,0 +1,310 @@
+"""Folds over rows that share an id: segment ops, for sorted ids and for ids in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, NoGradient, OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Gather, Opaque, Scatter
+from daskvars.graph.static_values import constant_value
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.gather_scatter import gather as gather_kernels
+from daskvars.kernels.gather_scatter import segments as segment
+from daskvars.ops.array import constant
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.math.arithmetic import add, maximum, multiply
+from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.math.comparison import equal
+from daskvars.ops.math.division import div_no_nan, divide
+from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.rules import axes
+
+# -- ids in any order --------------------------------------------------------------------------
+
+
+def _unsorted(inputs, *, num_segments, **attrs):
+    data, ids = inputs[0].shape, inputs[1].shape
+    if num_segments is not None and num_segments < 0:
+        raise ValueError(f"num_segments must not be negative, got {num_segments}")
+    if data is None or ids is None:
+        return Spec(inputs[0].dtype, None)
+    if len(ids) > len(data) or not shapes.compatible(data[: len(ids)], ids):
+        raise ValueError(
+            f"data.shape = {shapes.show(data)} does not start with segment_ids.shape = "
+            f"{shapes.show(ids)}"
+        )
+    return Spec(inputs[0].dtype, (num_segments, *data[len(ids) :]))
+
+
+def _part(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
+    """Tell a block of the result which of all segments it has."""
+    return axes.in_block(
+        attrs, num_segments=block.out_shapes[0][0], offset=block.out_offsets[0][0],
+        size=block.full_out_shapes[0][0],
+    )  # fmt: skip
+
+
+def _rows_or_zero(inputs):
+    params, ids = inputs[0].shape, inputs[1].shape
+    known = params is not None and ids is not None
+    return Spec(inputs[0].dtype, (*ids, *params[1:]) if known else None)
+
+
+GATHER_OR_ZERO = OpDef(
+    "GatherOrZero", "params:N, indices:I", infer=_rows_or_zero, pattern=Gather(),
+    kernel=gather_kernels.gather_or_zero,
+    gradient=lambda op, dy: (
+        unsorted_segment_sum(dy, op.inputs[1], _num_rows(op.inputs[0])), None,
+    ),
+    block=lambda attrs, block: {
+        **attrs, "offset": block.in_offsets[0][0], "size": block.full_in_shapes[0][0],
+    },
+)  # fmt: skip
+
+
+def _num_rows(tensor: Tensor) -> Any:
+    known = tensor.spec.shape
+    if known is not None and known[0] is not None:
+        return known[0]
+    return gather(constant.shape(tensor), 0)
+
+
+def gather_or_zero(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """Return the rows that indices name, zeros for negative ones: adjoint of a segment sum.
+
+    Args:
+      params: [n, ...] any number.
+      indices: [...] int32 or int64, below n.
+      name: name of the operation, by default "GatherOrZero".
+
+    Returns:
+      [*indices.shape, ...], of the dtype of `params`.
+    """
+    return apply(GATHER_OR_ZERO, params, indices, name=name)
+
+
+def _extreme_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
+    """Share the gradient of a segment among the rows that are its extreme."""
+    data, ids = op.inputs[:2]
+    chosen = cast(equal(data, gather_or_zero(op.outputs[0], ids)), dy.dtype)
+    count = unsorted_segment_sum(chosen, ids, axes.operand_of(op, "num_segments"))
+    return multiply(chosen, gather_or_zero(div_no_nan(dy, count), ids)), None
+
+
+def _product_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
+    """Give for each row the product of the others: rows of zeros are counted apart."""
+    data, ids = conj(op.inputs[0]), op.inputs[1]
+    num = axes.operand_of(op, "num_segments")
+    zero = cast(equal(data, constant.zeros_like(data)), dy.dtype)
+    zeros = gather_or_zero(unsorted_segment_sum(zero, ids, num), ids)
+    one = constant.ones_like(zeros)
+    nonzero = add(data, zero)  # zeros count as ones
+    without = unsorted_segment_prod(nonzero, ids, num)
+    others = divide(gather_or_zero(without, ids), nonzero)
+    # With a single zero only that row has a product of others; with more none has.
+    alone = multiply(zero, cast(equal(zeros, one), dy.dtype))
+    none = cast(equal(zeros, constant.zeros_like(zeros)), dy.dtype)
+    return multiply(gather_or_zero(dy, ids), multiply(others, add(alone, none))), None
+
+
+UNSORTED = """{summary}
+
+Args:
+  data: [*segment_ids.shape, ...] {types}.
+  segment_ids: [...] int32 or int64, the segment of each row; rows with a negative id are dropped.
+  num_segments: scalar integer, more than any id.
+  name: name of the operation, by default "{type}".
+
+Returns:
+  [num_segments, ...], of the dtype of `data`; {empty} where a segment is empty.
+
+Raises:
+  ValueError: the shape of `data` does not start with that of `segment_ids`.
+  InvalidArgumentError: (when run) an id is too great.
+"""
+
+
+def _unsorted_function(
+    name: str, type: str, letter: str, kernel: Callable[..., Any], gradient: Callable[..., Any],
+    summary: str, types: str, empty: str,
+) -> Callable[..., Tensor]:  # fmt: skip
+    definition = OpDef(
+        type, f"data:{letter}, segment_ids:I", infer=_unsorted, pattern=Scatter(), kernel=kernel,
+        operands=("num_segments",), gradient=gradient, block=_part,
+    )  # fmt: skip
+
+    def function(
+        data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    ) -> Tensor:
+        number = axes.as_operand(num_segments)
+        return apply(definition, data, segment_ids, name=name, num_segments=number)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = UNSORTED.format(summary=summary, types=types, type=type, empty=empty)
+    return function
+
+
+unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
+    "unsorted_segment_sum", "UnsortedSegmentSum", "N", segment.segment_sum,
+    lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
+    "Add up the rows of each segment.", "any number", "zeros",
+)  # fmt: skip
+unsorted_segment_max = _unsorted_function(
+    "unsorted_segment_max", "UnsortedSegmentMax", "R", segment.segment_max, _extreme_gradient,
+    "Return the largest of each segment's rows, element by element.", "real",
+    "the lowest number of the dtype",
+)  # fmt: skip
+unsorted_segment_min = _unsorted_function(
+    "unsorted_segment_min", "UnsortedSegmentMin", "R", segment.segment_min, _extreme_gradient,
+    "Return the smallest of each segment's rows, element by element.", "real",
+    "the highest number of the dtype",
+)  # fmt: skip
+unsorted_segment_prod = _unsorted_function(
+    "unsorted_segment_prod", "UnsortedSegmentProd", "N", segment.segment_prod, _product_gradient,
+    "Multiply the rows of each segment.", "any number", "ones",
+)  # fmt: skip
+
+
+def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
+    """Return the number of rows of each segment, at least 1, shaped to divide the sums."""
+    if data.spec.shape is None or ids.spec.shape is None:
+        raise ValueError("a mean over segments needs data and segment_ids of known rank")
+    ones = constant.ones_like(ids, dtype=data.dtype)
+    count = maximum(unsorted_segment_sum(ones, ids, num_segments), 1)
+    return reshape(count, (-1,) + (1,) * (len(data.spec.shape) - len(ids.spec.shape)))
+
+
+def unsorted_segment_mean(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Return the mean of the rows of each segment; zeros where one is empty.
+
+    See `unsorted_segment_sum`; the default name is "UnsortedSegmentMean".
+    """
+    with name_scope(name, "UnsortedSegmentMean", [data, segment_ids]) as scope:
+        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        total = unsorted_segment_sum(data, ids, num_segments)
+        return divide(total, _counts(data, ids, num_segments), name=scope)
+
+
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Return the sum of the rows of each segment over the square root of their number.
+
+    See `unsorted_segment_sum`; the default name is "UnsortedSegmentSqrtN".
+    """
+    with name_scope(name, "UnsortedSegmentSqrtN", [data, segment_ids]) as scope:
+        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        total = unsorted_segment_sum(data, ids, num_segments)
+        return divide(total, sqrt(_counts(data, ids, num_segments)), name=scope)
+
+
+# -- sorted ids --------------------------------------------------------------------------------
+
+
+def _sorted(inputs, **attrs):
+    data, ids = inputs[0].shape, inputs[1].shape
+    if ids is not None and len(ids) != 1:
+        raise ValueError(f"segment_ids should be a vector, got shape {shapes.show(ids)}")
+    if data == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0: data needs rows")
+    if data is not None and ids is not None and not shapes.compatible(data[:1], ids):
+        raise ValueError(
+            f"segment_ids should be the same size as dimension 0 of data, got {shapes.show(ids)} "
+            f"and {shapes.show(data)}"
+        )
+    return Spec(inputs[0].dtype, None if data is None else (None, *data[1:]))
+
+
+def _sorted_extreme_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
+    data, ids = op.inputs
+    chosen = cast(equal(data, gather_or_zero(op.outputs[0], ids)), dy.dtype)
+    weighted = div_no_nan(dy, segment_sum(chosen, ids))
+    return multiply(chosen, gather_or_zero(weighted, ids)), None
+
+
+def _sorted_mean_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
+    data, ids = op.inputs
+    count = segment_sum(constant.ones_like(ids, dtype=dy.dtype), ids)
+    if data.spec.shape is None:
+        raise ValueError("the gradient of segment_mean needs data of known rank")
+    count = reshape(count, (-1,) + (1,) * (len(data.spec.shape) - 1))
+    return gather_or_zero(div_no_nan(dy, count), ids), None
+
+
+SORTED = """{summary}
+
+Args:
+  data: [n, ...] {types}.
+  segment_ids: [n] int32 or int64, which must not decrease.
+  name: name of the operation, by default "{type}".
+
+Returns:
+  [last id + 1, ...], of the dtype of `data`; {empty} where a segment is empty.
+
+Raises:
+  ValueError: `segment_ids` has not one id for each row.
+  InvalidArgumentError: (when run) the ids decrease or are negative.
+
+>>> import daskvars as dv
+>>> {example}
+"""
+
+
+def _sorted_function(
+    name: str, type: str, letter: str, gradient: Callable[..., Any] | NoGradient, summary: str,
+    types: str, example: str,
+) -> Callable[..., Tensor]:  # fmt: skip
+    definition = OpDef(
+        type, f"data:{letter}, segment_ids:I", infer=_sorted, pattern=Opaque(),
+        kernel=gather_kernels.sorted_segments, gradient=gradient,
+    )  # fmt: skip
+
+    def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+        result = apply(definition, data, segment_ids, name=name, fold=type)
+        ids = constant_value(result.op.inputs[1])
+        if ids is not None and ids.size and result.spec.shape is not None:
+            result.set_shape((int(ids[-1]) + 1, *result.spec.shape[1:]))
+        return result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = SORTED.format(
+        summary=summary, types=types, type=type, example=example,
+        empty=1 if "Prod" in type else 0,
+    )  # fmt: skip
+    return function
+
+
+segment_sum = _sorted_function(
+    "segment_sum", "SegmentSum", "N", lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
+    "Add up the rows of each segment.", "any number",
+    "segment_sum([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[3, 3]",
+)  # fmt: skip
+segment_prod = _sorted_function(
+    "segment_prod", "SegmentProd", "N", NO_GRADIENT,
+    "Multiply the rows of each segment.", "any number",
+    "segment_prod([2, 3, 4], [0, 0, 1]).numpy().tolist()\n[6, 4]",
+)  # fmt: skip
+segment_max = _sorted_function(
+    "segment_max", "SegmentMax", "R", _sorted_extreme_gradient,
+    "Return the largest of each segment's rows, element by element.", "real",
+    "segment_max([1, 2, 3], [0, 0, 2]).numpy().tolist()\n[2, 0, 3]",
+)  # fmt: skip
+segment_min = _sorted_function(
+    "segment_min", "SegmentMin", "R", _sorted_extreme_gradient,
+    "Return the smallest of each segment's rows, element by element.", "real",
+    "segment_min([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[1, 3]",
+)  # fmt: skip
+segment_mean = _sorted_function(
+    "segment_mean", "SegmentMean", "R", _sorted_mean_gradient,
+    "Return the mean of the rows of each segment.", "real",
+    "segment_mean([1.0, 2.0, 3.0], [0, 0, 1]).numpy().tolist()\n[1.5, 3.0]",
+)  # fmt: skip

@@ -1,0 +1,150 @@
+"""Elements spread out: repeated along a dimension, and placed in a dense tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from daskvars import shapes
+from daskvars.dtypes import int64
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Opaque
+from daskvars.graph.static_values import constant_value
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.gather_scatter import searching as kernels
+from daskvars.ops.array import constant
+from daskvars.ops.array.repeating import broadcast_to, tile
+from daskvars.ops.array.reshaping import expand_dims, identity, reshape
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.gather_scatter.scatter import tensor_scatter_update
+
+# -- repeat ------------------------------------------------------------------------------------
+
+REPEATED_PLACES = OpDef(
+    "RepeatedPlaces", "repeats:I", infer=lambda inputs, **attrs: Spec(int64, (None,)),
+    pattern=Opaque(), kernel=kernels.repeated_places, gradient=NO_GRADIENT, operands=("size",),
+)  # fmt: skip
+
+
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Return a tensor with each slice along a dimension several times in a row.
+
+    Args:
+      input: [...] any dtype, of known rank.
+      repeats: an integer, or a vector of one for each slice.
+      axis: the dimension; None takes all elements as one vector.
+      name: name scope of the operations, by default "Repeat".
+
+    Returns:
+      [...] of the dtype of `input`.
+
+    Raises:
+      ValueError: there is no such dimension, or `repeats` is no scalar and no vector.
+
+    Source: TensorFlow 1.15, ``tf.repeat``.
+
+    >>> import daskvars as dv
+    >>> repeat([[1, 2], [3, 4]], [2, 1], axis=0).numpy().tolist()
+    [[1, 2], [1, 2], [3, 4]]
+    """
+    with name_scope(name, "Repeat", [input, repeats]):
+        x = convert_to_tensor(input)
+        repeats = convert_to_tensor(repeats, name="repeats")
+        counts = repeats.spec.shape
+        if counts is None or len(counts) > 1:
+            raise ValueError(f"repeats must be a scalar or a vector, got {shapes.show(counts)}")
+        if axis is None or x.spec.shape == ():
+            x, axis = reshape(x, [-1]), 0
+        if x.spec.shape is None:
+            raise ValueError("repeat() needs input of known rank: give it a shape by set_shape")
+        axis = shapes.normalize_axis(axis, len(x.spec.shape))
+        if counts == ():
+            return _times_each(x, repeats, axis)
+        return gather(x, _places(x, repeats, axis), axis=axis)
+
+
+def _times_each(x: Tensor, times: Tensor, axis: int) -> Tensor:
+    rank = len(x.spec.shape)
+    known = constant_value(times)
+    count: Any = times if known is None else int(known)
+    multiples = [*[1] * (axis + 1), count, *[1] * (rank - axis - 1)]
+    repeated = tile(expand_dims(x, axis + 1), multiples)
+    sizes = _sizes(x)
+    return reshape(repeated, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
+
+
+def _sizes(x: Tensor) -> list[Any]:
+    known = x.spec.shape
+    dynamic = None if shapes.is_known(known) else constant.shape(x)
+    return [dynamic[i] if size is None else size for i, size in enumerate(known)]
+
+
+def _places(x: Tensor, repeats: Tensor, axis: int) -> Any:
+    size, counts = _sizes(x)[axis], constant_value(repeats)
+    if counts is not None and isinstance(size, int):
+        return numpy.repeat(numpy.arange(size), counts)
+    return apply(REPEATED_PLACES, repeats, size=size)
+
+
+# -- sparse_to_dense ---------------------------------------------------------------------------
+
+IN_ORDER = OpDef(
+    "CoordinatesInOrder", "indices:I", infer=lambda inputs: inputs[0],
+    pattern=Opaque(view=True), kernel=kernels.in_order, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Return a tensor of one value with other values at some places.
+
+    Args:
+      sparse_indices: [n, rank] int32 or int64, the places; [n] or [] for a vector.
+      output_shape: [rank] of the dtype of `sparse_indices`.
+      sparse_values: [n] any dtype, or [], one value for all places.
+      default_value: scalar, the value elsewhere.
+      validate_indices: check that the places are in order and none occurs twice.
+      name: name of the operation, by default "SparseToDense".
+
+    Returns:
+      [*output_shape] of the dtype of `sparse_values`.
+
+    Raises:
+      InvalidArgumentError: (when run) the places are not in order, or outside of the shape.
+
+    Source: TensorFlow 1.15, ``tf.sparse_to_dense``.
+
+    >>> import daskvars as dv
+    >>> sparse_to_dense([1, 3], [5], [7, 9], -1).numpy().tolist()
+    [-1, 7, -1, 9, -1]
+    """
+    with name_scope(name, "SparseToDense", [sparse_indices, sparse_values]) as scope:
+        values = convert_to_tensor(sparse_values, name="sparse_values")
+        default = convert_to_tensor(default_value, values.dtype.base_dtype, name="default_value")
+        indices = _as_rows(convert_to_tensor(sparse_indices, name="sparse_indices"))
+        if validate_indices:
+            indices = apply(IN_ORDER, indices)
+        if values.spec.shape == ():
+            values = broadcast_to(values, _sizes(indices)[:1])
+        dense = constant.fill(output_shape, default)
+        return identity(tensor_scatter_update(dense, indices, values), name=scope)
+
+
+def _as_rows(indices: Tensor) -> Tensor:
+    """Return places as rows of coordinates [n, rank]."""
+    shape = indices.spec.shape
+    if shape is None or len(shape) > 2:
+        raise ValueError(
+            f"sparse_indices should be a scalar, vector, or matrix, got {shapes.show(shape)}"
+        )
+    return indices if len(shape) == 2 else reshape(indices, [-1, 1])

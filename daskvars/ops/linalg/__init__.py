@@ -1,0 +1,6 @@
+"""Matrices: products, equations of sums, decompositions, diagonals.
+
+``products`` and ``einsum`` are contractions: what may be cut, and over what is summed, is in their
+pattern. ``decompositions`` need whole matrices; batches of them may be cut. ``matrix_parts`` are
+diagonals and bands; ``matrix_forms`` is made of the others.
+"""

@@ -1,0 +1,324 @@
+"""Inverses, solutions and factors of matrices.
+
+The last two dimensions are matrices; all leading ones are a batch, which may be cut into blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Contraction
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.linalg import products as kernels
+from daskvars.ops.array import reshaping, transposing
+from daskvars.ops.linalg import matrix_parts
+from daskvars.ops.linalg.products import matmul
+from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
+from daskvars.ops.math.casting import conj
+
+_MATRICES = Contraction("...__->...__", None)
+_PAIRS = Contraction("...__,...__->...__", None)
+
+
+def _matrix(spec: Spec) -> tuple[int | None, ...] | None:
+    """Return the shape, checked to be of matrices."""
+    if spec.shape is not None and len(spec.shape) < 2:
+        raise ValueError(
+            f"Shape must be at least rank 2 but is rank {len(spec.shape)}: "
+            f"{shapes.show(spec.shape)}"
+        )
+    return spec.shape
+
+
+def square_matrix(spec: Spec) -> tuple[int | None, ...] | None:
+    """Return the shape of square matrices. Raises ValueError where they cannot be square."""
+    shape = _matrix(spec)
+    if shape is not None and not shapes.compatible(shape[-2:-1], shape[-1:]):
+        raise ValueError(
+            f"Dimensions must be equal, but are {shape[-2]} and {shape[-1]}: the matrix must be "
+            "square"
+        )
+    return shape
+
+
+def _squares(inputs, **attrs):
+    return Spec(inputs[0].dtype, square_matrix(inputs[0]))
+
+
+def _inverse_gradient(op, dy):
+    inverse = op.outputs[0]
+    if op.attrs["adjoint"]:
+        product = matmul(matmul(inverse, dy, adjoint_b=True), inverse)
+    else:
+        product = matmul(matmul(inverse, dy, adjoint_a=True), inverse, adjoint_b=True)
+    return negative(product)
+
+
+MATRIX_INVERSE = OpDef(
+    "MatrixInverse", "input:F", infer=_squares, pattern=_MATRICES, kernel=kernels.inverse,
+    gradient=_inverse_gradient,
+)  # fmt: skip
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Invert square matrices.
+
+    Args:
+      input: [..., n, n] floating or complex.
+      adjoint: invert their adjoints.
+      name: name of the operation, by default "MatrixInverse".
+
+    Returns:
+      [..., n, n] of the dtype of `input`.
+
+    Raises:
+      ValueError: the matrices are not square.
+      InvalidArgumentError: (when run) a matrix is singular.
+
+    >>> import daskvars as dv
+    >>> matrix_inverse([[2.0, 0.0], [0.0, 4.0]]).numpy().tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return apply(MATRIX_INVERSE, input, name=name, adjoint=bool(adjoint))
+
+
+def _determined(inputs):
+    shape = square_matrix(inputs[0])
+    return Spec(inputs[0].dtype, None if shape is None else shape[:-2])
+
+
+def _determinant_gradient(op, dy):
+    scale = multiply(dy, conj(op.outputs[0]))
+    for _ in range(2):
+        scale = reshaping.expand_dims(scale, -1)
+    return multiply(scale, matrix_inverse(op.inputs[0], adjoint=True))
+
+
+MATRIX_DETERMINANT = OpDef(
+    "MatrixDeterminant", "input:F", infer=_determined, pattern=Contraction("...__->...", None),
+    kernel=kernels.determinant, gradient=_determinant_gradient,
+)  # fmt: skip
+
+
+def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+    """Return the determinants of square matrices [..., n, n]. See `matrix_inverse`."""
+    return apply(MATRIX_DETERMINANT, input, name=name)
+
+
+def _solved(inputs, **attrs):
+    matrix, rhs = square_matrix(inputs[0]), _matrix(inputs[1])
+    if matrix is not None and rhs is not None and not shapes.compatible(matrix[:-1], rhs[:-1]):
+        raise ValueError(
+            f"Dimensions must be equal: matrices of shape {shapes.show(matrix)} and right-hand "
+            f"sides of shape {shapes.show(rhs)} differ in rows or batch"
+        )
+    return Spec(inputs[0].dtype, rhs)
+
+
+def _solve_gradient(op, dy):
+    matrix, x, adjoint = op.inputs[0], op.outputs[0], op.attrs["adjoint"]
+    drhs = matrix_solve(matrix, dy, adjoint=not adjoint)
+    left, right = (x, drhs) if adjoint else (drhs, x)
+    return negative(matmul(left, right, adjoint_b=True)), drhs
+
+
+MATRIX_SOLVE = OpDef(
+    "MatrixSolve", "matrix:F, rhs:F", infer=_solved, pattern=_PAIRS, kernel=kernels.solve,
+    gradient=_solve_gradient,
+)  # fmt: skip
+
+
+def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """Solve ``matrix @ x = rhs``.
+
+    Args:
+      matrix: [..., n, n] floating or complex.
+      rhs: [..., n, k] of the dtype of `matrix`.
+      adjoint: solve with the adjoint of the matrix.
+      name: name of the operation, by default "MatrixSolve".
+
+    Returns:
+      [..., n, k] of the dtype of `matrix`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+      InvalidArgumentError: (when run) a matrix is singular.
+    """
+    return apply(MATRIX_SOLVE, matrix, rhs, name=name, adjoint=bool(adjoint))
+
+
+def _triangular_gradient(op, dy):
+    matrix, x = op.inputs[0], op.outputs[0]
+    lower, adjoint = op.attrs["lower"], op.attrs["adjoint"]
+    drhs = matrix_triangular_solve(matrix, dy, lower=lower, adjoint=not adjoint)
+    left, right = (x, drhs) if adjoint else (drhs, x)
+    product = negative(matmul(left, right, adjoint_b=True))
+    return matrix_parts.matrix_band_part(product, *((-1, 0) if lower else (0, -1))), drhs
+
+
+MATRIX_TRIANGULAR_SOLVE = OpDef(
+    "MatrixTriangularSolve", "matrix:F, rhs:F", infer=_solved, pattern=_PAIRS,
+    kernel=kernels.triangular_solve, gradient=_triangular_gradient,
+)  # fmt: skip
+
+
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """Solve with the lower (or upper) triangle of a matrix. See `matrix_solve`."""
+    return apply(
+        MATRIX_TRIANGULAR_SOLVE, matrix, rhs, name=name, lower=bool(lower), adjoint=bool(adjoint)
+    )
+
+
+def _cholesky_gradient(op, dy):
+    """Iain Murray, "Differentiation of the Cholesky decomposition", 2016."""
+    factor = op.outputs[0]
+    middle = matmul(factor, dy, adjoint_a=True)
+    # The lower triangle with half of its diagonal.
+    diagonal = matrix_parts.matrix_band_part(middle, 0, 0)
+    lower = matrix_parts.matrix_band_part(middle, -1, 0)
+    middle = subtract(lower, multiply(diagonal, number(0.5, diagonal)))
+    left = matrix_triangular_solve(factor, middle, adjoint=True)
+    adjoint = conj(transposing.matrix_transpose(left))
+    gradient = matrix_triangular_solve(factor, adjoint, adjoint=True)
+    other = conj(transposing.matrix_transpose(gradient))
+    return multiply(add(gradient, other), number(0.5, gradient))
+
+
+CHOLESKY = OpDef(
+    "Cholesky", "input:F", infer=_squares, pattern=_MATRICES, kernel=kernels.cholesky,
+    gradient=_cholesky_gradient,
+)  # fmt: skip
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """Return the lower triangular factors l of positive definite matrices, l @ adjoint(l).
+
+    Args:
+      input: [..., n, n] floating or complex.
+      name: name of the operation, by default "Cholesky".
+
+    Returns:
+      [..., n, n] of the dtype of `input`.
+
+    Raises:
+      ValueError: the matrices are not square.
+      InvalidArgumentError: (when run) a matrix is not positive definite.
+    """
+    return apply(CHOLESKY, input, name=name)
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """Solve ``a @ x = rhs`` given the factor ``chol = cholesky(a)``. See `matrix_solve`."""
+    half = matrix_triangular_solve(chol, rhs)
+    return matrix_triangular_solve(chol, half, adjoint=True, name=name or "cholesky_solve")
+
+
+# -- factors without gradients -----------------------------------------------------------------
+
+
+def _q_and_r(inputs, *, full_matrices):
+    dtype, shape = inputs[0].dtype, _matrix(inputs[0])
+    if shape is None:
+        return Spec(dtype, None), Spec(dtype, None)
+    *batch, rows, columns = shape
+    rank = rows if full_matrices else _least(rows, columns)
+    return Spec(dtype, (*batch, rows, rank)), Spec(dtype, (*batch, rank, columns))
+
+
+def _least(m: int | None, n: int | None) -> int | None:
+    return None if m is None or n is None else min(m, n)
+
+
+QR = OpDef(
+    "Qr", "input:F", infer=_q_and_r, pattern=_MATRICES, kernel=kernels.qr, gradient=NO_GRADIENT
+)
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return factors q (unitary) and r (upper triangular) with q @ r = input.
+
+    Args:
+      input: [..., m, n] floating or complex.
+      full_matrices: q is [..., m, m] rather than [..., m, min(m, n)].
+      name: name of the operation, by default "Qr".
+
+    Returns:
+      q and r, of the dtype of `input`. It has no gradient.
+    """
+    return apply(QR, input, name=name, full_matrices=bool(full_matrices))
+
+
+def _singular(inputs, *, full_matrices, compute_uv):
+    dtype, shape = inputs[0].dtype, _matrix(inputs[0])
+    real = dtype.real_dtype
+    if shape is None:
+        return (Spec(real, None), *[Spec(dtype, None)] * 2)[: 3 if compute_uv else 1]
+    *batch, rows, columns = shape
+    rank = _least(rows, columns)
+    values = Spec(real, (*batch, rank))
+    if not compute_uv:
+        return (values,)
+    u = Spec(dtype, (*batch, rows, rows if full_matrices else rank))
+    return values, u, Spec(dtype, (*batch, columns, columns if full_matrices else rank))
+
+
+SVD = OpDef(
+    "Svd", "input:F", infer=_singular, kernel=kernels.svd, gradient=NO_GRADIENT,
+    pattern=Contraction(
+        lambda inputs, attrs: "...__->..._" + ",...__,...__" * attrs["compute_uv"], None
+    ),
+)  # fmt: skip
+
+
+def svd(
+    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """Return the singular value decomposition, ``tensor = u @ diag(s) @ adjoint(v)``.
+
+    Args:
+      tensor: [..., m, n] floating or complex.
+      full_matrices: u and v are square.
+      compute_uv: False computes the singular values only.
+      name: name of the operation, by default "Svd".
+
+    Returns:
+      (s, u, v), in TensorFlow's order; only s where `compute_uv` is False. It has no gradient.
+    """
+    options = {"full_matrices": bool(full_matrices), "compute_uv": bool(compute_uv)}
+    results = apply(SVD, tensor, name=name, **options)
+    return results if compute_uv else results[0]
+
+
+def _eigen(inputs):
+    dtype, shape = inputs[0].dtype, square_matrix(inputs[0])
+    values = None if shape is None else shape[:-1]
+    return Spec(dtype.real_dtype, values), Spec(dtype, shape)
+
+
+SELF_ADJOINT_EIG = OpDef(
+    "SelfAdjointEigV2", "input:F", infer=_eigen, kernel=kernels.self_adjoint_eig,
+    pattern=Contraction("...__->..._,...__", None), gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return eigenvalues and eigenvectors of self-adjoint matrices; the lower triangle is read.
+
+    Args:
+      tensor: [..., n, n] floating or complex.
+      name: name of the operation, by default "SelfAdjointEigV2".
+
+    Returns:
+      e: [..., n], ascending, and v: [..., n, n], whose columns are the vectors. No gradient.
+    """
+    return apply(SELF_ADJOINT_EIG, tensor, name=name)
+
+
+def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """Return the eigenvalues of self-adjoint matrices. See `self_adjoint_eig`."""
+    return apply(SELF_ADJOINT_EIG, tensor, name=name)[0]

@@ -1,0 +1,247 @@
+"""Diagonals and bands of matrices, and matrices made of diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.patterns import Movement, Opaque
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.linalg import matrix_parts as kernels
+from daskvars.ops.array import constant
+from daskvars.shapes import Shape
+
+
+def _least(m: int | None, n: int | None) -> int | None:
+    return None if m is None or n is None else min(m, n)
+
+
+def _matrix_shape(shape: Shape) -> Shape:
+    if shape is not None and len(shape) < 2:
+        raise ValueError(f"Shape must be at least rank 2 but is rank {len(shape)}")
+    return shape
+
+
+# -- batches of matrices -----------------------------------------------------------------------
+
+
+def _diagonal_matrix(inputs):
+    dtype, shape = inputs[0]
+    if shape == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    return Spec(dtype, None if shape is None else (*shape, shape[-1]))
+
+
+MATRIX_DIAG = OpDef(
+    "MatrixDiag", "diagonal:T", infer=_diagonal_matrix, kernel=kernels.matrix_diag,
+    pattern=Movement("..._->...__", view=False), gradient=lambda op, dy: matrix_diag_part(dy),
+)  # fmt: skip
+
+
+def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Return square matrices with the given diagonals and zeros elsewhere.
+
+    Args:
+      diagonal: [..., n] any dtype.
+      name: name of the operation, by default "MatrixDiag".
+
+    Returns:
+      [..., n, n] of the dtype of `diagonal`.
+
+    Raises:
+      ValueError: `diagonal` is a scalar.
+
+    >>> import daskvars as dv
+    >>> matrix_diag([1, 2]).numpy().tolist()
+    [[1, 0], [0, 2]]
+    """
+    return apply(MATRIX_DIAG, diagonal, name=name)
+
+
+def _diagonals(inputs):
+    dtype, shape = inputs[0].dtype, _matrix_shape(inputs[0].shape)
+    return Spec(dtype, None if shape is None else (*shape[:-2], _least(*shape[-2:])))
+
+
+def _diagonal_gradient(op, dy):
+    shape = op.inputs[0].spec.shape
+    if shape is not None and shape[-1] == shape[-2] is not None:
+        return matrix_diag(dy)
+    return matrix_set_diag(constant.zeros_like(op.inputs[0]), dy)
+
+
+MATRIX_DIAG_PART = OpDef(
+    "MatrixDiagPart", "input:T", infer=_diagonals, kernel=kernels.matrix_diag_part,
+    pattern=Movement("...__->..._", view=False), gradient=_diagonal_gradient,
+)  # fmt: skip
+
+
+def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
+    """Return the diagonals of matrices.
+
+    Args:
+      input: [..., m, n] any dtype.
+      name: name of the operation, by default "MatrixDiagPart".
+
+    Returns:
+      [..., min(m, n)] of the dtype of `input`.
+
+    Raises:
+      ValueError: the rank is below 2.
+
+    >>> import daskvars as dv
+    >>> matrix_diag_part([[1, 2], [3, 4]]).numpy().tolist()
+    [1, 4]
+    """
+    return apply(MATRIX_DIAG_PART, input, name=name)
+
+
+def _with_diagonal(inputs):
+    shape, diagonal = _matrix_shape(inputs[0].shape), inputs[1].shape
+    if shape is not None and not shapes.compatible((*shape[:-2], _least(*shape[-2:])), diagonal):
+        raise ValueError(
+            f"a diagonal of shape {shapes.show(diagonal)} does not fit matrices of shape "
+            f"{shapes.show(shape)}"
+        )
+    return inputs[0]
+
+
+def _set_diagonal_gradient(op, dy):
+    diagonal = matrix_diag_part(dy)
+    return matrix_set_diag(dy, constant.zeros_like(diagonal)), diagonal
+
+
+MATRIX_SET_DIAG = OpDef(
+    "MatrixSetDiag", "input:T, diagonal:T", infer=_with_diagonal, kernel=kernels.matrix_set_diag,
+    pattern=Movement("...__,..._->...__", view=False), gradient=_set_diagonal_gradient,
+)  # fmt: skip
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
+    """Return matrices with other diagonals.
+
+    Args:
+      input: [..., m, n] any dtype.
+      diagonal: [..., min(m, n)] of the dtype of `input`.
+      name: name of the operation, by default "MatrixSetDiag".
+
+    Returns:
+      [..., m, n] of the dtype of `input`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+
+    >>> import daskvars as dv
+    >>> matrix_set_diag([[1, 2], [3, 4]], [0, 0]).numpy().tolist()
+    [[0, 2], [3, 0]]
+    """
+    return apply(MATRIX_SET_DIAG, input, diagonal, name=name)
+
+
+def _banded(inputs, **attrs):
+    return Spec(inputs[0].dtype, _matrix_shape(inputs[0].shape))
+
+
+MATRIX_BAND_PART = OpDef(
+    "MatrixBandPart", "input:N", infer=_banded, kernel=kernels.matrix_band_part,
+    pattern=Movement("...__->...__", view=False),
+    gradient=lambda op, dy: matrix_band_part(dy, op.attrs["num_lower"], op.attrs["num_upper"]),
+)  # fmt: skip
+
+
+def matrix_band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
+    """Return matrices with zeros outside a band about the diagonal.
+
+    Args:
+      input: [..., m, n] any number.
+      num_lower: how many diagonals are kept below the main one; negative for all.
+      num_upper: how many are kept above it; negative for all.
+      name: name of the operation, by default "MatrixBandPart".
+
+    Returns:
+      [..., m, n] of the dtype of `input`.
+
+    Raises:
+      ValueError: the rank is below 2.
+
+    >>> import daskvars as dv
+    >>> matrix_band_part([[1, 2], [3, 4]], -1, 0).numpy().tolist()
+    [[1, 0], [3, 4]]
+    """
+    options = {"num_lower": int(num_lower), "num_upper": int(num_upper)}
+    return apply(MATRIX_BAND_PART, input, name=name, **options)
+
+
+# -- tensors on a diagonal ---------------------------------------------------------------------
+
+
+def _doubled(inputs):
+    dtype, shape = inputs[0]
+    if shape == ():
+        raise ValueError("Shape must be at least rank 1 but is rank 0")
+    return Spec(dtype, None if shape is None else (*shape, *shape))
+
+
+DIAG = OpDef(
+    "Diag", "diagonal:T", infer=_doubled, pattern=Opaque(), kernel=kernels.diag,
+    gradient=lambda op, dy: diag_part(dy),
+)  # fmt: skip
+
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Return a tensor of twice the rank with `diagonal` where both halves of the index agree.
+
+    Args:
+      diagonal: [*shape] any dtype, rank at least 1.
+      name: name of the operation, by default "Diag".
+
+    Returns:
+      [*shape, *shape] of the dtype of `diagonal`.
+
+    Raises:
+      ValueError: `diagonal` is a scalar.
+
+    >>> import daskvars as dv
+    >>> diag([1, 2]).numpy().tolist()
+    [[1, 0], [0, 2]]
+    """
+    return apply(DIAG, diagonal, name=name)
+
+
+def _halved(inputs):
+    dtype, shape = inputs[0]
+    if shape is None:
+        return inputs[0]
+    half = len(shape) // 2
+    if len(shape) % 2 or not shape:
+        raise ValueError(
+            f"Input must have even and non-zero rank, input rank is {len(shape)}: "
+            f"{shapes.show(shape)}"
+        )
+    if not shapes.compatible(shape[:half], shape[half:]):
+        raise ValueError(f"Both halves of the shape must be equal, got {shapes.show(shape)}")
+    return Spec(dtype, shapes.merge(shape[:half], shape[half:]))
+
+
+DIAG_PART = OpDef(
+    "DiagPart", "input:T", infer=_halved, pattern=Opaque(), kernel=kernels.diag_part,
+    gradient=lambda op, dy: diag(dy),
+)  # fmt: skip
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """Return the part of a tensor [*shape, *shape] where both halves of the index agree.
+
+    Args:
+      input: [*shape, *shape] any dtype.
+      name: name of the operation, by default "DiagPart".
+
+    Returns:
+      [*shape] of the dtype of `input`: the adjoint of `diag`.
+
+    Raises:
+      ValueError: the rank is odd or 0, or the halves of the shape differ.
+    """
+    return apply(DIAG_PART, input, name=name)

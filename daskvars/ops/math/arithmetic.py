@@ -1,0 +1,291 @@
+"""Arithmetic: sums, products, squares, rounding, extremes. Division is in `division`.
+
+Dtypes are never promoted: all operands of an op have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars import shapes
+from daskvars.dtypes import as_dtype
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.patterns import Elementwise
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.math import elementwise as kernels
+from daskvars.ops.array import constant, reshaping
+from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
+from daskvars.ops.math import casting, comparison
+from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.rules.families import Function, binary, unary
+
+add = binary(
+    "add", "Add", "P", "add", lambda op, dy: broadcast_gradients(op, dy, dy),
+    "Return x + y, element by element; of strings, one after the other.",
+)  # fmt: skip
+
+
+def _subtract_gradient(op, dy):
+    dx, dsum = broadcast_gradients(op, dy, dy)
+    return dx, negative(dsum)
+
+
+subtract = binary(
+    "subtract", "Sub", "N", "subtract", _subtract_gradient, "Return x - y, element by element."
+)
+
+
+def _multiply_gradient(op, dy):
+    x, y = op.inputs
+    return broadcast_gradients(op, multiply(dy, conj(y)), multiply(dy, conj(x)))
+
+
+multiply = binary(
+    "multiply", "Mul", "N", "multiply", _multiply_gradient, "Return x * y, element by element."
+)
+
+negative: Function = unary(
+    "negative", "Neg", "N", "negative", lambda op, dy: negative(dy), "Return -x."
+)
+
+
+def _abs_gradient(op, dy):
+    x = op.inputs[0]
+    if x.dtype.is_complex:
+        dy = casting.complex(dy, constant.zeros_like(dy))
+    return multiply(dy, sign(x))
+
+
+abs = unary(
+    "abs", "Abs", "N", "absolute", _abs_gradient, "Return |x|, element by element.",
+    infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
+    result="of the dtype of `x`; float of complex numbers",
+)  # fmt: skip
+
+sign = unary(
+    "sign", "Sign", "N", "sign", lambda op, dy: constant.zeros_like(dy),
+    "Return -1, 0 or 1 by the sign of x; x / |x| of complex numbers.",
+)  # fmt: skip
+
+
+def number(value: float, like: Tensor) -> Tensor:
+    """Return a scalar constant of the dtype of `like`."""
+    return constant.constant(value, like.dtype.base_dtype)
+
+
+square = unary(
+    "square", "Square", "N", "square",
+    lambda op, dy: multiply(dy, multiply(conj(op.inputs[0]), number(2, dy))),
+    "Return x², element by element.",
+)  # fmt: skip
+
+
+def _squared_difference_gradient(op, dy):
+    x, y = op.inputs
+    dx = multiply(multiply(dy, number(2, dy)), subtract(x, y))
+    dx, other = sum_like(dx, x, [y]), sum_like(dx, y, [x])
+    return dx, negative(other)
+
+
+squared_difference = binary(
+    "squared_difference", "SquaredDifference", "R", kernels.squared_difference,
+    _squared_difference_gradient, "Return (x - y)², element by element.",
+)  # fmt: skip
+
+# -- rounding ----------------------------------------------------------------------------------
+
+ceil = unary("ceil", "Ceil", "D", "ceil", lambda op, dy: None, "Return x rounded up.")
+floor = unary("floor", "Floor", "D", "floor", lambda op, dy: None, "Return x rounded down.")
+rint = unary(
+    "rint", "Rint", "D", "rint", lambda op, dy: None,
+    "Return x rounded to the nearest integer, halves to the even one.",
+)  # fmt: skip
+_round = unary("round", "Round", "F", "rint", lambda op, dy: None, "Return x rounded.")
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """Return x rounded to the nearest integer, halves to the even one.
+
+    Args:
+      x: [...] real; integers are returned as they are.
+      name: name of the operation, by default "Round".
+
+    Returns:
+      [...] of the dtype of `x`.
+
+    >>> import daskvars as dv
+    >>> round([0.9, 2.5, 2.3, 1.5, -4.5]).numpy().tolist()
+    [1.0, 2.0, 2.0, 2.0, -4.0]
+    """
+    x = convert_to_tensor(x)
+    return x if x.dtype.is_integer else _round(x, name=name)
+
+
+# -- extremes ----------------------------------------------------------------------------------
+
+
+def _extreme_gradient(chosen):
+    def gradient(op, dy):
+        x, y = op.inputs
+        return broadcast_gradients(op, *comparison.split_by(chosen(x, y), dy))
+
+    return gradient
+
+
+maximum = binary(
+    "maximum", "Maximum", "R", "maximum", _extreme_gradient(comparison.greater_equal),
+    "Return the larger of x and y, element by element.",
+)  # fmt: skip
+minimum = binary(
+    "minimum", "Minimum", "R", "minimum", _extreme_gradient(comparison.less_equal),
+    "Return the smaller of x and y, element by element.",
+)  # fmt: skip
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Convert to another dtype, values outside its range to the nearest in it.
+
+    Args:
+      value: [...] real.
+      dtype: the real dtype wanted.
+      name: name of the operation, by default "saturate_cast".
+
+    Returns:
+      [...] `dtype`.
+
+    >>> import daskvars as dv
+    >>> saturate_cast([-5.0, 300.0], dv.uint8).numpy().tolist()
+    [0, 255]
+    """
+    with name_scope(name, "saturate_cast", [value]) as scope:
+        value, dtype = convert_to_tensor(value, name="value"), as_dtype(dtype).base_dtype
+        source = value.dtype.base_dtype
+        if source.min < dtype.min:
+            value = maximum(value, constant.constant(dtype.min, source))
+        if source.max > dtype.max:
+            value = minimum(value, constant.constant(dtype.max, source))
+        return cast(value, dtype, name=scope)
+
+
+# -- sums --------------------------------------------------------------------------------------
+
+
+def _all_equal(inputs):
+    shape = inputs[0].shape
+    for spec in inputs[1:]:
+        if not shapes.compatible(shape, spec.shape):
+            raise ValueError(shapes.difference(shape, spec.shape))
+        shape = shapes.merge(shape, spec.shape)
+    return Spec(inputs[0].dtype, shape)
+
+
+ADD_N = OpDef(
+    "AddN", "*inputs:N", infer=_all_equal, pattern=Elementwise(), kernel=kernels.add_n,
+    gradient=lambda op, dy: [dy] * len(op.inputs),
+)  # fmt: skip
+
+
+def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
+    """Add tensors of one shape.
+
+    Args:
+      inputs: one or more, [...] any number, all of one shape and dtype.
+      name: name of the operation, by default "AddN".
+
+    Returns:
+      [...] of that shape and dtype; a single input is returned as it is.
+
+    Raises:
+      ValueError: `inputs` is empty or no list, or the shapes differ.
+
+    >>> import daskvars as dv
+    >>> add_n([[3.0, 5.0], [1.0, 6.0], [2.0, 2.0]]).numpy().tolist()
+    [6.0, 13.0]
+    """
+    if not isinstance(inputs, list | tuple) or not inputs:
+        raise ValueError(
+            "inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and "
+            f"shape, not {inputs!r}"
+        )
+    if len(inputs) == 1:
+        value = convert_to_tensor(inputs[0])
+        return reshaping.identity(value, name=name) if name else value
+    return apply(ADD_N, *inputs, name=name)
+
+
+def accumulate_n(
+    inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """Add tensors of one shape, as `add_n`.
+
+    Args:
+      inputs: see `add_n`.
+      shape: the shape that they have, where it is not known.
+      tensor_dtype: the dtype that they have.
+      name: name of the operation, by default "AccumulateNV2".
+
+    Raises:
+      TypeError: `tensor_dtype` is not the dtype of the inputs.
+    """
+    total = add_n(inputs, name=name or "AccumulateNV2")
+    if tensor_dtype is not None and as_dtype(tensor_dtype) is not total.dtype.base_dtype:
+        raise TypeError(f"tensor_dtype is {as_dtype(tensor_dtype).name}, but input is of type "
+                        f"{total.dtype.name}")  # fmt: skip
+    if shape is not None:
+        total.set_shape(shape)
+    return total
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """Multiply a tensor, or the rows of an IndexedSlices, by a scalar.
+
+    Args:
+      scalar: [] a number, a scalar tensor or a variable.
+      x: [...] Tensor or IndexedSlices.
+      name: name of the operation, by default "Mul".
+
+    Returns:
+      As `x`.
+
+    Raises:
+      ValueError: `scalar` is not a scalar.
+    """
+    values = x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
+    scalar = convert_to_tensor(scalar, values.dtype.base_dtype, name="scalar")
+    if scalar.spec.shape != ():
+        raise ValueError(f"Only scalar multiply works, got shape {shapes.show(scalar.spec.shape)}")
+    product = multiply(scalar, values, name=name)
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(product, x.indices, x.dense_shape)
+    return product
+
+
+def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+    """Evaluate a polynomial by Horner's rule.
+
+    Args:
+      coeffs: list of numbers or tensors, highest power first.
+      x: [...] any number.
+      name: name scope of the operations, by default "polyval".
+
+    Returns:
+      [...] of the dtype of `x`.
+
+    >>> import daskvars as dv
+    >>> float(polyval([3.0, 1.0, 2.0], 2.0))
+    16.0
+    """
+    with name_scope(name, "polyval", [x, *coeffs]):
+        x = convert_to_tensor(x, name="x")
+        if not coeffs:
+            return constant.zeros_like(x)
+        terms = [convert_to_tensor(c, x.dtype.base_dtype, name="coeff") for c in coeffs]
+        value = terms[0]
+        for term in terms[1:]:
+            value = add(term, multiply(value, x))
+        return value

@@ -1,0 +1,87 @@
+"""Integers bit by bit, and elements whose bits are read as another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import shapes
+from daskvars.dtypes import as_dtype
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Access, Movement
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.math import elementwise as kernels
+from daskvars.ops.rules import axes
+from daskvars.ops.rules.families import binary, unary
+
+bitwise_and = binary(
+    "bitwise_and", "BitwiseAnd", "Z", "bitwise_and", NO_GRADIENT,
+    "Return the bits that are set in x and in y.",
+)  # fmt: skip
+bitwise_or = binary(
+    "bitwise_or", "BitwiseOr", "Z", "bitwise_or", NO_GRADIENT,
+    "Return the bits that are set in x or in y.",
+)  # fmt: skip
+bitwise_xor = binary(
+    "bitwise_xor", "BitwiseXor", "Z", "bitwise_xor", NO_GRADIENT,
+    "Return the bits that are set in exactly one of x and y.",
+)  # fmt: skip
+left_shift = binary(
+    "left_shift", "LeftShift", "Z", "left_shift", NO_GRADIENT,
+    "Return x with its bits moved up by y places, from 0 to less than the width of x.",
+)  # fmt: skip
+right_shift = binary(
+    "right_shift", "RightShift", "Z", "right_shift", NO_GRADIENT,
+    "Return x with its bits moved down by y places; a negative x stays negative.",
+)  # fmt: skip
+invert = unary("invert", "Invert", "Z", "invert", NO_GRADIENT, "Return x with every bit flipped.")
+
+
+def _recast(inputs, *, dtype):
+    source, shape = inputs[0].dtype.base_dtype, inputs[0].shape
+    if dtype.size == source.size or shape is None:
+        return Spec(dtype, shape)
+    if dtype.size < source.size:
+        return Spec(dtype, (*shape, source.size // dtype.size))
+    count = dtype.size // source.size
+    if not shape or shape[-1] not in (count, None):
+        raise ValueError(
+            f"Cannot bitcast from {source.name} to {dtype.name}: the last dimension of "
+            f"{shapes.show(shape)} must be {count}"
+        )
+    return Spec(dtype, shape[:-1])
+
+
+def _recast_access(inputs, outputs, attrs) -> Access:
+    """What is left of the dimension that one of the shapes may have more is whole."""
+    alike = range(min(len(inputs[0]), len(outputs[0])))
+    return axes.aligned(inputs, outputs, [(i, i) for i in alike])
+
+
+BITCAST = OpDef(
+    "Bitcast", "input:N", infer=_recast, pattern=Movement(_recast_access),
+    kernel=kernels.bitcast, gradient=NO_GRADIENT,
+)  # fmt: skip
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """Return a tensor whose elements are the bits of another's, read as `type`.
+
+    Args:
+      input: [...] any number; where `type` is n times as wide, the last dimension is n.
+      type: a dtype of numbers.
+      name: name of the operation, by default "Bitcast".
+
+    Returns:
+      [...] `type`, with one more dimension where `type` is narrower. It has no gradient.
+
+    Raises:
+      ValueError: the last dimension does not make up whole elements.
+
+    Source: TensorFlow 1.15, ``tf.bitcast``.
+
+    >>> import daskvars as dv
+    >>> hex(int(bitcast(1.0, dv.int32)))
+    '0x3f800000'
+    """
+    return apply(BITCAST, input, name=name, dtype=as_dtype(type).base_dtype)

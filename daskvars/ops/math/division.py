@@ -1,0 +1,129 @@
+"""Division in all its forms, as TensorFlow divides.
+
+`truediv` of integers is floating, `div` of integers rounds down. Integer division by zero is an
+error of the run, floating division by zero is infinite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.math import elementwise as kernels
+from daskvars.ops.array.broadcasting import broadcast_gradients
+from daskvars.ops.math.arithmetic import multiply, negative
+from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.rules.families import binary, dtype_of, same_dtype
+
+
+def _divide_gradient(op, dy):
+    dx = realdiv(dy, conj(op.inputs[1]))
+    return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
+
+
+realdiv = binary(
+    "realdiv", "RealDiv", "F", "divide", _divide_gradient,
+    "Return x / y of floats, element by element.",
+)  # fmt: skip
+floordiv = binary(
+    "floordiv", "FloorDiv", "R", kernels.floor_divide, lambda op, dy: (None, None),
+    "Return x / y rounded down, element by element.", default_name="floordiv",
+)  # fmt: skip
+truncatediv = binary(
+    "truncatediv", "TruncateDiv", "R", kernels.truncate_divide, lambda op, dy: (None, None),
+    "Return x / y rounded towards zero, as C divides, element by element.",
+)  # fmt: skip
+
+
+def _mod_gradient(divide):
+    def gradient(op, dy):
+        x, y = op.inputs
+        return broadcast_gradients(op, dy, negative(multiply(dy, divide(x, y))))
+
+    return gradient
+
+
+floormod = binary(
+    "floormod", "FloorMod", "R", kernels.floor_mod, _mod_gradient(floordiv),
+    "Return the remainder of x / y with the sign of y, so that floordiv(x, y) * y + it is x.",
+)  # fmt: skip
+mod = floormod
+truncatemod = binary(
+    "truncatemod", "TruncateMod", "R", kernels.truncate_mod, _mod_gradient(truncatediv),
+    "Return the remainder of x / y with the sign of x, as C's.",
+)  # fmt: skip
+
+
+def _div_no_nan_gradient(op, dy):
+    dx = div_no_nan(dy, conj(op.inputs[1]))
+    return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
+
+
+div_no_nan = binary(
+    "div_no_nan", "DivNoNan", "F", kernels.divide_no_nan, _div_no_nan_gradient,
+    "Return x / y, and 0 where y is 0.", default_name="div_no_nan",
+)  # fmt: skip
+
+# What true division of integers gives.
+_QUOTIENTS = {
+    dtypes.int8: dtypes.float32, dtypes.uint8: dtypes.float32, dtypes.int16: dtypes.float32,
+    dtypes.uint16: dtypes.float32, dtypes.int32: dtypes.float64, dtypes.int64: dtypes.float64,
+}  # fmt: skip
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return x / y, element by element, as Python 3 divides.
+
+    Args:
+      x: [...] any number.
+      y: [...] of the dtype of `x`; shapes are broadcast.
+      name: name of the operation, by default "truediv".
+
+    Returns:
+      [...] of the dtype of `x`; of integers float32 (8 or 16 bits) or float64 (32 or 64).
+
+    Raises:
+      TypeError: the dtypes differ.
+
+    >>> import daskvars as dv
+    >>> truediv([7, 8], 2).numpy().tolist()
+    [3.5, 4.0]
+    """
+    found = dtype_of(x, y)
+    if found is not None and found not in _QUOTIENTS:
+        return realdiv(x, y, name=name or "truediv")
+    with name_scope(name, "truediv", [x, y]) as scope:
+        x, y = same_dtype(x, y, scope)
+        wide = _QUOTIENTS.get(x.dtype.base_dtype)
+        if wide is not None:
+            x, y = cast(x, wide), cast(y, wide)
+        return realdiv(x, y, name=scope)
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return x / y, element by element. The same as `truediv`."""
+    return truediv(x, y, name=name)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Return x / y as Python 2 divides: rounded down where both are integers.
+
+    Args:
+      x: [...] any number.
+      y: [...] of the dtype of `x`; shapes are broadcast.
+      name: name of the operation, by default "div".
+
+    Returns:
+      [...] of the dtype of `x`.
+
+    Raises:
+      TypeError: the dtypes differ.
+    """
+    found = dtype_of(x, y)
+    if found is not None:
+        return (floordiv if found.is_integer else realdiv)(x, y, name=name or "div")
+    with name_scope(name, "div", [x, y]) as scope:
+        x, y = same_dtype(x, y, scope)
+        return (floordiv if x.dtype.is_integer else realdiv)(x, y, name=scope)

@@ -1,0 +1,219 @@
+"""The gamma and beta functions' kin, and products that a factor of 0 decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, OpDef
+from daskvars.graph.patterns import Elementwise
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import incomplete as incomplete
+from daskvars.ops.array.broadcasting import broadcast_gradients
+from daskvars.ops.math import comparison
+from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
+from daskvars.ops.math.casting import conj
+from daskvars.ops.math.division import div_no_nan, realdiv
+from daskvars.ops.math.reduce import reduce_sum
+from daskvars.ops.math.transcendental import exp, lgamma, log, log1p
+from daskvars.ops.rules.families import Function, binary
+from daskvars.ops.rules.shapes import broadcasted
+
+# -- gamma and beta ----------------------------------------------------------------------------
+
+
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """Return log |Beta(x)| along the last dimension: the sum of lgamma(x) less lgamma of the sum.
+
+    Args:
+      x: [..., n] floating.
+      name: name scope of the operations, by default "lbeta".
+
+    Returns:
+      [...] of the dtype of `x`.
+
+    Source: TensorFlow 1.15, ``tf.lbeta``.
+
+    >>> import daskvars as dv
+    >>> round(float(lbeta([2.0, 3.0])), 5)  # log(1! 2! / 4!)
+    -2.48491
+    """
+    with name_scope(name, "lbeta", [x]):
+        x = convert_to_tensor(x, name="x")
+        return subtract(reduce_sum(lgamma(x), -1), lgamma(reduce_sum(x, -1)))
+
+
+def _slopes(op):
+    """Return the derivatives of igamma by a and by x."""
+    a, x = op.inputs
+    density = exp(subtract(multiply(subtract(a, number(1, a)), log(x)), add(x, lgamma(a))))
+    return igamma_slope(a, x), density
+
+
+def _igamma_gradient(op, dy):
+    by_a, by_x = _slopes(op)
+    return broadcast_gradients(op, multiply(dy, by_a), multiply(dy, by_x))
+
+
+def _igammac_gradient(op, dy):
+    by_a, by_x = _slopes(op)
+    return broadcast_gradients(op, negative(multiply(dy, by_a)), negative(multiply(dy, by_x)))
+
+
+igamma_slope: Function = binary(
+    "igamma_slope", "IgammaGradA", "R", incomplete.igamma_slope, NO_GRADIENT,
+    "Return the derivative of igamma by its first argument.",
+)  # fmt: skip
+_igamma = binary(
+    "igamma", "Igamma", "R", incomplete.igamma, _igamma_gradient,
+    "Return the lower regularized incomplete gamma function P(x, y).",
+)  # fmt: skip
+_igammac = binary(
+    "igammac", "Igammac", "R", incomplete.igammac, _igammac_gradient,
+    "Return the upper regularized incomplete gamma function Q(x, y).",
+)  # fmt: skip
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the lower regularized incomplete gamma function P(a, x).
+
+    Args:
+      a: [...] floating, positive.
+      x: [...] of the dtype of `a`, not negative; shapes are broadcast.
+      name: name of the operation, by default "Igamma".
+
+    Returns:
+      [...] of the dtype of `a`; NaN outside the domain.
+
+    Source: TensorFlow 1.15, ``tf.igamma``.
+
+    >>> import daskvars as dv
+    >>> round(float(igamma(1.0, 2.0)), 4)  # 1 - exp(-2)
+    0.8647
+    """
+    return _igamma(a, x, name=name)
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return 1 - igamma(a, x), exact where that is tiny. See `igamma`."""
+    return _igammac(a, x, name=name)
+
+
+def _betainc_gradient(op, dy):
+    a, b, x = op.inputs
+    one = number(1, a)
+    log_beta = subtract(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+    powers = add(xlogy(subtract(a, one), x), multiply(subtract(b, one), log1p(negative(x))))
+    return broadcast_gradients(op, None, None, multiply(dy, exp(subtract(powers, log_beta))))
+
+
+BETAINC = OpDef(
+    "Betainc", "a:R, b:R, x:R", infer=broadcasted, pattern=Elementwise(),
+    kernel=incomplete.betainc, gradient=_betainc_gradient,
+)  # fmt: skip
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the regularized incomplete beta function I_x(a, b).
+
+    Args:
+      a: [...] floating, positive.
+      b: [...] of the dtype of `a`, positive.
+      x: [...] of the dtype of `a`, in [0, 1]; shapes are broadcast.
+      name: name of the operation, by default "Betainc".
+
+    Returns:
+      [...] of the dtype of `a`; NaN outside the domain. It has a gradient by `x` only.
+
+    Source: TensorFlow 1.15, ``tf.betainc``.
+
+    >>> import daskvars as dv
+    >>> round(float(betainc(1.0, 2.0, 0.5)), 4)
+    0.75
+    """
+    return apply(BETAINC, a, b, x, name=name)
+
+
+def _zeta_gradient(op, dy):
+    x, q = op.inputs
+    slope = negative(multiply(x, zeta(add(x, number(1, x)), q)))
+    return broadcast_gradients(op, None, multiply(dy, slope))
+
+
+_zeta = binary(
+    "zeta", "Zeta", "R", kernels.zeta, _zeta_gradient, "Return the Hurwitz zeta function."
+)
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """Return the Hurwitz zeta function, the sum of (q + n)^-x over n from 0 on.
+
+    Args:
+      x: [...] floating, over 1.
+      q: [...] of the dtype of `x`, positive; shapes are broadcast.
+      name: name of the operation, by default "Zeta".
+
+    Returns:
+      [...] of the dtype of `x`. It has a gradient by `q` only.
+
+    Source: TensorFlow 1.15, ``tf.zeta``.
+    """
+    return _zeta(x, q, name=name)
+
+
+# -- a factor of 0 decides ---------------------------------------------------------------------
+
+
+def _xlogy_gradient(op, dy):
+    x, y = map(conj, op.inputs)
+    is_zero = comparison.equal(x, number(0, x))
+    by_x = comparison.where_v2(is_zero, number(0, y), log(y))
+    return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, xdivy(x, y)))
+
+
+def _xdivy_gradient(op, dy):
+    x, y = map(conj, op.inputs)
+    is_zero = comparison.equal(x, number(0, x))
+    by_x = comparison.where_v2(is_zero, number(0, y), realdiv(number(1, y), y))
+    by_y = negative(xdivy(conj(op.outputs[0]), y))
+    return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, by_y))
+
+
+def _multiply_no_nan_gradient(op, dy):
+    x, y = map(conj, op.inputs)
+    return broadcast_gradients(op, multiply_no_nan(dy, y), multiply_no_nan(x, dy))
+
+
+xlogy: Function = binary(
+    "xlogy", "Xlogy", "F", kernels.xlogy, _xlogy_gradient,
+    "Return x log(y), and 0 where x is 0 whatever y.", default_name="xlogy",
+)  # fmt: skip
+xdivy: Function = binary(
+    "xdivy", "Xdivy", "F", kernels.xdivy, _xdivy_gradient,
+    "Return x / y, and 0 where x is 0 whatever y.", default_name="xdivy",
+)  # fmt: skip
+multiply_no_nan: Function = binary(
+    "multiply_no_nan", "MulNoNan", "F", kernels.multiply_no_nan, _multiply_no_nan_gradient,
+    "Return x y, and 0 where y is 0 even if x is infinite or NaN.",
+    default_name="multiply_no_nan",
+)  # fmt: skip
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """Return 1 / x, and 0 where x is 0.
+
+    Args:
+      x: [...] floating or complex.
+      name: name of the operation, by default "reciprocal_no_nan".
+
+    Returns:
+      [...] of the dtype of `x`.
+
+    Source: TensorFlow 1.15, ``tf.math.reciprocal_no_nan``.
+    """
+    with name_scope(name, "reciprocal_no_nan", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return div_no_nan(number(1, x), x, name=scope)

@@ -1,0 +1,284 @@
+"""Means, variances and norms, composed of reductions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from daskvars import dtypes
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.array import constant, reshaping
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.math.arithmetic import (
+    abs,
+    add,
+    multiply,
+    number,
+    square,
+    squared_difference,
+    subtract,
+)
+from daskvars.ops.math.casting import cast, conj, real
+from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_prod, reduce_sum
+from daskvars.ops.math.transcendental import pow, reciprocal, sqrt
+from daskvars.ops.rules.axes import either
+
+
+def reduce_variance(
+    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None
+) -> Tensor:
+    """Return the mean of the squared distances from the mean, along axes.
+
+    Args:
+      input_tensor: [...] floating.
+      axis: int or list of ints, the axes to fold; None for all.
+      keepdims: keep folded axes, with size 1.
+      name: name scope of the operations, by default "reduce_variance".
+
+    Returns:
+      A tensor without the folded axes, of the dtype of `input_tensor`.
+
+    >>> import daskvars as dv
+    >>> float(reduce_variance([[1.0, 2.0], [3.0, 4.0]]))
+    1.25
+    """
+    with name_scope(name, "reduce_variance", [input_tensor]):
+        x = convert_to_tensor(input_tensor)
+        difference = subtract(x, reduce_mean(x, axis, keepdims=True))
+        return reduce_mean(real(multiply(difference, conj(difference))), axis, keepdims)
+
+
+def reduce_std(
+    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None
+) -> Tensor:
+    """Return the square root of `reduce_variance`."""
+    with name_scope(name, "reduce_std", [input_tensor]):
+        return sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None
+) -> Tensor:
+    """Return the square root of the sum of squares, along axes. See `reduce_variance`."""
+    with name_scope(name, "EuclideanNorm", [input_tensor]) as scope:
+        return sqrt(reduce_sum(square(input_tensor), axis, keepdims), name=scope)
+
+
+def moments(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return mean and variance over axes.
+
+    Args:
+      x: [...] floating; float16 is computed in float32.
+      axes: list of ints, the axes to fold; [0, 1, 2] of images gives one pair per channel.
+      shift: accepted, without effect, as in TensorFlow.
+      name: name scope of the operations, by default "moments".
+      keep_dims: the old name of `keepdims`.
+      keepdims: keep folded axes, with size 1.
+
+    Returns:
+      Two tensors of the dtype of `x`.
+
+    >>> import daskvars as dv
+    >>> [float(value) for value in moments([1.0, 2.0, 3.0, 6.0], [0])]
+    [3.0, 3.5]
+    """
+    keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
+    with name_scope(name, "moments", [x]):
+        x = convert_to_tensor(x, name="x")
+        wide = cast(x, dtypes.float32) if x.dtype.base_dtype is dtypes.float16 else x
+        mean = reduce_mean(wide, axes, keepdims=True, name="mean")
+        # The gradient by the mean is zero: the distances from it add up to nothing.
+        distances = squared_difference(wide, reshaping.stop_gradient(mean))
+        variance = reduce_mean(distances, axes, keepdims=True, name="variance")
+        if not keepdims:
+            mean = reshaping.squeeze(mean, axes, name="Squeeze")
+            variance = reshaping.squeeze(variance, axes, name="Squeeze_1")
+        return cast(mean, x.dtype), cast(variance, x.dtype)
+
+
+def weighted_moments(
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return mean and variance over axes where each element counts by its weight.
+
+    Args:
+      x: [...] floating.
+      axes: list of ints, the axes to fold.
+      frequency_weights: a tensor that broadcasts to `x`, positive.
+      name: name scope of the operations, by default "weighted_moments".
+      keep_dims: the old name of `keepdims`.
+      keepdims: keep folded axes, with size 1.
+
+    Returns:
+      Two tensors of the dtype of `x`.
+    """
+    keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
+    with name_scope(name, "weighted_moments", [x, frequency_weights]):
+        x = convert_to_tensor(x, name="x")
+        weights = cast(convert_to_tensor(frequency_weights, name="frequency_weights"), x.dtype)
+        # The weights count once for each element that they are broadcast to.
+        weights = add(weights, constant.zeros_like(x))
+        total = reciprocal(reduce_sum(weights, axes, keepdims=True))
+        mean = multiply(reduce_sum(multiply(weights, x), axes, keepdims=True), total)
+        distances = multiply(weights, squared_difference(x, reshaping.stop_gradient(mean)))
+        variance = multiply(reduce_sum(distances, axes, keepdims=True), total)
+        if not keepdims:
+            mean, variance = reshaping.squeeze(mean, axes), reshaping.squeeze(variance, axes)
+        return mean, variance
+
+
+def sufficient_statistics(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Return what mean and variance over axes can be computed from.
+
+    Args:
+      x: [...] floating.
+      axes: list of ints, the axes to fold.
+      shift: a tensor that broadcasts to `x`, subtracted from it; numbers near the mean lose least.
+      keep_dims: the old name of `keepdims`.
+      name: name scope of the operations, by default "sufficient_statistics".
+      keepdims: keep folded axes, with size 1.
+
+    Returns:
+      (number of elements per sum [], sums, sums of squares, `shift` as a tensor or None), of the
+      dtype of `x`.
+
+    >>> import daskvars as dv
+    >>> [float(t) for t in sufficient_statistics([1.0, 2.0, 6.0], [0])[:3]]
+    [3.0, 9.0, 41.0]
+    """
+    keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
+    with name_scope(name, "sufficient_statistics", [x, shift]):
+        x = convert_to_tensor(x, name="x")
+        shape, axes = x.spec.shape, sorted(set(axes))
+        if shape is not None and all(shape[a] is not None for a in axes):
+            counts = constant.constant(math.prod(shape[a] for a in axes), x.dtype)
+        else:
+            sizes = gather(constant.shape(x), [*axes])
+            counts = cast(reduce_prod(sizes), x.dtype, name="count")
+        if shift is not None:
+            shift = convert_to_tensor(shift, x.dtype.base_dtype, name="shift")
+        distances = x if shift is None else subtract(x, shift)
+        sums = reduce_sum(distances, axes, keepdims=keepdims, name="mean_ss")
+        squares = reduce_sum(square(distances), axes, keepdims=keepdims, name="var_ss")
+        return counts, sums, squares, shift
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return mean and variance from `sufficient_statistics`.
+
+    Args:
+      counts: [] floating, number of elements per sum.
+      mean_ss: [...] sums.
+      variance_ss: [...] sums of squares.
+      shift: what was subtracted from the elements, or None.
+      name: name scope of the operations, by default "normalize".
+
+    Returns:
+      Two tensors [...].
+
+    >>> import daskvars as dv
+    >>> [float(t) for t in normalize_moments(4.0, 12.0, 50.0, None)]
+    [3.0, 3.5]
+    """
+    with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
+        divisor = reciprocal(counts, name="divisor")
+        shifted = multiply(mean_ss, divisor, name="mean" if shift is None else "shifted_mean")
+        mean = shifted if shift is None else add(shifted, shift, name="mean")
+        variance = subtract(multiply(variance_ss, divisor), square(shifted), name="variance")
+        return mean, variance
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Return the norm of vectors, or of matrices.
+
+    Args:
+      tensor: [...] floating or complex.
+      ord: "euclidean" ("fro" of matrices), 1, 2, inf, or any positive number for the p-norm of
+        vectors. A matrix has the norms "fro", "euclidean", 1 and inf here.
+      axis: None takes all elements as one vector; an int names the axis of vectors, a pair of
+        ints the axes of matrices.
+      keepdims: keep folded axes, with size 1.
+      name: name scope of the operations, by default "norm".
+      keep_dims: the old name of `keepdims`.
+
+    Returns:
+      A tensor without the folded axes, of the dtype of `tensor` (real of complex numbers).
+
+    Raises:
+      ValueError: there is no such norm, or no such axis.
+
+    >>> import daskvars as dv
+    >>> float(norm([3.0, 4.0])), float(norm([3.0, -4.0], ord=1))
+    (5.0, 7.0)
+    """
+    keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
+    axes = _axes_of_norm(axis)
+    is_matrix = isinstance(axes, tuple)
+    known = ("fro", "euclidean", 1, math.inf) if is_matrix else ("euclidean", 1, 2, math.inf)
+    if ord not in known and (is_matrix or isinstance(ord, str) or not ord > 0):
+        kinds = f"matrix norm: {known}", f"vector norm: {known} or a positive number"
+        raise ValueError(f"'ord' must be a supported {kinds[not is_matrix]}, got {ord!r}")
+    with name_scope(name, "norm", [tensor]):
+        x = convert_to_tensor(tensor)
+        size = abs(x)
+        if ord in ("fro", "euclidean", 2):
+            return sqrt(reduce_sum(real(multiply(x, conj(x))), axes, keepdims))
+        if isinstance(axes, tuple):
+            return _matrix_norm(size, axes, ord, keepdims)
+        if ord == 1:
+            return reduce_sum(size, axes, keepdims)
+        if ord == math.inf:
+            return reduce_max(size, axes, keepdims)
+        power = number(ord, size)
+        return pow(reduce_sum(pow(size, power), axes, keepdims), reciprocal(power))
+
+
+def _axes_of_norm(axis: Any) -> int | tuple[int, int] | None:
+    """Return the axis of vectors, or the pair of axes of matrices."""
+    axes = tuple(axis) if isinstance(axis, list | tuple) else axis
+    listed = (axes,) if isinstance(axes, int) else axes
+    if axes is not None and (
+        not isinstance(listed, tuple) or not all(isinstance(a, int) for a in listed)
+        or (axes is listed and (len(listed) != 2 or listed[0] == listed[1]))
+    ):  # fmt: skip
+        raise ValueError(
+            f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis!r}"
+        )
+    return axes
+
+
+def _matrix_norm(size: Tensor, axes: tuple[int, int], ord: Any, keepdims: bool) -> Tensor:
+    """The largest sum of a column (1) or of a row (inf)."""
+    added, compared = axes if ord == 1 else axes[::-1]
+    largest = reduce_max(reduce_sum(size, added, keepdims=True), compared, keepdims=True)
+    return largest if keepdims else reshaping.squeeze(largest, axes)

@@ -1,0 +1,140 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+from daskvars import shapes
+from daskvars.errors import InvalidArgumentError
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import OpDef
+from daskvars.graph.patterns import Contraction
+from daskvars.graph.static_values import constant_value
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.array import arrays
+from daskvars.ops.math.arithmetic import multiply
+from daskvars.ops.math.casting import conj
+from daskvars.ops.math.division import realdiv
+
+
+def whole_along(inputs: Any, attrs: Any) -> str:
+    """Return the access of an op that needs its axis whole and keeps all dimensions."""
+    letters = list(string.ascii_lowercase[: len(inputs[0])])
+    letters[attrs["axis"]] = "_"
+    term = "".join(letters)
+    return f"{term}->{term}"
+
+
+def static_axis(axis: Any, x: Tensor, what: str = "axis") -> int:
+    """Return a single axis as an int, counted from the front where the rank is known.
+
+    Raises:
+      ValueError: the axis is not known before the run, or there is none such.
+    """
+    axis = known_integer(axis, what)
+    shape = x.spec.shape
+    return axis if shape is None else shapes.normalize_axis(axis, len(shape), what)
+
+
+def known_integer(axis: Any, what: str = "axis") -> int:
+    """Return an int, or the value of a tensor, as an int.
+
+    Raises:
+      ValueError: it is no integer, or not known before the run.
+    """
+    if isinstance(axis, int):
+        return axis
+    value = constant_value(convert_to_tensor(axis))
+    if value is None or value.size != 1 or value.dtype.kind not in "iu":
+        raise ValueError(
+            f"{what} must be one integer that is known when the graph is built, not {axis!r}"
+        )
+    return int(value.reshape(()))
+
+
+def _scanned(inputs, *, axis, exclusive, reverse):
+    shape = inputs[0].shape
+    if shape is not None and not -len(shape) <= axis < len(shape):
+        raise ValueError(_scan_problem(axis, len(shape)))
+    return inputs[0]
+
+
+def _scan_problem(axis: int, rank: int) -> str:
+    return f"Expected scan axis in the range [{-rank}, {rank}), but got {axis}"
+
+
+def _scan(definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None):
+    """Apply a scan; an axis that there is not is an InvalidArgumentError, as in TensorFlow."""
+    x, type = convert_to_tensor(x), definition.type
+    if not isinstance(axis, int) and convert_to_tensor(axis).spec.shape not in ((), None):
+        raise InvalidArgumentError(
+            None, name or type, f"{type}: axis must be a scalar, not {axis!r}"
+        )
+    axis = known_integer(axis)
+    shape = x.spec.shape
+    if shape is not None:
+        if not -len(shape) <= axis < len(shape):
+            raise InvalidArgumentError(
+                None, name or type, f"{type}: {_scan_problem(axis, len(shape))}"
+            )
+        axis %= len(shape)
+    return apply(definition, x, name=name, axis=axis, exclusive=bool(exclusive),
+                 reverse=bool(reverse))  # fmt: skip
+
+
+def _other_way(op, values):
+    attrs = op.attrs
+    return cumsum(values, attrs["axis"], attrs["exclusive"], not attrs["reverse"])
+
+
+CUMSUM = OpDef(
+    "Cumsum", "x:N", infer=_scanned, pattern=Contraction(whole_along, None),
+    kernel=arrays.cumsum, gradient=lambda op, dy: _other_way(op, dy),
+)  # fmt: skip
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Return running sums along an axis.
+
+    Args:
+      x: [...] any number.
+      axis: the axis, an int.
+      exclusive: leave each element out of its own sum.
+      reverse: sum from the end.
+      name: name of the operation, by default "Cumsum".
+
+    Returns:
+      [...] of the shape and dtype of `x`.
+
+    Raises:
+      InvalidArgumentError: there is no such axis.
+
+    >>> import daskvars as dv
+    >>> cumsum([1, 2, 3], exclusive=True, reverse=True).numpy().tolist()
+    [5, 3, 0]
+    """
+    return _scan(CUMSUM, x, axis, exclusive, reverse, name)
+
+
+def _cumprod_gradient(op, dy):
+    return realdiv(_other_way(op, multiply(dy, conj(op.outputs[0]))), conj(op.inputs[0]))
+
+
+CUMPROD = OpDef(
+    "Cumprod", "x:N", infer=_scanned, pattern=Contraction(whole_along, None),
+    kernel=arrays.cumprod, gradient=_cumprod_gradient,
+)  # fmt: skip
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Return running products along an axis. See `cumsum`.
+
+    The gradient divides by `x`, as TensorFlow's does: it is not a number where `x` is zero.
+    """
+    return _scan(CUMPROD, x, axis, exclusive, reverse, name)

@@ -1,0 +1,292 @@
+"""Roots, powers, exponentials, trigonometry, and the special functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.patterns import Elementwise
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.math import elementwise as kernels
+from daskvars.kernels.math import nonlinearities, special
+from daskvars.ops.array import constant
+from daskvars.ops.array.broadcasting import broadcast_gradients
+from daskvars.ops.math import casting, comparison
+from daskvars.ops.math.arithmetic import abs, add, multiply, negative, number, square, subtract
+from daskvars.ops.math.casting import conj
+from daskvars.ops.math.division import realdiv
+from daskvars.ops.rules.families import Function, binary, unary
+from daskvars.ops.rules.shapes import broadcasted
+
+# -- roots and powers --------------------------------------------------------------------------
+
+
+def _sqrt_gradient(op, dy):
+    return realdiv(multiply(dy, number(0.5, dy)), conj(op.outputs[0]))
+
+
+def _rsqrt_gradient(op, dy):
+    y = conj(op.outputs[0])
+    return multiply(multiply(dy, number(-0.5, dy)), multiply(y, square(y)))
+
+
+sqrt = unary("sqrt", "Sqrt", "F", "sqrt", _sqrt_gradient, "Return the square root of x.")
+rsqrt = unary("rsqrt", "Rsqrt", "F", kernels.rsqrt, _rsqrt_gradient, "Return 1 / sqrt(x).")
+reciprocal = unary(
+    "reciprocal", "Reciprocal", "F", "reciprocal",
+    lambda op, dy: negative(multiply(dy, square(conj(op.outputs[0])))), "Return 1 / x.",
+)  # fmt: skip
+
+
+def _pow_gradient(op, dy):
+    x, y = map(conj, op.inputs)
+    dx = multiply(dy, multiply(y, pow(x, subtract(y, number(1, y)))))
+    # x^y has a derivative by y where x has a logarithm; elsewhere it counts as zero.
+    zero = constant.zeros([], x.dtype.base_dtype)
+    defined = (comparison.not_equal if x.dtype.is_complex else comparison.greater)(x, zero)
+    logarithm = log(comparison.where_v2(defined, x, number(1, x)))
+    return broadcast_gradients(op, dx, multiply(dy, multiply(conj(op.outputs[0]), logarithm)))
+
+
+pow = binary(
+    "pow", "Pow", "N", "power", _pow_gradient, "Return x to the power of y, element by element."
+)
+
+# -- exponentials ------------------------------------------------------------------------------
+
+exp = unary(
+    "exp", "Exp", "F", "exp", lambda op, dy: multiply(dy, conj(op.outputs[0])),
+    "Return e to the power of x.",
+)  # fmt: skip
+expm1 = unary(
+    "expm1", "Expm1", "F", "expm1",
+    lambda op, dy: multiply(dy, exp(conj(op.inputs[0]))),
+    "Return exp(x) - 1, exact where x is small.",
+)  # fmt: skip
+log = unary(
+    "log", "Log", "F", "log", lambda op, dy: realdiv(dy, conj(op.inputs[0])),
+    "Return the natural logarithm of x.",
+)  # fmt: skip
+log1p = unary(
+    "log1p", "Log1p", "F", "log1p",
+    lambda op, dy: realdiv(dy, add(conj(op.inputs[0]), number(1, dy))),
+    "Return log(1 + x), exact where x is small.",
+)  # fmt: skip
+
+
+def _sigmoid_gradient(op, dy):
+    y = conj(op.outputs[0])
+    return multiply(dy, multiply(y, subtract(number(1, y), y)))
+
+
+def _softsign_gradient(op, dy):
+    return realdiv(dy, square(add(abs(op.inputs[0]), number(1, dy))))
+
+
+sigmoid = unary(
+    "sigmoid", "Sigmoid", "F", nonlinearities.sigmoid, _sigmoid_gradient,
+    "Return 1 / (1 + exp(-x)).",
+)  # fmt: skip
+softplus = unary(
+    "softplus", "Softplus", "D", nonlinearities.softplus,
+    lambda op, dy: multiply(dy, sigmoid(op.inputs[0])), "Return log(1 + exp(x)).",
+)  # fmt: skip
+softsign = unary(
+    "softsign", "Softsign", "D", kernels.softsign, _softsign_gradient, "Return x / (1 + |x|)."
+)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Return log(sigmoid(x)), without underflow.
+
+    Args:
+      x: [...] floating.
+      name: name of the operation, by default "LogSigmoid".
+
+    Returns:
+      [...] of the dtype of `x`.
+
+    >>> import daskvars as dv
+    >>> float(log_sigmoid(-200.0))
+    -200.0
+    """
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        return negative(softplus(negative(x)), name=scope)
+
+
+# -- trigonometry ------------------------------------------------------------------------------
+
+
+def _one_minus_square(x, one):
+    return subtract(one, square(x))
+
+
+def _tan_gradient(op, dy):
+    return multiply(dy, add(square(conj(op.outputs[0])), number(1, dy)))
+
+
+def _tanh_gradient(op, dy):
+    return multiply(dy, _one_minus_square(conj(op.outputs[0]), number(1, dy)))
+
+
+def _asin_gradient(op, dy):
+    return multiply(dy, rsqrt(_one_minus_square(conj(op.inputs[0]), number(1, dy))))
+
+
+def _atan_gradient(op, dy):
+    return realdiv(dy, add(square(conj(op.inputs[0])), number(1, dy)))
+
+
+def _atanh_gradient(op, dy):
+    return realdiv(dy, _one_minus_square(conj(op.inputs[0]), number(1, dy)))
+
+
+sin = unary(
+    "sin", "Sin", "F", "sin", lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))),
+    "Return the sine of x, in radians.",
+)  # fmt: skip
+cos: Function = unary(
+    "cos", "Cos", "F", "cos", lambda op, dy: negative(multiply(dy, sin(conj(op.inputs[0])))),
+    "Return the cosine of x, in radians.",
+)  # fmt: skip
+tan = unary("tan", "Tan", "F", "tan", _tan_gradient, "Return the tangent of x, in radians.")
+asin = unary("asin", "Asin", "F", "arcsin", _asin_gradient, "Return the angle whose sine is x.")
+acos = unary(
+    "acos", "Acos", "F", "arccos", lambda op, dy: negative(_asin_gradient(op, dy)),
+    "Return the angle whose cosine is x.",
+)  # fmt: skip
+atan = unary("atan", "Atan", "F", "arctan", _atan_gradient, "Return the angle whose tangent is x.")
+sinh = unary(
+    "sinh", "Sinh", "F", "sinh", lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))),
+    "Return the hyperbolic sine of x.",
+)  # fmt: skip
+cosh: Function = unary(
+    "cosh", "Cosh", "F", "cosh", lambda op, dy: multiply(dy, sinh(conj(op.inputs[0]))),
+    "Return the hyperbolic cosine of x.",
+)  # fmt: skip
+tanh = unary("tanh", "Tanh", "F", "tanh", _tanh_gradient, "Return the hyperbolic tangent of x.")
+asinh = unary(
+    "asinh", "Asinh", "F", "arcsinh", lambda op, dy: realdiv(dy, cosh(conj(op.outputs[0]))),
+    "Return the number whose hyperbolic sine is x.",
+)  # fmt: skip
+acosh = unary(
+    "acosh", "Acosh", "F", "arccosh", lambda op, dy: realdiv(dy, sinh(conj(op.outputs[0]))),
+    "Return the number whose hyperbolic cosine is x.",
+)  # fmt: skip
+atanh = unary(
+    "atanh", "Atanh", "F", "arctanh", _atanh_gradient,
+    "Return the number whose hyperbolic tangent is x.",
+)  # fmt: skip
+
+
+def _atan2_gradient(op, dy):
+    y, x = op.inputs
+    scale = realdiv(dy, add(square(x), square(y)))
+    return broadcast_gradients(op, multiply(x, scale), negative(multiply(y, scale)))
+
+
+ATAN2 = OpDef(
+    "Atan2", "y:R, x:R", infer=broadcasted, pattern=Elementwise(), kernel="arctan2",
+    gradient=_atan2_gradient,
+)  # fmt: skip
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the angle of the points (x, y), in [-pi, pi].
+
+    Args:
+      y: [...] floating.
+      x: [...] of the dtype of `y`; shapes are broadcast.
+      name: name of the operation, by default "Atan2".
+
+    Returns:
+      [...] of the dtype of `y`.
+    """
+    return apply(ATAN2, y, x, name=name)
+
+
+def _angle_gradient(op, dy):
+    x = op.inputs[0]
+    z = reciprocal(casting.complex(casting.imag(x), casting.real(x)))
+    return negative(multiply(casting.complex(dy, constant.zeros_like(dy)), z))
+
+
+_angle = unary(
+    "angle", "Angle", "F", kernels.angle, _angle_gradient, "Return the argument of x.",
+    infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
+)  # fmt: skip
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """Return the argument of complex numbers, in (-pi, pi].
+
+    Args:
+      input: [...] any number; of a real one it is 0 or, where it is negative, pi.
+      name: name of the operation, by default "Angle".
+
+    Returns:
+      [...] float32 of complex64, float64 of complex128, otherwise of the dtype of `input`.
+    """
+    input = convert_to_tensor(input, name="input")
+    if input.dtype.is_complex:
+        return _angle(input, name=name)
+    zero = number(0, input)
+    is_negative = comparison.less(input, zero)
+    return comparison.where_v2(is_negative, number(math.pi, input), zero, name=name)
+
+
+# -- special functions -------------------------------------------------------------------------
+
+
+def _erf_gradient(op, dy):
+    slope = multiply(number(2 / math.sqrt(math.pi), dy), exp(negative(square(op.inputs[0]))))
+    return multiply(dy, slope)
+
+
+def _polygamma_gradient(op, dy):
+    order, x = op.inputs
+    slope = polygamma(add(order, number(1, order)), x)
+    return broadcast_gradients(op, None, multiply(dy, slope))
+
+
+erf = unary(
+    "erf", "Erf", "D", special.erf, _erf_gradient, "Return the error function of x."
+)
+erfc = unary(
+    "erfc", "Erfc", "D", special.erfc,
+    lambda op, dy: negative(_erf_gradient(op, dy)),
+    "Return 1 - erf(x), exact where that is small.",
+)  # fmt: skip
+lgamma = unary(
+    "lgamma", "Lgamma", "D", special.lgamma,
+    lambda op, dy: multiply(dy, digamma(op.inputs[0])),
+    "Return the logarithm of the absolute value of the gamma function.",
+)  # fmt: skip
+digamma: Function = unary(
+    "digamma", "Digamma", "D", special.digamma,
+    lambda op, dy: multiply(dy, polygamma(number(1, dy), op.inputs[0])),
+    "Return the derivative of lgamma.",
+)  # fmt: skip
+
+POLYGAMMA = OpDef(
+    "Polygamma", "a:R, x:R", infer=broadcasted, pattern=Elementwise(),
+    kernel=kernels.polygamma, gradient=_polygamma_gradient,
+)  # fmt: skip
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """Return the a-th derivative of digamma.
+
+    Args:
+      a: [...] floating, whole numbers from 0 on.
+      x: [...] of the dtype of `a`, positive where `a` is not 0; shapes are broadcast.
+      name: name of the operation, by default "Polygamma".
+
+    Returns:
+      [...] of the dtype of `x`.
+    """
+    return apply(POLYGAMMA, a, x, name=name)

@@ -1,0 +1,164 @@
+"""The gradients of depthwise convolution, and transposes of dilated and 1-D convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.array.joining import concat
+from daskvars.ops.array.reshaping import expand_dims, squeeze
+from daskvars.ops.nn.convolution import DEPTHWISE, ONES, as_sizes, conv2d_transpose, window_options
+from daskvars.ops.rules.axes import as_operand, is_symbolic
+
+
+def depthwise_conv2d_native_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = ONES,
+    name: str | None = None,
+) -> Tensor:
+    """Return the gradient of `depthwise_conv2d_native` with respect to its images.
+
+    Args:
+      input_sizes: [4] int32, the shape of the images.
+      filter: [height, width, inputs, multiplier] floating.
+      out_backprop: [batch, rows, columns, inputs * multiplier], the gradient of the result.
+      strides: see `depthwise_conv2d_native`, also for the arguments after it.
+
+    Returns:
+      [batch, height, width, inputs] of the dtype of `out_backprop`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+    """
+    return apply(
+        DEPTHWISE.backward_images, filter, out_backprop, name=name,
+        input_shape=as_sizes(input_sizes),
+        **window_options(strides, padding, dilations, data_format),
+    )  # fmt: skip
+
+
+def depthwise_conv2d_native_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = ONES,
+    name: str | None = None,
+) -> Tensor:
+    """Return the gradient of `depthwise_conv2d_native` with respect to its filter.
+
+    Args:
+      input: [batch, height, width, inputs] floating, the images.
+      filter_sizes: [4] int32, the shape of the filter.
+      out_backprop: [batch, rows, columns, inputs * multiplier], the gradient of the result.
+      strides: see `depthwise_conv2d_native`, also for the arguments after it.
+
+    Returns:
+      [height, width, inputs, multiplier] of the dtype of `input`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+    """
+    return apply(
+        DEPTHWISE.backward_filter, input, out_backprop, name=name,
+        filter_shape=as_operand(filter_sizes),
+        **window_options(strides, padding, dilations, data_format),
+    )  # fmt: skip
+
+
+depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
+depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+) -> Tensor:
+    """Apply the transpose of `atrous_conv2d`.
+
+    Args:
+      value: [batch, rows, columns, inputs] floating.
+      filters: [height, width, outputs, inputs] of the dtype of `value`.
+      output_shape: [4] int32, shape of the result; it may be a tensor.
+      rate: distance between the taps of a window, at least 1.
+      padding: "SAME" or "VALID".
+      name: name of the operation, by default "atrous_conv2d_transpose".
+
+    Returns:
+      [*output_shape] of the dtype of `value`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+
+    >>> import daskvars as dv
+    >>> images, filters = dv.ones([1, 1, 1, 1]), dv.ones([2, 2, 1, 1])
+    >>> atrous_conv2d_transpose(images, filters, [1, 3, 3, 1], 2, "VALID").numpy().ravel().tolist()
+    [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+    """
+    return conv2d_transpose(
+        value, filters, output_shape, 1, padding, name=name or "atrous_conv2d_transpose",
+        dilations=rate,
+    )  # fmt: skip
+
+
+def conv1d_transpose(
+    input: Any,
+    filters: Any,
+    output_shape: Any,
+    strides: Any,
+    padding: Any = "SAME",
+    data_format: str = "NWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Apply the transpose of `conv1d`.
+
+    Args:
+      input: [batch, windows, inputs] floating, or [batch, inputs, windows].
+      filters: [width, outputs, inputs] of the dtype of `input`.
+      output_shape: [3] int32, shape of the result; it may be a tensor.
+      strides: distance between windows: an int, or a list of one or three.
+      padding: "SAME" or "VALID".
+      data_format: "NWC" or "NCW".
+      dilations: distance between the taps of a window, likewise.
+      name: name scope of the operations, by default "conv1d_transpose".
+
+    Returns:
+      [*output_shape] of the dtype of `input`.
+
+    Raises:
+      ValueError: the shapes do not fit.
+
+    >>> import daskvars as dv
+    >>> conv1d_transpose([[[1.0], [2.0]]], dv.ones([2, 1, 1]), [1, 4, 1], 2).numpy().ravel()
+    array([1., 1., 2., 2.], dtype=float32)
+    """
+    if data_format not in ("NWC", "NCW"):
+        raise ValueError(f"data_format must be 'NWC' or 'NCW', got {data_format!r}")
+    height, width = (1, 1) if data_format == "NWC" else (2, 2)
+
+    def wide(value: Any) -> tuple[int, int]:
+        given = [1 if value is None else value] if not isinstance(value, list | tuple) else value
+        return 1, given[width if len(given) == 3 else 0]
+
+    with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):
+        images = expand_dims(convert_to_tensor(input, name="input"), height)
+        sizes: Any
+        if is_symbolic(output_shape):
+            sizes = concat([output_shape[:height], [1], output_shape[height:]], 0)
+        else:
+            sizes = [*output_shape[:height], 1, *output_shape[height:]]
+        images = conv2d_transpose(
+            images, expand_dims(filters, 0), sizes, wide(strides), padding,
+            "NHWC" if data_format == "NWC" else "NCHW", dilations=wide(dilations),
+        )  # fmt: skip
+        return squeeze(images, [height])

@@ -1,0 +1,141 @@
+"""Dropout: random elements set to zero, the others scaled up."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from daskvars import shapes
+from daskvars.dtypes import float32
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.patterns import Elementwise
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.nn import forms as kernels
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import greater_equal
+from daskvars.ops.nn.windows import full_shape
+from daskvars.ops.random.distributions import random_uniform
+from daskvars.ops.rules.axes import is_symbolic, operand_of
+from daskvars.ops.rules.shapes import broadcasted
+
+
+def _like_x(inputs, **attrs):
+    x = inputs[0]
+    return Spec(x.dtype, shapes.merge(x.shape, broadcasted(inputs[:2]).shape))
+
+
+# Its gradient is the same op on the same mask.
+DROPOUT: OpDef = OpDef(
+    "Dropout", "x:F, kept:B", infer=_like_x,
+    pattern=Elementwise(), kernel=kernels.scale_kept, operands=("rate",),
+    gradient=lambda op, dy: (apply(DROPOUT, dy, op.inputs[1], rate=operand_of(op, "rate")), None),
+)  # fmt: skip
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Set random elements to zero and divide the others by the probability of keeping one.
+
+    Args:
+      x: [...] floating.
+      keep_prob: probability that an element is kept, a number or a scalar tensor.
+      noise_shape: shape of what is decided; it broadcasts to `x`, so that size 1 keeps or drops a
+        whole dimension together. By default the shape of `x`.
+      seed: int, see `set_random_seed`.
+      name: name of the operation, by default "dropout".
+      rate: probability that an element is dropped; given instead of `keep_prob`.
+
+    Returns:
+      [...] of the dtype of `x`.
+
+    Raises:
+      ValueError: neither or both of `keep_prob` and `rate` are given, a rate lies outside [0, 1),
+        or `x` is not floating.
+
+    Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
+    Overfitting", 2014.
+
+    >>> import daskvars as dv
+    >>> dropout(dv.ones([3]), rate=0.0).numpy().tolist()
+    [1.0, 1.0, 1.0]
+    """
+    rate = _rate(keep_prob, rate)
+    with name_scope(name, "dropout", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise ValueError(
+                "x has to be a floating point tensor since it's going to be scaled. Got a "
+                f"{x.dtype.name} tensor instead."
+            )
+        if isinstance(rate, numbers.Real):
+            if rate == 0:
+                return x
+        else:
+            rate = _scalar(rate, x)
+        uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=float32)
+        threshold = cast(rate, float32) if isinstance(rate, Tensor) else rate
+        return apply(DROPOUT, x, greater_equal(uniform, threshold), name=scope, rate=rate)
+
+
+def _rate(keep_prob: Any, rate: Any) -> Any:
+    if (keep_prob is None) == (rate is None):
+        raise ValueError("You must provide either a rate or a keep_prob to dropout, not both.")
+    for given, what, legal in (
+        (keep_prob, "keep_prob", "(0, 1]"), (rate, "rate", "[0, 1)"),
+    ):  # fmt: skip
+        if given is None or is_symbolic(given):
+            continue
+        if not isinstance(given, numbers.Real):
+            raise ValueError(f"{what} must be a floating point number or Tensor (got {given!r})")
+        dropped: Any = 1.0 - given if what == "keep_prob" else given
+        if not 0 <= dropped < 1:
+            raise ValueError(
+                f"{what} must be a scalar tensor or a float in the range {legal}, got {given:g}"
+            )
+    return 1.0 - keep_prob if rate is None else rate
+
+
+def _scalar(rate: Any, x: Tensor) -> Tensor:
+    rate = convert_to_tensor(rate, name="rate")
+    if rate.dtype.base_dtype is not x.dtype.base_dtype:
+        raise ValueError(
+            f"the rate of dropout must have the dtype of x, {x.dtype.name}, but is "
+            f"{rate.dtype.name}: cast it"
+        )
+    if rate.spec.shape is None:
+        return reshape(rate, ())
+    if rate.spec.shape != ():
+        raise ValueError(f"rate must be a scalar tensor, got shape {rate.shape}")
+    return rate
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    found = x.spec.shape
+    if noise_shape is None:
+        return full_shape(x)
+    if is_symbolic(noise_shape):
+        return noise_shape
+    wanted = shapes.as_tuple(noise_shape)
+    if None not in wanted:
+        return wanted
+    if found is None or len(found) != len(wanted):
+        raise ValueError(
+            f"noise_shape {shapes.show(wanted)} of dropout does not fit x of shape "
+            f"{shapes.show(found)}: give a size for each dimension"
+        )
+    filled = tuple(n if m is None else m for m, n in zip(wanted, found, strict=True))
+    if None not in filled:
+        return filled
+    sizes = shape_of(x)
+    return [sizes[i] if n is None else n for i, n in enumerate(filled)]

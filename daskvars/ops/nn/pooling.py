@@ -1,0 +1,226 @@
+"""Pooling over windows of images; batch and channels may be cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import shapes
+from daskvars.dtypes import as_dtype, int32, int64
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.patterns import Contraction
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.nn import forms as nn_kernels
+from daskvars.kernels.nn import pooling
+from daskvars.kernels.nn.windows import pool2d_shape
+from daskvars.ops.nn.windows import image_format, image_shape, image_sizes, per_axis, window_padding
+from daskvars.ops.rules.axes import either
+from daskvars.ops.rules.shapes import like_first
+
+
+def _each_channel(inputs, attrs):
+    term = "nc__" if attrs.get("data_format") == "NCHW" else "n__c"
+    return f"{','.join([term] * len(inputs))}->{term}"
+
+
+def _pooled(inputs, *, ksize, strides, padding, data_format="NHWC"):
+    shape = pool2d_shape(
+        image_shape(inputs[0]), ksize=ksize, strides=strides, padding=padding,
+        data_format=data_format,
+    )  # fmt: skip
+    return Spec(inputs[0].dtype, shape)
+
+
+def _options(op: Operation) -> dict[str, Any]:
+    keys = ("ksize", "strides", "padding", "data_format")
+    return {key: op.attrs[key] for key in keys if key in op.attrs}
+
+
+# -- maximum -----------------------------------------------------------------------------------
+
+_PER_CHANNEL = Contraction(_each_channel, None)
+
+
+def _max_gradient(op, dy):
+    return apply(MAX_POOL_GRAD, op.inputs[0], op.outputs[0], dy, **_options(op))
+
+
+MAX_POOL = OpDef(
+    "MaxPool", "input:R", infer=_pooled, pattern=_PER_CHANNEL, kernel=pooling.max_pool,
+    gradient=_max_gradient,
+)  # fmt: skip
+MAX_POOL_GRAD = OpDef(
+    "MaxPoolGrad", "orig_input:R, orig_output:R, grad:R", infer=like_first, pattern=_PER_CHANNEL,
+    kernel=pooling.max_pool_grad,
+    gradient=lambda op, g: (
+        None, None, apply(MAX_POOL_GRAD_GRAD, *op.inputs[:2], g, **_options(op))
+    ),
+)  # fmt: skip
+MAX_POOL_GRAD_GRAD: OpDef = OpDef(
+    "MaxPoolGradGrad", "orig_input:R, orig_output:R, grad:R", pattern=_PER_CHANNEL,
+    infer=lambda inputs, **attrs: inputs[1], kernel=pooling.max_pool_grad_grad,
+    gradient=lambda op, g: (None, None, apply(MAX_POOL_GRAD, *op.inputs[:2], g, **_options(op))),
+)  # fmt: skip
+
+
+def max_pool(
+    value: Any,
+    ksize: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """Return the maximum of each window.
+
+    Args:
+      value: [batch, height, width, channels] real, or in the order of `data_format`.
+      ksize: size of a window: an int, two ints, or four in the order of `data_format`.
+      strides: distance between windows, likewise.
+      padding: "SAME" or "VALID"; padding never wins.
+      data_format: "NHWC" or "NCHW".
+      name: name of the operation, by default "MaxPool".
+      input: the new name of `value`.
+
+    Returns:
+      [batch, rows, columns, channels] of the dtype of `value`.
+
+    Raises:
+      ValueError: the rank is not 4, or a window is larger than the image.
+
+    >>> import daskvars as dv
+    >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
+    >>> max_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
+    [5.0, 7.0, 13.0, 15.0]
+    """
+    value = either(input, value, "input", "value")
+    return _pool(MAX_POOL, value, ksize, strides, padding, data_format, name, "MaxPool")
+
+
+def _argmax_spec(inputs, *, dtype, **options):
+    pooled = _pooled(inputs, **options)
+    return pooled, Spec(dtype, pooled.shape)
+
+
+MAX_POOL_WITH_ARGMAX = OpDef(
+    "MaxPoolWithArgmax", "input:R", infer=_argmax_spec, pattern=Contraction("n___->n___", None),
+    kernel=nn_kernels.max_pool_with_argmax, gradient=lambda op, dy, _: _max_gradient(op, dy),
+)  # fmt: skip
+
+
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    Targmax: Any = int64,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the maximum of each window and where it was.
+
+    Args:
+      input: [batch, height, width, channels] real.
+      ksize: see `max_pool`, also for strides and padding.
+      Targmax: int32 or int64.
+      name: name of the operation, by default "MaxPoolWithArgmax".
+
+    Returns:
+      output: [batch, rows, columns, channels] of the dtype of `input`.
+      argmax: [batch, rows, columns, channels] `Targmax`, the place in its image of each window's
+        first maximum, (row * width + column) * channels + channel.
+
+    >>> import daskvars as dv
+    >>> max_pool_with_argmax([[[[1.0], [3.0]]]], [1, 1, 2, 1], 1, "VALID")[1].numpy().ravel()
+    array([1])
+    """
+    dtype = as_dtype(Targmax)
+    if dtype not in (int32, int64):
+        raise ValueError(f"Targmax must be int32 or int64, got {dtype.name}")
+    return apply(
+        MAX_POOL_WITH_ARGMAX, input, name=name, dtype=dtype, ksize=per_axis(ksize, "NHWC", "ksize"),
+        strides=per_axis(strides, "NHWC", "strides"), padding=window_padding(padding),
+    )  # fmt: skip
+
+
+# -- mean --------------------------------------------------------------------------------------
+
+
+def _avg_gradient(op, dy):
+    return apply(AVG_POOL_GRAD, dy, input_shape=image_sizes(op.inputs[0]), **_options(op))
+
+
+def _spread(inputs, *, input_shape, operands=(), **options):
+    dy = image_shape(inputs[0], "grad")
+    wanted = image_shape(Spec(inputs[0].dtype, input_shape), "orig_input_shape")
+    found = _pooled([Spec(inputs[0].dtype, wanted)], **options).shape
+    if not shapes.compatible(found, dy):
+        raise ValueError(
+            f"a gradient of shape {shapes.show(dy)} does not fit images of shape "
+            f"{shapes.show(wanted)}, pooled to {shapes.show(found)}"
+        )
+    return Spec(inputs[0].dtype, (dy[0] if wanted[0] is None else wanted[0], *wanted[1:]))
+
+
+AVG_POOL = OpDef(
+    "AvgPool", "value:F", infer=_pooled, pattern=_PER_CHANNEL, kernel=pooling.avg_pool,
+    gradient=_avg_gradient,
+)  # fmt: skip
+AVG_POOL_GRAD = OpDef(
+    "AvgPoolGrad", "grad:F", infer=_spread, kernel=pooling.avg_pool_grad, operands=("input_shape",),
+    pattern=Contraction(lambda inputs, attrs: _each_channel(inputs[:1], attrs), None),
+    block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
+    gradient=lambda op, g: apply(AVG_POOL, g, **_options(op)),
+)  # fmt: skip
+
+
+def avg_pool(
+    value: Any,
+    ksize: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Tensor:
+    """Return the mean of each window; padding does not count.
+
+    Args:
+      value: [batch, height, width, channels] floating, or in the order of `data_format`.
+      ksize: see `max_pool`, also for the arguments after it.
+      name: name of the operation, by default "AvgPool".
+
+    Returns:
+      [batch, rows, columns, channels] of the dtype of `value`.
+
+    Raises:
+      ValueError: the rank is not 4, or a window is larger than the image.
+
+    >>> import daskvars as dv
+    >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
+    >>> avg_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
+    [2.5, 4.5, 10.5, 12.5]
+    """
+    value = either(input, value, "input", "value")
+    return _pool(AVG_POOL, value, ksize, strides, padding, data_format, name, "AvgPool")
+
+
+# -- both --------------------------------------------------------------------------------------
+
+
+def _pool(
+    definition: OpDef, value: Any, ksize: Any, strides: Any, padding: Any,
+    data_format: str | None, name: str | None, default: str,
+) -> Tensor:  # fmt: skip
+    data_format = image_format(data_format)
+    options = {
+        "ksize": per_axis(ksize, data_format, "ksize"),
+        "strides": per_axis(strides, data_format, "strides"),
+        "padding": window_padding(padding),
+    }
+    with name_scope(name, default, [value]) as scope:
+        value = convert_to_tensor(value, name="value")
+        return apply(definition, value, name=scope, data_format=data_format, **options)

@@ -1,0 +1,254 @@
+"""Pooling in one, two and three dimensions, made of that in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.array.rearranging import batch_to_space_nd, space_to_batch_nd
+from daskvars.ops.array.reshaping import expand_dims, reshape, squeeze
+from daskvars.ops.array.transposing import transpose
+from daskvars.ops.nn.pooling import avg_pool, max_pool
+from daskvars.ops.rules.axes import either
+
+
+def max_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the maximum of each window of sequences.
+
+    Args:
+      input: [batch, width, channels] real, or [batch, channels, width].
+      ksize: size of a window: an int, a list of one, or of three in the order of `data_format`.
+      strides: distance between windows, likewise.
+      padding: "SAME" or "VALID".
+      data_format: "NWC" or "NCW".
+      name: name scope of the operations, by default "max_pool1d".
+
+    Returns:
+      [batch, windows, channels] of the dtype of `input`, in the order of `data_format`.
+
+    Raises:
+      ValueError: an argument is none of those.
+
+    >>> import daskvars as dv
+    >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel().tolist()
+    [3.0, 3.0]
+    """
+    return _sequences(max_pool, input, ksize, strides, padding, data_format, name, "max_pool1d")
+
+
+def avg_pool1d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the mean of each window of sequences. See `max_pool1d`."""
+    return _sequences(avg_pool, input, ksize, strides, padding, data_format, name, "avg_pool1d")
+
+
+def _sequences(
+    pool: Callable[..., Tensor], value: Any, ksize: Any, strides: Any, padding: Any,
+    data_format: str, name: str | None, default: str,
+) -> Tensor:  # fmt: skip
+    """Pool images of height 1."""
+    if data_format not in ("NWC", "NCW"):
+        raise ValueError(f"data_format must be 'NWC' or 'NCW', got {data_format!r}")
+    height, images = (1, "NHWC") if data_format == "NWC" else (2, "NCHW")
+    window = _sizes(ksize, 1, data_format, "ksize")
+    step = _sizes(strides, 1, data_format, "strides")
+    with name_scope(name, default, [value]):
+        value = expand_dims(convert_to_tensor(value, name="input"), height)
+        return squeeze(pool(value, (1, *window), (1, *step), padding, images), [height])
+
+
+def max_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the maximum of each window of images. See `max_pool`."""
+    return max_pool(input, ksize, strides, padding, data_format, name or "max_pool2d")
+
+
+def avg_pool2d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the mean of each window of images. See `avg_pool`."""
+    return avg_pool(input, ksize, strides, padding, data_format, name or "avg_pool2d")
+
+
+def max_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the maximum of each window of volumes.
+
+    Args:
+      input: [batch, depth, height, width, channels] real, or in the order of `data_format`.
+      ksize: size of a window: an int, three, or five in the order of `data_format`.
+      strides: distance between windows, likewise.
+      padding: "SAME" or "VALID".
+      data_format: "NDHWC" or "NCDHW".
+      name: name scope of the operations, by default "MaxPool3D".
+
+    Returns:
+      [batch, planes, rows, columns, channels] of the dtype of `input`, in the order of
+      `data_format`.
+
+    Raises:
+      ValueError: more than one size of `input` is not known, or an argument is none of those.
+
+    >>> import daskvars as dv
+    >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
+    >>> float(max_pool3d(volume, 2, 2, "VALID")[0, 0, 0, 0, 0])
+    7.0
+    """
+    return _volumes(max_pool, input, ksize, strides, padding, data_format, name, "MaxPool3D")
+
+
+def avg_pool3d(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Return the mean of each window of volumes; padding does not count. See `max_pool3d`."""
+    return _volumes(avg_pool, input, ksize, strides, padding, data_format, name, "AvgPool3D")
+
+
+def _volumes(
+    pool: Callable[..., Tensor], value: Any, ksize: Any, strides: Any, padding: Any,
+    data_format: str, name: str | None, default: str,
+) -> Tensor:  # fmt: skip
+    """Pool the planes as images, then along the depth as rows of images.
+
+    Both folds separate: a window's maximum is that of its planes' maxima, and the number of
+    elements in it is a product.
+    """
+    if data_format not in ("NDHWC", "NCDHW"):
+        raise ValueError(f"data_format must be 'NDHWC' or 'NCDHW', got {data_format!r}")
+    window = _sizes(ksize, 3, data_format, "ksize")
+    step = _sizes(strides, 3, data_format, "strides")
+    with name_scope(name, default, [value]):
+        value = convert_to_tensor(value, name="input")
+        if data_format == "NCDHW":
+            value = transpose(value, [0, 2, 3, 4, 1])
+        shape = value.spec.shape
+        if shape is None or len(shape) != 5 or None in shape[1:]:
+            raise ValueError(
+                f"pooling of volumes needs a tensor of rank 5, known but for its batch: "
+                f"{value.name!r} has shape {value.shape}"
+            )
+        depth, channels = shape[1], shape[4]
+        planes = pool(reshape(value, [-1, *shape[2:]]), window[1:], step[1:], padding)
+        rows, columns = planes.spec.shape[1:3]
+        folded = reshape(planes, [-1, depth, rows * columns, channels])
+        folded = pool(folded, (window[0], 1), (step[0], 1), padding)
+        pooled = reshape(folded, [-1, folded.spec.shape[1], rows, columns, channels])
+        return transpose(pooled, [0, 4, 1, 2, 3]) if data_format == "NCDHW" else pooled
+
+
+def pool(
+    input: Any,
+    window_shape: Sequence[int],
+    pooling_type: str,
+    padding: Any,
+    dilation_rate: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Sequence[int] | None = None,
+) -> Tensor:
+    """Pool in one, two or three dimensions, also with windows whose elements are apart.
+
+    Args:
+      input: [batch, *space, channels] floating, or [batch, channels, *space].
+      window_shape: an int for each dimension of space.
+      pooling_type: "MAX" or "AVG".
+      padding: "SAME" or "VALID".
+      dilation_rate: distance between the elements of a window in each dimension of space, by
+        default ones; others only for padding "VALID" and strides of 1.
+      strides: an int for each dimension of space, by default ones.
+      name: name of the operation, by default "max_pool" or "avg_pool".
+      data_format: "NWC" or "NCW", "NHWC" or "NCHW", "NDHWC" or "NCDHW"; by default channels are
+        last.
+      dilations: the new name of `dilation_rate`.
+
+    Returns:
+      [batch, *space, channels] of the dtype of `input`, in the order of `data_format`.
+
+    Raises:
+      ValueError: there are not 1, 2 or 3 dimensions of space, an argument is none of those, or
+        sizes are not known where a rate is above 1.
+
+    >>> import daskvars as dv
+    >>> pool([[[1.0], [3.0], [2.0]]], [2], "MAX", "VALID").numpy().ravel().tolist()
+    [3.0, 3.0]
+    """
+    forms = {
+        "MAX": (max_pool1d, max_pool2d, max_pool3d), "AVG": (avg_pool1d, avg_pool2d, avg_pool3d)
+    }  # fmt: skip
+    if pooling_type not in forms:
+        raise ValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}")
+    window, steps = tuple(window_shape), tuple(strides or (1,) * len(window_shape))
+    rank = len(window)
+    rate = tuple(either(dilations, dilation_rate, "dilations", "dilation_rate") or (1,) * rank)
+    if rank not in (1, 2, 3) or len(steps) != rank or len(rate) != rank:
+        raise ValueError(
+            f"pool takes 1 to 3 dimensions of space, got window_shape {window}, strides {steps} "
+            f"and dilation_rate {rate}"
+        )
+    if max(rate) > 1 and (max(steps) > 1 or padding != "VALID"):
+        raise ValueError(
+            f"dilation_rate {rate} needs strides of 1 and padding 'VALID', got {steps} and "
+            f"{padding!r}"
+        )
+    space = "DHW"[3 - rank :]
+    first = data_format is not None and data_format.startswith("NC")
+    name = name or f"{pooling_type.lower()}_pool"
+
+    def plain(value: Any, name: str, first: bool) -> Tensor:
+        data_format = f"NC{space}" if first else f"N{space}C"
+        return forms[pooling_type][rank - 1](value, window, steps, padding, data_format, name)
+
+    if max(rate) == 1:
+        return plain(input, name, first)
+    with name_scope(name, values=[input]) as scope:
+        value = convert_to_tensor(input, name="input")
+        to_last = [0, *range(2, rank + 2), 1]
+        value = transpose(value, to_last) if first else value
+        pooled = _dilated(lambda phases: plain(phases, scope, False), value, window, rate)
+        return transpose(pooled, [0, rank + 1, *range(1, rank + 1)]) if first else pooled
+
+
+def _dilated(
+    pool_phases: Callable[[Tensor], Tensor], value: Tensor, window: tuple[int, ...],
+    rate: tuple[int, ...],
+) -> Tensor:  # fmt: skip
+    """Pool each phase of the space as a batch of its own; what padding took part in is cut off."""
+    rank = len(window)
+    sizes = (None,) if value.spec.shape is None else value.spec.shape[1 : rank + 1]
+    if None in sizes:
+        raise ValueError(f"pool with dilation_rate {rate} needs known sizes, got {value.shape}")
+    more = [(0, -n % r) for n, r in zip(sizes, rate, strict=True)]
+    pooled = pool_phases(space_to_batch_nd(value, list(rate), more))
+    crops = []
+    for n, w, r in zip(sizes, window, rate, strict=True):
+        kept = max(0, n - (w - 1) * r)
+        crops.append((0, (-(-n // r) - w + 1) * r - kept))
+    return batch_to_space_nd(pooled, list(rate), crops)
+
+
+def _sizes(value: Any, rank: int, data_format: str, what: str) -> tuple[int, ...]:
+    """Return a size for each dimension of space, of one, of one each, or of all dimensions."""
+    given = tuple(value) if isinstance(value, Sequence) else (value,)
+    if len(given) not in (1, rank, rank + 2):
+        raise ValueError(f"{what} should be of length 1, {rank} or {rank + 2}, got {given}")
+    if len(given) == rank + 2:
+        channel = data_format.index("C")
+        if given[0] != 1 or given[channel] != 1:
+            raise ValueError(f"{what} of batch and channels must be 1, got {given}")
+        return given[2:] if channel == 1 else given[1:-1]
+    return given * rank if len(given) == 1 else given

@@ -1,0 +1,142 @@
+"""The largest entries of rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from daskvars import shapes
+from daskvars.dtypes import bool as bool_
+from daskvars.dtypes import int32
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Contraction
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.array import arrays
+from daskvars.kernels.nn import forms as kernels
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.rules.axes import as_operand
+
+
+class TopK(NamedTuple):
+    """What `top_k` returns."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _largest(inputs, *, k, sorted, **attrs):
+    dtype, shape = inputs[0]
+    if k is not None and k < 0:
+        raise ValueError(f"Need k >= 0, got {k}")
+    if shape is not None:
+        if not shape:
+            raise ValueError("input must have at least rank 1 but is rank 0")
+        if k is not None and shape[-1] is not None and shape[-1] < k:
+            raise ValueError(f"input must have last dimension >= k = {k} but is {shape[-1]}")
+        shape = (*shape[:-1], k)
+    return Spec(dtype, shape), Spec(int32, shape)
+
+
+def _top_k_gradient(op, dy, _):
+    x = op.inputs[0]
+    shape = x.spec.shape
+    size = shape_of(x)[-1] if shape is None or shape[-1] is None else shape[-1]
+    return apply(TOP_K_GRAD, dy, op.outputs[1], size=size)
+
+
+TOP_K = OpDef(
+    "TopKV2", "input:R", infer=_largest, pattern=Contraction("..._->..._", None),
+    kernel=arrays.top_k, gradient=_top_k_gradient, operands=("k",),
+)  # fmt: skip
+
+
+def _spread(inputs, *, size, **attrs):
+    dtype, shape = inputs[0]
+    return Spec(dtype, None if shape is None else (*shape[:-1], size))
+
+
+TOP_K_GRAD = OpDef(
+    "TopKGrad", "gradients:N, indices:I", infer=_spread, operands=("size",),
+    pattern=Contraction("..._,..._->..._", None), kernel=kernels.top_k_grad,
+    gradient=lambda op, g: (apply(TAKE_LAST, g, op.inputs[1]), None),
+)  # fmt: skip
+
+
+def _taken(inputs):
+    return Spec(inputs[0].dtype, inputs[1].shape)
+
+
+def _take_gradient(op, g):
+    shape = op.inputs[0].spec.shape
+    size = shape_of(op.inputs[0])[-1] if shape is None or shape[-1] is None else shape[-1]
+    return apply(TOP_K_GRAD, g, op.inputs[1], size=size), None
+
+
+TAKE_LAST: OpDef = OpDef(
+    "TopKGradGrad", "gradients:N, indices:I", infer=_taken,
+    pattern=Contraction("..._,..._->..._", None), kernel=kernels.take_last,
+    gradient=_take_gradient,
+)  # fmt: skip
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+    """Return the largest entries of each row and where they are.
+
+    Args:
+      input: [..., n] real.
+      k: scalar int32, how many, at most n.
+      sorted: accepted; the result is in descending order either way.
+      name: name of the operation, by default "TopKV2".
+
+    Returns:
+      values: [..., k] of the dtype of `input`, the largest first.
+      indices: [..., k] int32; of equal entries, the first.
+
+    Raises:
+      ValueError: k is larger than n, or negative.
+      InvalidArgumentError: that shows in the run alone.
+
+    >>> import daskvars as dv
+    >>> [t.numpy().tolist() for t in top_k([1.0, 3.0, 2.0, 3.0], k=3)]
+    [[3.0, 3.0, 2.0], [1, 3, 2]]
+    """
+    input = convert_to_tensor(input, name="input")
+    return TopK(*apply(TOP_K, input, name=name, k=as_operand(k), sorted=bool(sorted)))
+
+
+def _tested(inputs, *, k, **attrs):
+    predictions, targets = (spec.shape for spec in inputs[:2])
+    for shape, rank, what in ((predictions, 2, "predictions"), (targets, 1, "targets")):
+        if shape is not None and len(shape) != rank:
+            raise ValueError(f"{what} must be rank {rank} but has shape {shapes.show(shape)}")
+    rows = None if predictions is None else predictions[:1]
+    return Spec(bool_, shapes.merge(shapes.merge(rows, targets), (None,)))
+
+
+IN_TOP_K = OpDef(
+    "InTopKV2", "predictions:F, targets:I", infer=_tested, pattern=Contraction("n_,n->n", None),
+    kernel=arrays.in_top_k, gradient=NO_GRADIENT, operands=("k",),
+)  # fmt: skip
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """Return whether each row's target is among its k largest predictions.
+
+    Args:
+      predictions: [batch, classes] floating.
+      targets: [batch] int32 or int64, the class of each row.
+      k: scalar int, how many are looked at; classes that tie with the last of them all count.
+      name: name of the operation, by default "InTopKV2".
+
+    Returns:
+      [batch] bool; False where the target is no class or a prediction is not finite.
+
+    Raises:
+      ValueError: the shapes do not fit.
+
+    >>> import daskvars as dv
+    >>> in_top_k([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]], [2, 2], k=2).numpy().tolist()
+    [True, False]
+    """
+    return apply(IN_TOP_K, predictions, targets, name=name, k=as_operand(k))

@@ -1,0 +1,105 @@
+"""How convolution and pooling take strides, paddings, data formats and image shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.opdef import Spec
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.nn.windows import channels
+from daskvars.ops.array.constant import shape as shape_of
+
+
+def image_format(data_format: str | None) -> str:
+    """Return the data format of images, by default "NHWC".
+
+    Raises:
+      ValueError: it is neither "NHWC" nor "NCHW".
+    """
+    if data_format in (None, "NHWC", "NCHW"):
+        return data_format or "NHWC"
+    raise ValueError(f"data_format must be 'NHWC' or 'NCHW', got {data_format!r}")
+
+
+def per_axis(value: Any, data_format: str, what: str) -> tuple[int, ...]:
+    """Return strides, dilations or window sizes of all axes, in the order of `data_format`.
+
+    Args:
+      value: an int for all dimensions of space, one or as many, or one for each axis; None for
+        ones.
+      data_format: such as "NHWC" or "NCDHW".
+      what: the name of the argument, for errors.
+
+    Raises:
+      ValueError: there is another number of them, one is not positive, or those of batch and
+        channels are not 1.
+
+    >>> per_axis([2, 3], "NCHW", "strides")
+    (1, 1, 2, 3)
+    """
+    rank = len(data_format)
+    given = (1,) if value is None else value if isinstance(value, Sequence) else (value,)
+    given = tuple(map(int, given))
+    if len(given) not in (1, rank - 2, rank):
+        raise ValueError(
+            f"{what} should be of length 1, {rank - 2} or {rank} but was {len(given)}"
+        )
+    if min(given) < 1:
+        raise ValueError(f"{what} must be positive, got {given}")
+    if len(given) < rank:
+        space = given * (rank - 2) if len(given) == 1 else given
+        return (1, 1, *space) if data_format[1] == "C" else (1, *space, 1)
+    if given[0] != 1 or channels(given, data_format) != 1:
+        raise ValueError(
+            f"Current implementation does not yet support {what} in the batch and depth "
+            f"dimensions: {given} ({data_format})"
+        )
+    return given
+
+
+def window_padding(padding: Any) -> str | tuple[tuple[int, int], ...]:
+    """Return a padding as "SAME", "VALID" or four (before, after) pairs.
+
+    Raises:
+      ValueError: it is something else.
+    """
+    if padding in ("SAME", "VALID"):
+        return padding
+    if isinstance(padding, str | None) or len(padding) != 4:
+        raise ValueError(
+            f"padding must be 'SAME', 'VALID' or a list of four (before, after) pairs, one for "
+            f"each dimension, got {padding!r}"
+        )
+    return tuple((int(before), int(after)) for before, after in padding)
+
+
+def image_shape(spec: Spec, what: str = "input", rank: int = 4) -> tuple[int | None, ...]:
+    """Return a shape of rank `rank`. Raises ValueError when it has another rank."""
+    if spec.shape is None:
+        return (None,) * rank
+    if len(spec.shape) != rank:
+        raise ValueError(
+            f"Shape must be rank {rank} but is rank {len(spec.shape)}: {what} has shape "
+            f"{shapes.show(spec.shape)}"
+        )
+    return spec.shape
+
+
+def image_sizes(x: Tensor) -> Any:
+    """Return the shape of images as far as a gradient needs it: that of the batch may be open."""
+    shape = x.spec.shape
+    return shape_of(x) if shape is None or None in shape[1:] else shape
+
+
+def full_shape(x: Tensor) -> Any:
+    """Return the shape of `x`: numbers where all of them are known, else a tensor."""
+    return x.spec.shape if shapes.is_known(x.spec.shape) else shape_of(x)
+
+
+def check_equal(found: int | None, wanted: int | None, what: str) -> int | None:
+    """Return the size known from two that must be equal. Raises ValueError when they differ."""
+    if None not in (found, wanted) and found != wanted:
+        raise ValueError(f"Dimensions must be equal, but are {found} and {wanted}: {what}")
+    return wanted if found is None else found

@@ -1,0 +1,122 @@
+"""Operators: ``+ - * / // % ** @``, comparisons, logic and ``[...]``, for tensors and their kin.
+
+`Tensor` is ignorant of ops; its operators are attached here, from above. A class whose objects
+convert to tensors gets the same ones by `override_operators`.
+
+``==`` and ``!=`` compare element by element in eager code and in the functions it calls, as in
+TensorFlow 2 and NumPy; what is of eager code has no hash then: `ref()` is a key for it. In a graph
+they stay identity, as in TensorFlow 1, so that its tensors can be keys of a dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.linalg import products as linalg
+from daskvars.ops.math import arithmetic, comparison, division, transcendental
+from daskvars.ops.protocols.indexing import slice_helper
+from daskvars.ops.protocols.numpy_functions import array_function, array_ufunc
+
+Operator = Callable[..., Any]
+
+# method -> (function, name of its operations); each also has a reflected form.
+_BINARY: dict[str, tuple[Operator, str]] = {
+    "add": (arithmetic.add, "add"),
+    "sub": (arithmetic.subtract, "sub"),
+    "mul": (arithmetic.multiply, "mul"),
+    "div": (division.div, "div"),
+    "truediv": (division.truediv, "truediv"),
+    "floordiv": (division.floordiv, "floordiv"),
+    "mod": (division.floormod, "mod"),
+    "pow": (transcendental.pow, "pow"),
+    "matmul": (linalg.matmul, "matmul"),
+    "and": (comparison.logical_and, "and"),
+    "or": (comparison.logical_or, "or"),
+    "xor": (comparison.logical_xor, "xor"),
+}
+
+
+def _named(method: str, operator: Operator) -> Operator:
+    operator.__name__ = operator.__qualname__ = f"__{method}__"
+    return operator
+
+
+def _forward(method: str, function: Operator, name: str) -> Operator:
+    def operator(x: Any, y: Any) -> Tensor:
+        return function(x, y, name=name)
+
+    return _named(method, operator)
+
+
+def _reflected(method: str, function: Operator, name: str) -> Operator:
+    def operator(y: Any, x: Any) -> Tensor:
+        return function(x, y, name=name)
+
+    return _named(method, operator)
+
+
+def _single(method: str, function: Operator) -> Operator:
+    def operator(*operands: Any) -> Tensor:
+        return function(*operands)
+
+    return _named(method, operator)
+
+
+def _comparison(method: str, function: Operator, of_others: bool) -> Operator:
+    def operator(x: Any, y: Any) -> Any:
+        if getattr(type(y), "__array_ufunc__", y) is None:
+            return NotImplemented  # NumPy's way of saying that such operators are the other's
+        graph = x.graph
+        if graph is not None and not graph.compares_values:
+            return (x is y) is not of_others
+        return of_others if y is None else function(x, y, name=method)
+
+    return _named(method, operator)
+
+
+def identity_hash(x: Any) -> int:
+    """Return the hash of what compares by identity. Raises TypeError for what is of eager code."""
+    if x.graph is None:
+        kind = "Tensor" if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(
+            f"{kind} is unhashable. Instead, use {kind.lower()}.ref() as the key. ({x.name} is of "
+            "eager code, where == compares values.)"
+        )
+    return object.__hash__(x)
+
+
+OPERATORS: dict[str, Operator] = {
+    **{f"__{method}__": _forward(method, *entry) for method, entry in _BINARY.items()},
+    **{f"__r{method}__": _reflected(f"r{method}", *entry) for method, entry in _BINARY.items()},
+    "__neg__": _single("neg", arithmetic.negative),
+    "__abs__": _single("abs", arithmetic.abs),
+    "__invert__": _single("invert", comparison.logical_not),
+    "__lt__": _single("lt", comparison.less),
+    "__le__": _single("le", comparison.less_equal),
+    "__gt__": _single("gt", comparison.greater),
+    "__ge__": _single("ge", comparison.greater_equal),
+    "__eq__": _comparison("eq", comparison.equal, False),
+    "__ne__": _comparison("ne", comparison.not_equal, True),
+    "__hash__": _named("hash", identity_hash),
+    "__getitem__": slice_helper,
+    "__array_ufunc__": array_ufunc,
+    "__array_function__": array_function,
+}
+
+
+def override_operators(cls: type) -> None:
+    """Give `cls`, whose objects convert to tensors, the operators of `Tensor`.
+
+    Methods that `cls` defines itself stay as they are.
+
+    Args:
+      cls: the class to change; its objects have a `graph`, None in eager code, and a `name`.
+    """
+    for name, operator in OPERATORS.items():
+        if name not in vars(cls):
+            setattr(cls, name, operator)
+
+
+override_operators(Tensor)

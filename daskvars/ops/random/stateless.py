@@ -1,0 +1,216 @@
+"""Random tensors that are functions of a seed given with each call, which may be a tensor.
+
+The same seed and shape give the same numbers, in every run and however a tensor is cut.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import dtypes, shapes
+from daskvars.dtypes import as_dtype
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.name_scope import name_scope
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Contraction, Source
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.random import gamma_poisson as kernels
+from daskvars.ops.math.arithmetic import add, multiply, subtract
+from daskvars.ops.random.distributions import are_numbers, part_of_block
+from daskvars.ops.rules import axes
+
+
+def _drawn(inputs, *, shape, dtype, **attrs):
+    return Spec(as_dtype(dtype), axes.sizes_of(shape, inputs))
+
+
+def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
+    return OpDef(
+        type, "", infer=_drawn, pattern=Source(), kernel=kernel, gradient=NO_GRADIENT,
+        operands=("shape", "seed", *bounds), block=part_of_block,
+    )  # fmt: skip
+
+
+UNIFORM = _source("StatelessRandomUniform", kernels.stateless_uniform)
+UNIFORM_INT = _source("StatelessRandomUniformInt", kernels.stateless_uniform, "minval", "maxval")
+NORMAL = _source("StatelessRandomNormal", kernels.stateless_normal)
+TRUNCATED_NORMAL = _source("StatelessTruncatedNormal", kernels.stateless_truncated_normal)
+
+
+def _seed(seed: Any) -> Any:
+    """Return a seed as an attribute. Raises ValueError unless it is two integers."""
+    value = axes.as_operand(seed)
+    if (isinstance(value, tuple) and len(value) != 2) or isinstance(value, int):
+        raise ValueError(f"seed must be a vector of two integers, got {seed!r}")
+    if axes.is_symbolic(value):
+        value = convert_to_tensor(value)
+        if not shapes.compatible(value.spec.shape, (2,)):
+            raise ValueError(f"seed must be a vector of two integers, got shape {value.shape}")
+    return value
+
+
+def _scaled(
+    definition: OpDef, shape: Any, seed: Any, dtype: dtypes.DType, scope: str, low: Any, width: Any,
+    bounds: tuple[str, str],
+) -> Tensor:  # fmt: skip
+    """Draw numbers; what scales and shifts them goes to the kernel where it is a number."""
+    options = {"shape": axes.as_sizes(shape), "seed": _seed(seed), "dtype": dtype.name}
+    if are_numbers(low, width):
+        values = zip(bounds, (float(low), float(width)), strict=True)
+        return apply(definition, name=scope, **options, **dict(values))
+    low = convert_to_tensor(low, dtype, name=bounds[0])
+    width = convert_to_tensor(width, dtype, name=bounds[1])
+    if bounds[1] == "maxval":
+        width = subtract(width, low)
+    return add(multiply(apply(definition, **options), width), low, name=scope)
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Return numbers uniform in [minval, maxval) that depend on `seed` and `shape` alone.
+
+    Args:
+      shape: [rank] int32 or int64, the shape.
+      seed: [2] int32 or int64.
+      minval: scalar, or a tensor that broadcasts to `shape` (floats), included. None, with
+        `maxval` None, for all numbers of an integer dtype.
+      maxval: as `minval`, excluded; 1 by default for floats.
+      dtype: a float dtype, int32 or int64.
+      name: name of the operation, by default "stateless_random_uniform".
+
+    Returns:
+      [*shape] `dtype`.
+
+    Raises:
+      ValueError: integers are asked for without `maxval`, or `seed` is not two numbers.
+
+    Source: TensorFlow 1.15, ``tf.random.stateless_uniform``.
+
+    >>> import daskvars as dv
+    >>> one, two = (stateless_uniform([3], seed=[1, 2]).numpy() for _ in range(2))
+    >>> bool((one == two).all())
+    True
+    """
+    dtype = as_dtype(dtype).base_dtype
+    with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
+        if not dtype.is_integer:
+            high = 1 if maxval is None else maxval
+            return _scaled(
+                UNIFORM, shape, seed, dtype, scope, minval, high, ("minval", "maxval")
+            )
+        if (minval is None) != (maxval is None) or (maxval is None and minval is not None):
+            raise ValueError(
+                f"Must specify maxval for integer dtype {dtype.name}, or minval=None and "
+                "maxval=None for all its numbers"
+            )
+        low, high = (dtype.min, dtype.max + 1) if maxval is None else (minval, maxval)
+        return apply(
+            UNIFORM_INT, name=scope, shape=axes.as_sizes(shape), seed=_seed(seed),
+            dtype=dtype.name, minval=axes.as_operand(low), maxval=axes.as_operand(high),
+        )  # fmt: skip
+
+
+def stateless_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Return normal numbers that depend on `seed` and `shape` alone.
+
+    Args:
+      shape: [rank] int32 or int64, the shape.
+      seed: [2] int32 or int64.
+      mean: scalar, or a tensor that broadcasts to `shape`.
+      stddev: as `mean`, the standard deviation.
+      dtype: a float dtype.
+      name: name of the operation, by default "stateless_random_normal".
+
+    Returns:
+      [*shape] `dtype`.
+
+    Source: TensorFlow 1.15, ``tf.random.stateless_normal``.
+    """
+    dtype = as_dtype(dtype).base_dtype
+    with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
+        return _scaled(NORMAL, shape, seed, dtype, scope, mean, stddev, ("mean", "stddev"))
+
+
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Return normal numbers within two standard deviations. See `stateless_normal`."""
+    dtype = as_dtype(dtype).base_dtype
+    default = "stateless_truncated_normal"
+    with name_scope(name, default, [shape, seed, mean, stddev]) as scope:
+        bounds = ("mean", "stddev")
+        return _scaled(TRUNCATED_NORMAL, shape, seed, dtype, scope, mean, stddev, bounds)
+
+
+def _classes(inputs, *, num_samples, dtype, **attrs):
+    shape = inputs[0].shape
+    if shape is not None and len(shape) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
+    return Spec(as_dtype(dtype), (None if shape is None else shape[0], num_samples))
+
+
+MULTINOMIAL = OpDef(
+    "StatelessMultinomial", "logits:R", infer=_classes, pattern=Contraction("b_->b_", None),
+    kernel=kernels.stateless_multinomial, gradient=NO_GRADIENT, operands=("num_samples", "seed"),
+    block=lambda attrs, block: axes.in_block(
+        attrs, offset=block.out_offsets[0], full_shape=block.full_out_shapes[0]
+    ),
+)  # fmt: skip
+
+
+def stateless_multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: Any,
+    output_dtype: Any = dtypes.int64,
+    name: str | None = None,
+) -> Tensor:
+    """Draw classes with the probabilities softmax(logits), as `seed` alone says.
+
+    Args:
+      logits: [batch, classes] floating, unnormalised log-probabilities.
+      num_samples: scalar integer, draws per row.
+      seed: [2] int32 or int64.
+      output_dtype: int32 or int64.
+      name: name of the operation, by default "stateless_multinomial".
+
+    Returns:
+      [batch, num_samples] `output_dtype`.
+
+    Source: TensorFlow 1.15, ``tf.random.stateless_multinomial``.
+    """
+    return apply(
+        MULTINOMIAL, logits, name=name or "stateless_multinomial", seed=_seed(seed),
+        num_samples=axes.as_operand(num_samples), dtype=as_dtype(output_dtype).base_dtype.name,
+    )  # fmt: skip
+
+
+def stateless_categorical(
+    logits: Any,
+    num_samples: Any,
+    seed: Any,
+    dtype: Any = dtypes.int64,
+    name: str | None = None,
+) -> Tensor:
+    """Draw classes with the probabilities softmax(logits). See `stateless_multinomial`."""
+    name = name or "stateless_categorical"
+    return stateless_multinomial(logits, num_samples, seed, dtype, name)

@@ -1,0 +1,150 @@
+"""Families of elementwise ops: one expression defines an op and its public function.
+
+All members of a family take the same arguments, follow the same shape rule and are cut into
+blocks in the same way; they differ in type, kernel, gradient and what they compute.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from daskvars.dtypes import DType, as_dtype
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NoGradient, OpDef
+from daskvars.graph.patterns import Elementwise
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.rules.shapes import broadcasted, like_first
+
+Kernel = str | Callable[..., Any]
+Function = Callable[..., Tensor]
+Gradient = Callable[..., Any] | NoGradient
+
+TYPES = {
+    "N": "any number",
+    "P": "any number or string",
+    "F": "floating or complex",
+    "D": "floating",
+    "R": "real",
+    "Z": "integer",
+    "B": "bool",
+    "T": "any dtype",
+}
+
+UNARY = """{summary}
+
+Args:
+  x: [...] {types}.
+  name: name of the operation, by default "{type}".
+
+Returns:
+  [...], {result}.
+
+Raises:
+  TypeError: `x` has another dtype.
+"""
+
+BINARY = """{summary}
+
+Args:
+  x: [...] {types}.
+  y: [...] of the dtype of `x`; the shapes are broadcast as NumPy's.
+  name: name of the operation, by default "{type}".
+
+Returns:
+  [...] of the broadcast shape, {result}.
+
+Raises:
+  TypeError: the dtypes differ, or the op does not take them; nothing is converted silently.
+  ValueError: the shapes do not broadcast.
+"""
+
+
+def unary(
+    function_name: str, type: str, letter: str, kernel: Kernel, gradient: Gradient, summary: str,
+    *, infer: Callable[..., Any] = like_first, result: str = "of the dtype of `x`",
+) -> Function:  # fmt: skip
+    """Define an elementwise op of one input and return its public function ``f(x, name=None)``.
+
+    Args:
+      function_name: the name of the function.
+      type: the op's type.
+      letter: the dtypes that it takes, a letter of a signature.
+      kernel: see `OpDef`.
+      gradient: see `OpDef`.
+      summary: first line of the function's docstring.
+      infer: its shape and dtype rule.
+      result: what the docstring says of the result.
+    """
+    definition = OpDef(
+        type, f"x:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel, gradient=gradient
+    )
+
+    def function(x: Any, name: str | None = None) -> Tensor:
+        return apply(definition, x, name=name)
+
+    doc = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)
+    return _published(function, function_name, doc)
+
+
+def binary(
+    function_name: str, type: str, letter: str, kernel: Kernel, gradient: Gradient, summary: str,
+    *, infer: Callable[..., Any] = broadcasted, result: str = "of the dtype of `x`",
+    default_name: str | None = None,
+) -> Function:  # fmt: skip
+    """Define an elementwise op of two inputs and return its function ``f(x, y, name=None)``.
+
+    `default_name` is the name of its operations where that is not `type`. See `unary`.
+    """
+    definition = OpDef(
+        type, f"x:{letter}, y:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel,
+        gradient=gradient,
+    )  # fmt: skip
+    default = default_name or type
+
+    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        return apply(definition, x, y, name=name or default)
+
+    doc = BINARY.format(summary=summary, type=default, types=TYPES[letter], result=result)
+    return _published(function, function_name, doc)
+
+
+def _published(function: Function, name: str, doc: str) -> Function:
+    """Name a function as if it were written where the family is used, so that it pickles."""
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = sys._getframe(2).f_globals["__name__"]
+    function.__doc__ = doc
+    return function
+
+
+def dtype_of(*values: Any) -> DType | None:
+    """Return the dtype of the first tensor or variable; data takes the dtype that it meets."""
+    for value in values:
+        if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+            return as_dtype(value.dtype).base_dtype
+    return None
+
+
+def same_dtype(x: Any, y: Any, op_name: str) -> tuple[Tensor, Tensor]:
+    """Convert both operands of a composed op to tensors, data to the dtype of the other.
+
+    Raises:
+      TypeError: they have different dtypes.
+    """
+    wanted = dtype_of(x, y)
+    if wanted is None:
+        x = convert_to_tensor(x, name="x")
+        wanted = x.dtype.base_dtype
+    x, y = (
+        convert_to_tensor(value, None if dtype_of(value) else wanted, name=name)
+        for value, name in ((x, "x"), (y, "y"))
+    )
+    left, right = x.dtype.base_dtype, y.dtype.base_dtype
+    if left is not right:
+        raise TypeError(
+            f"x and y must have the same dtype, got {left.name} and {right.name} (operation "
+            f"{op_name.rstrip('/')!r}). Use cast()."
+        )
+    return x, y

@@ -1,0 +1,68 @@
+"""Assignment to a strided slice of a variable: what ``v[1:3].assign(value)`` makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.interpreter import apply
+from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.patterns import Access, Dim, Effect, Movement
+from daskvars.graph.tensor import Tensor
+from daskvars.kernels.gather_scatter import part_writes
+from daskvars.ops.array.slicing import STRIDED_SLICE
+from daskvars.ops.rules import axes
+from daskvars.ops.state.assign import handle_of
+
+
+def _assigned(inputs, **bounds):
+    handle, value = inputs[0], inputs[1]
+    spec = Spec(handle.dtype.base_dtype, handle.shape)
+    part = STRIDED_SLICE.infer((spec,), **bounds).shape
+    if part is not None and value.shape is not None:
+        sizes = zip(value.shape[::-1], part[::-1], strict=False)
+        fit = all(given in (1, None) or n in (given, None) for given, n in sizes)
+        if len(value.shape) > len(part) or not fit:
+            raise ValueError(
+                f"a value of shape {shapes.show(value.shape)} does not broadcast to the sliced "
+                f"part of the variable, which has shape {shapes.show(part)}"
+            )
+    return spec
+
+
+def _access(inputs, outputs, attrs):
+    """Each block of the variable takes its own part of the value."""
+    if outputs[0] is None:
+        return axes.whole(inputs, outputs)
+    ref = tuple(map(Dim, range(len(outputs[0]))))
+    return Access((ref, *((None,) * len(shape or ()) for shape in inputs[1:])), (ref,))
+
+
+STRIDED_SLICE_ASSIGN = OpDef(
+    "StridedSliceAssign", "ref:T, value:T", operands=("begin", "end", "strides"), infer=_assigned,
+    pattern=Effect(Movement(_access, view=False), reads=True, writes=True),
+    kernel=part_writes.assign_slice, in_place=part_writes.assign_slice_into,
+    check=part_writes.check_slice, gradient=NO_GRADIENT,
+    block=lambda attrs, block: {
+        **attrs, "offset": block.out_offsets[0], "size": block.full_out_shapes[0]
+    },
+)  # fmt: skip
+
+
+def strided_slice_assign(ref: Any, value: Any, name: str | None = None, **bounds: Any) -> Tensor:
+    """Set a strided slice of a variable.
+
+    Args:
+      ref: the Variable.
+      value: of its dtype, of the shape of the slice or one that broadcasts to it.
+      name: name of the operation, by default "StridedSliceAssign".
+      **bounds: begin, end, strides and the masks of `strided_slice`.
+
+    Returns:
+      The new value of the whole variable.
+
+    Raises:
+      ValueError: the shapes do not fit.
+      InvalidArgumentError: (when run) the same of what was not known before.
+    """
+    return apply(STRIDED_SLICE_ASSIGN, handle_of(ref), value, name=name, **bounds)
