@@ -11,9 +11,8 @@ FOUNDATION = [
     "device_array", "versioned", "logging",
 ]  # fmt: skip
 LEVELS = {
-    "remote": 0.5,  # the adapter to Dask, which kernels and state call; it needs nothing of ours
     "graph": 1, "kernels": 1, "state": 1, "scripting": 1,
-    "ops": 2,
+    "ops": 2, "remote": 2,
     "gradients": 3, "variables": 3, "lowering": 3,
     "execution": 4,
     "data": 5, "train": 5, "layers": 5, "losses": 5, "metrics": 5, "summary": 3,

@@ -197,7 +197,7 @@ package = types.ModuleType("daskvars")  # without the names that __init__ import
 package.__path__ = [sys.argv[2]]
 sys.modules["daskvars"] = package
 import numpy
-from daskvars.kernels.region import compiled
+from daskvars.remote.regions.region import compiled
 for program in pickle.load(open(sys.argv[1], "rb")):
     assert callable(compiled(program, numpy))
     print("compiled")

@@ -1,10 +1,10 @@
 """The executor of a state on a cluster: plans run on workers, and values stay there.
 
-The state belongs to the cluster: its keys are held on the scheduler (`remote.versions.version_keeper`), not
-by this client. One with a name is there for the next client when this one is gone, sealed or not;
-one without (a private session, eager code) has a random name that nobody else knows, and goes with
-its session. What is here of it are the records of its variables, as far as this client has heard
-of them.
+The state belongs to the cluster: its keys are held on the scheduler
+(`remote.versions.version_keeper`), not by this client. One with a name is there for the next client
+when this one is gone, sealed or not; one without (a private session, eager code) has a random name
+that nobody else knows, and goes with its session. What is here of it are the records of its
+variables, as far as this client has heard of them.
 
 Design: *runs are bound on the scheduler.* A compare-and-swap by the client would cost a round trip
 for each run, and every race lost a run. But a run is a function of the version before it, and all

@@ -1,7 +1,8 @@
 """One plan on a cluster: what is sent once, and its sendings.
 
 A run is one small graph, sent without waiting for it. Its tasks name variables, not keys: the
-scheduler puts in the keys of the newest version when the graph arrives (`remote.versions.version_keeper`).
+scheduler puts in the keys of the newest version when the graph arrives
+(`remote.versions.version_keeper`).
 """
 
 from __future__ import annotations

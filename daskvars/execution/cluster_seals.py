@@ -2,10 +2,10 @@
 
 Dask recovers lost blocks by running again what made them, so it keeps every ancestor of a block as
 long as the block: a chain of updates would grow for ever. So every now and then the scheduler asks
-a client (`remote.versions.version_keeper`) to have the workers write the blocks that changed, as they were
-when it began, and to commit them as the next version of the state's store. Runs go on meanwhile,
-its own after the writing. Then the scheduler replaces what the blocks are computed from by loading
-them, so nothing is loaded that is still on a worker.
+a client (`remote.versions.version_keeper`) to have the workers write the blocks that changed, as
+they were when it began, and to commit them as the next version of the state's store. Runs go on
+meanwhile, its own after the writing. Then the scheduler replaces what the blocks are computed from
+by loading them, so nothing is loaded that is still on a worker.
 
 Seals come so far apart that they cost at most a twentieth of the time, but not farther than
 `config.seal_every_s`.

@@ -2,12 +2,13 @@
 
 Sessions of one process on one path share a `Values`, and a run commits to it in memory: that costs
 microseconds, a durable version milliseconds. A *seal* writes what changed as the store's next
-version, with links to what did not. It is a compare-and-swap (`state.stores.store`): `Values.base` is the
-version that the values come from, known by its token, and it must be the head still. The head is
-the newest group ``v<number>`` with a manifest. Another process finds it by listing the store, and
-takes it over when it *synchronises*: when a session is opened, at `Session.seal`, and at the first
-run after `config.seal_every_s`. Then what changed here is sealed; if nothing did, the head is read
-if it is another. When the last session of a process on a store is closed, its values are released.
+version, with links to what did not. It is a compare-and-swap (`state.stores.store`): `Values.base`
+is the version that the values come from, known by its token, and it must be the head still. The
+head is the newest group ``v<number>`` with a manifest. Another process finds it by listing the
+store, and takes it over when it *synchronises*: when a session is opened, at `Session.seal`, and at
+the first run after `config.seal_every_s`. Then what changed here is sealed; if nothing did, the
+head is read if it is another. When the last session of a process on a store is closed, its values
+are released.
 
 A process that is killed loses at most the runs of this period and of the time of one seal. The
 runs see to it themselves; for a program that pauses between them, a thread does.
@@ -23,8 +24,8 @@ something on a cluster, see `execution.shared`.)
 - With ``config.seal_every_s = 0`` each run is a transaction on the store: it synchronises, runs,
   and seals before it returns. One that loses runs again on the new head, with the same random
   numbers, holding the store so that nobody comes between; where a store cannot be held, up to
-  `MOST_ATTEMPTS` times (a local directory can, see `state.stores.locks`). A run that fails, or whose
-  version cannot be written, leaves the head's values.
+  `MOST_ATTEMPTS` times (a local directory can, see `state.stores.locks`). A run that fails, or
+  whose version cannot be written, leaves the head's values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The runs in flight on a cluster's state: sent, perhaps undone and sent again, finished.
 
-What becomes of them the scheduler tells (`remote.versions.version_keeper`). It is noted in the client's own
-thread (`hear`), and acted on by whoever sends the next run or waits for one (`settle`).
+What becomes of them the scheduler tells (`remote.versions.version_keeper`). It is noted in the
+client's own thread (`hear`), and acted on by whoever sends the next run or waits for one
+(`settle`).
 
 Data that is lost Dask computes again. What Dask cannot, since its inputs are gone as well, a client
 that knows itself alone on its state can: it keeps a log of the runs since the last seal, and sends

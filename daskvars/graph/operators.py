@@ -1,4 +1,4 @@
-"""What type checkers know of operators: `daskvars.ops.protocols.operators` attaches them, from above."""
+"""What type checkers know of operators: `ops.protocols.operators` attaches them, from above."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ when it began; the update makes a new value of each variable from its value and 
 other clients update the variables meanwhile, the first may be of an older version, but the second
 must not, or their updates were lost. So an operation that changes a variable (``assign_add``,
 ``scatter_sub``) takes its newest value, and so do the reads that optimizers make for their formulas
-(`ops.state.assign.reading_newest`); all other reads take the version seen. What depends on the newest
-version is *late*: it forms regions of its own, which are run on whatever is newest by then.
+(`ops.state.assign.reading_newest`); all other reads take the version seen. What depends on the
+newest version is *late*: it forms regions of its own, which are run on whatever is newest by then.
 
 A value that is assigned replaces what others have made of the variable, unless it was computed from
 the newest one: ``v.assign(v + 1)`` of two clients may add one, ``v.assign_add(1)`` adds two.

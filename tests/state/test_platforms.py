@@ -47,7 +47,7 @@ print(tf.train.load_variable(path, "v").tolist())
 
 HOLD = """
 from zarr.storage import LocalStore
-from daskvars.state.locks import exclusive
+from daskvars.state.stores.locks import exclusive
 
 with exclusive(LocalStore(sys.argv[1]), ""):
     print("held", flush=True)

@@ -1,4 +1,4 @@
-"""Elements picked and placed by index, beyond the rows that `daskvars.kernels.gather_scatter.segments` moves."""
+"""Elements picked and placed by index, beyond the rows that `segments` moves."""
 
 from __future__ import annotations
 

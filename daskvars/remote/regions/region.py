@@ -1,9 +1,9 @@
 """Region programs: a flat list of kernel calls as data, compiled into one Python function.
 
 A `RegionProgram` is what travels to a worker and what is cached; `compiled` turns it, once per
-process, into straight-line Python: one line per kernel call, locals for slots, dead slots
-released by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting
-loop costs 0.4-0.9 us. Only slot numbers enter the source text (`daskvars.remote.regions.source_text`).
+process, into straight-line Python: one line per kernel call, locals for slots, dead slots released
+by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting loop costs
+0.4-0.9 us. Only slot numbers enter the source text (`daskvars.remote.regions.source_text`).
 
 Ufuncs write into the memory of an argument that dies at that call (`reuse`). A chain of
 elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.tiling`).
