@@ -48,7 +48,7 @@ from zarr.storage import StorePath
 from daskvars import config, logging
 from daskvars.dtypes import as_dtype
 from daskvars.errors import AbortedError, UnavailableError, permanent
-from daskvars.execution import cluster_checkpoints, loss_reports, paused_workers
+from daskvars.execution import cluster_checkpoints, reports
 from daskvars.execution.cluster_errors import GONE, LostError, unavailable
 from daskvars.execution.cluster_runs import BoundPlan
 from daskvars.execution.cluster_seals import Sealer
@@ -130,7 +130,7 @@ class ClusterExecutor:
         self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
         self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
         self._numbers = itertools.count(1)
-        loss_reports.listen(client, self.token)
+        reports.listen_to_losses(client, self.token)
         prepare(client)
         client.subscribe_topic(topic(self.token), self.runs.hear)
         self.scheduler, self.place_in_line, looked = self.ask(
@@ -673,7 +673,7 @@ class ClusterExecutor:
         if not self.is_closed:
             self.ask("leave", session=self.token)
             self.client.unsubscribe_topic(topic(self.token))
-            loss_reports.ignore(self.client, self.token)
+            reports.ignore_losses(self.client, self.token)
         forget_executor(self)
 
 
@@ -688,7 +688,7 @@ def prepare(client: Client) -> None:
         client.register_plugin(VersionKeeper())
         client.register_plugin(CutsLoose())
         client.register_plugin(WorkerMemory())
-        paused_workers.listen(client)
+        reports.listen_to_pauses(client)
         _prepared.add(client)
 
 

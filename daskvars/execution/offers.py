@@ -8,7 +8,6 @@ GPU=1``).
 
 from __future__ import annotations
 
-import asyncio
 import re
 import threading
 import time
@@ -16,14 +15,11 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from distributed import Client, Scheduler, SchedulerPlugin
+from distributed import Client
 
 from daskvars.graph.device import DeviceSpec
-from daskvars.remote.dask_internals import fail_task, stranded_error, stranded_tasks
-from daskvars.remote.groups_page import mend_groups_page
+from daskvars.remote.scheduler.worker_watch import TOPIC, WorkerWatch
 
-TOPIC = "daskvars-workers"
-OURS = re.compile(r"-0[0-9a-f]{15}[-.]")  # an executor's token in the keys of its tasks
 _NAMES = re.compile(r"(?:/job:(\w+)(?:/replica:\d+)?/task:|(?:([A-Za-z]\w*)-)?)(\d+)")
 
 
@@ -169,41 +165,6 @@ class Workers:
             self.refresh()
             found = matching(self._offers, device)
         return found
-
-
-class WorkerWatch(SchedulerPlugin):
-    """Tells clients that workers come and go; lets no task wait for a worker that is gone.
-
-    Dask keeps a task that may only run on certain workers until one of them is back, under the
-    address that it had. Here it fails instead, and its executor places it anew.
-    """
-
-    name = "daskvars-workers"
-    idempotent = True
-
-    async def start(self, scheduler: Scheduler) -> None:
-        """Take note of the scheduler."""
-        self.scheduler = scheduler
-        mend_groups_page()
-
-    def add_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
-        """Tell of a new worker."""
-        scheduler.log_event(TOPIC, {"action": "add", "worker": worker})
-
-    def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
-        """Tell of one that is gone, and look for tasks that only it could run."""
-        scheduler.log_event(TOPIC, {"action": "remove", "worker": worker})
-        asyncio.get_running_loop().call_soon(self._fail_stranded)
-
-    def transition(self, key: Any, start: str, finish: str, *_: Any, **__: Any) -> None:
-        """Look after a task that no worker can run."""
-        if finish == "no-worker":
-            asyncio.get_running_loop().call_soon(self._fail_stranded)
-
-    def _fail_stranded(self) -> None:
-        for key, wanted in list(stranded_tasks(self.scheduler)):
-            if OURS.search(str(key)):
-                fail_task(self.scheduler, key, stranded_error(key, wanted))
 
 
 def workers_of(client: Client) -> Workers:

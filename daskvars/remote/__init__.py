@@ -6,6 +6,7 @@ their functions and to plain data, never to a Graph, a Tensor or a Session. Room
 - ``regions``: a list of kernel calls compiled into one function: what a task computes.
 - ``tasks``: what a task does around that: inputs put together, feeds, chunks read and written.
 - ``versions``: what the scheduler keeps of a state: which keys its newest version has.
+- ``scheduler``: what watches workers from there: they come, go, lose data, run out of memory.
 
 And files: `bundle` (several results under one key), `worker_memory` (freed memory goes back in
 time), `groups_page` (Dask's page of that name, which our task groups would break), `unguarded` (a

@@ -10,9 +10,8 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from distributed import Client, Scheduler, SchedulerPlugin
+from distributed import Scheduler, SchedulerPlugin
 
-from daskvars.execution import events
 from daskvars.remote.dask_internals import is_computed_again
 
 RUN = re.compile(r"-(0[0-9a-f]{15})-(\d+)-")  # executor and run, in the keys of a run's tasks
@@ -39,20 +38,3 @@ class LossReporter(SchedulerPlugin):
 def topic(token: str) -> str:
     """Return the topic under which an executor hears of its losses."""
     return f"daskvars-losses-{token}"
-
-
-def listen(client: Client, token: str) -> None:
-    """Publish the losses of an executor, from the client's thread, until `ignore`."""
-    client.register_plugin(LossReporter())
-    client.subscribe_topic(topic(token), _publish)
-
-
-def ignore(client: Client, token: str) -> None:
-    """Hear no more of the losses of an executor."""
-    if client.status == "running":
-        client.unsubscribe_topic(topic(token))
-
-
-def _publish(event: tuple[float, dict[str, Any]]) -> None:
-    _, told = event
-    events.publish(events.RunsRepeated(told["num_runs"], told["worker"]))

@@ -13,16 +13,14 @@ has stalled.
 from __future__ import annotations
 
 import time
-import weakref
 from typing import Any
 
-from distributed import Client, Scheduler, SchedulerPlugin
+from distributed import Scheduler, SchedulerPlugin
 from tornado.ioloop import PeriodicCallback
 
-from daskvars import logging
 from daskvars.errors import ResourceExhaustedError
-from daskvars.execution.offers import OURS
 from daskvars.remote.dask_internals import fail_task, run_unbound_tasks, waiting_tasks
+from daskvars.remote.scheduler.worker_watch import OURS
 from daskvars.remote.versions.shared_graphs import keepers
 
 TOPIC = "daskvars-paused"
@@ -122,18 +120,3 @@ def progress(worker: Any) -> Any:
     executing = metrics.get("task_counts", {}).get("executing", 0)
     moving = time.monotonic() if executing else 0
     return moving, len(worker.has_what), metrics.get("spilled_bytes")
-
-
-def listen(client: Client) -> None:
-    """Have a client warn of workers that are paused, once for each client."""
-    if client not in _listening:
-        _listening.add(client)
-        client.register_plugin(PausedWorkers())
-        client.subscribe_topic(TOPIC, _warn)
-
-
-def _warn(event: tuple[float, dict[str, Any]]) -> None:
-    logging.warning("%s", event[1]["text"])
-
-
-_listening: weakref.WeakSet[Client] = weakref.WeakSet()
