@@ -26,7 +26,7 @@ import psutil
 
 import daskvars.v1 as tf
 from daskvars import config
-from daskvars.execution import events
+from daskvars.execution.engine import events
 
 LIMIT = 0.85  # of the one process's samples/s
 WORKERS = 2

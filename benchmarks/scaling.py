@@ -25,10 +25,10 @@ import numpy as np
 
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution import feeds
-from daskvars.execution.offers import Offer
-from daskvars.execution.placing import Placing
-from daskvars.execution.run_graphs import BlockTask, Place, Template, joined
+from daskvars.execution.cluster.offers import Offer
+from daskvars.execution.cluster.placing import Placing
+from daskvars.execution.cluster.run_graphs import BlockTask, Place, Template, joined
+from daskvars.execution.engine import feeds
 from daskvars.graph.opdef import Spec
 from daskvars.lowering.plan import Piece
 from daskvars.lowering.program import STATE

@@ -30,7 +30,7 @@ from worker_loss import network
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import OpError
-from daskvars.execution import events
+from daskvars.execution.engine import events
 
 NUM_WORKERS = 2
 STEPS = 100_000

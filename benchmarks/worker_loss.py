@@ -33,7 +33,7 @@ from distributed import Client, LocalCluster
 
 import daskvars.v1 as tf
 from daskvars import config
-from daskvars.execution import events
+from daskvars.execution.engine import events
 
 NUM_WORKERS = 3
 SAVES = 3  # checkpoints in a run

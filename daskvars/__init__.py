@@ -38,8 +38,8 @@ from daskvars.graph.default_graph import get_default_graph, reset_default_graph
 from daskvars.graph.device import DeviceSpec
 from daskvars.graph.gradient_registry import NoGradient, NotDifferentiable, RegisterGradient
 from daskvars.graph.graph import Graph
-from daskvars.graph.graph_def import GraphDef, NodeDef
-from daskvars.graph.importer import import_graph_def
+from daskvars.graph.records.graph_def import GraphDef, NodeDef
+from daskvars.graph.records.importer import import_graph_def
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.name_scope import name_scope, op_scope
 from daskvars.graph.operation import Operation
@@ -442,7 +442,7 @@ from daskvars.execution.tape import GradientTape
 
 # -- layers and training
 from daskvars import data, layers, losses, metrics, train
-from daskvars.train.meta_graph import MetaGraphDef
+from daskvars.train.graphs.meta_graph import MetaGraphDef
 
 # -- what happens meanwhile
 from daskvars import observe

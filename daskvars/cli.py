@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from daskvars.errors import OpError
 from daskvars.inspect_checkpoint import damages, differences, not_checked, table
 from daskvars.state import ZarrStore
-from daskvars.train.checkpoint_reader import load_variable
+from daskvars.train.checkpoints.reader import load_variable
 
 SAME, DIFFERENT, TROUBLE = 0, 1, 2
 PATH = "a checkpoint, the directory of a Saver, a session's store or any Zarr group: path or URL"

@@ -23,7 +23,7 @@ from daskvars.state.format.documents import array_text, get_document
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.objects import in_parallel, join
-from daskvars.train.checkpoint_reader import NewCheckpointReader, checkpoint_path
+from daskvars.train.checkpoints.reader import NewCheckpointReader, checkpoint_path
 
 
 def print_tensors_in_checkpoint_file(

@@ -1,10 +1,13 @@
 """Neural-network ops, the names of ``tf.nn``."""
 
-from daskvars.layers import rnn_cell
-from daskvars.layers.bidirectional import bidirectional_dynamic_rnn, static_bidirectional_rnn
 from daskvars.layers.learned_candidates import learned_unigram_candidate_sampler
-from daskvars.layers.raw_recurrent import raw_rnn
-from daskvars.layers.recurrent import dynamic_rnn, static_rnn, static_state_saving_rnn
+from daskvars.layers.recurrent import rnn_cell
+from daskvars.layers.recurrent.bidirectional import (
+    bidirectional_dynamic_rnn,
+    static_bidirectional_rnn,
+)
+from daskvars.layers.recurrent.raw_rnn import raw_rnn
+from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn, static_state_saving_rnn
 from daskvars.ops.array.rearranging import depth_to_space, space_to_batch, space_to_depth
 from daskvars.ops.math.clip import global_norm
 from daskvars.ops.math.counting import zero_fraction

@@ -10,9 +10,9 @@ import sys
 
 LOWEST = {
     "daskvars.versioned": {"VERSIONED_BYTES": 1, "SLAB_BYTES": 1},
-    "daskvars.execution.bundles": {"SPLIT_BYTES": 1},
-    "daskvars.execution.placing": {"SLACK_BYTES": 0},
-    "daskvars.execution.run_feeds": {"SHARED_BYTES": 0, "MOST_GRAPH_BYTES": 1},
+    "daskvars.execution.cluster.bundles": {"SPLIT_BYTES": 1},
+    "daskvars.execution.cluster.placing": {"SLACK_BYTES": 0},
+    "daskvars.execution.cluster.run_feeds": {"SHARED_BYTES": 0, "MOST_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1},
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},
     "daskvars.remote.regions.inplace": {"MIN_BYTES": 1},
@@ -58,7 +58,7 @@ def lower():
     """Set all thresholds of this process to their lowest; return what sets them back."""
     from daskvars import config
     from daskvars.execution.eager import PROGRAM
-    from daskvars.execution.plan_cache import PlanCache
+    from daskvars.execution.engine.plan_cache import PlanCache
 
     saved = []
     for name, values in LOWEST.items():

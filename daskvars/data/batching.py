@@ -19,7 +19,7 @@ from daskvars.data.row_sources import (
     window_reader,
 )
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.executors import active_client
+from daskvars.execution.engine.executors import active_client
 
 WINDOW_BLOCKS = 4  # shuffled together: memory holds twice as many
 

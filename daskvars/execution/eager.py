@@ -24,12 +24,12 @@ import numpy
 from daskvars import config, shapes
 from daskvars.dtypes import DType
 from daskvars.errors import OpError
+from daskvars.execution.cluster.outcomes import Deferred
 from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
-from daskvars.execution.engine import Engine, random_key
-from daskvars.execution.exact_keys import exactly
-from daskvars.execution.fetches import as_scalar
-from daskvars.execution.outcomes import Deferred
-from daskvars.execution.programs import Program
+from daskvars.execution.engine.engine import Engine, random_key
+from daskvars.execution.engine.exact_keys import exactly
+from daskvars.execution.engine.fetches import as_scalar
+from daskvars.execution.engine.programs import Program
 from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager

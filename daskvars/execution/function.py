@@ -15,9 +15,9 @@ import numpy
 from daskvars import config
 from daskvars.dtypes import as_dtype, to_numpy
 from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, has_effect
-from daskvars.execution.exact_keys import exactly
-from daskvars.execution.feeds import as_array, feed_value
-from daskvars.execution.programs import Program
+from daskvars.execution.engine.exact_keys import exactly
+from daskvars.execution.engine.feeds import as_array, feed_value
+from daskvars.execution.engine.programs import Program
 from daskvars.graph import nest, scopes
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor

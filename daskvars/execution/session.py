@@ -10,11 +10,11 @@ from typing import Any
 
 from daskvars.errors import OpError, UnimplementedError
 from daskvars.execution.config_proto import ConfigProto
-from daskvars.execution.conversions import feed_pairs
-from daskvars.execution.engine import Engine, forget_state
-from daskvars.execution.feeds import feed_tensor, feed_value
-from daskvars.execution.fetches import Structure
-from daskvars.execution.run_records import (
+from daskvars.execution.engine.conversions import feed_pairs
+from daskvars.execution.engine.engine import Engine, forget_state
+from daskvars.execution.engine.feeds import feed_tensor, feed_value
+from daskvars.execution.engine.fetches import Structure
+from daskvars.execution.engine.run_records import (
     DeviceAttributes,
     devices_of,
     log_placement,
@@ -22,8 +22,8 @@ from daskvars.execution.run_records import (
 )
 from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
-from daskvars.graph.graph_def import GraphDef
 from daskvars.graph.operation import Operation
+from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.tensor import Tensor
 
 CLOSED = (

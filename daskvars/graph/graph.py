@@ -18,12 +18,12 @@ from daskvars.graph import scopes
 from daskvars.graph.building_blocks import Controller, NameScope
 from daskvars.graph.collections import Collections
 from daskvars.graph.gradient_registry import Overrides
-from daskvars.graph.graph_def import WithGraphDef
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.opdef import REGISTRY, OpDef, Spec, UnregisteredOp
 from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.placement import Placement
+from daskvars.graph.records.graph_def import WithGraphDef
 from daskvars.graph.tensor import Tensor
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")

@@ -118,7 +118,7 @@ class OpDef:
       check: ``check(xp, *inputs, **attrs)`` raises where the kernel would: what it accepts, the
         kernel and `in_place` cannot fail on.
       attributes: name -> `Kind` of attributes, for what is read from a file; None where they are
-        those that the library's ops share (`daskvars.graph.attribute_kinds`).
+        those that the library's ops share (`daskvars.graph.records.attribute_kinds`).
       valid: ``valid(inputs, attrs)`` raises ValueError for attributes that do not fit together, or
         the inputs, in a way that neither `infer` nor their kinds can tell; for what is read.
       trusted: the kernel was tested to give what `infer` says; where it was not, updates of

@@ -1,9 +1,9 @@
 """What happens while a program runs, for people: a record, a trace, a line of progress.
 
-Execution publishes small events (`execution.events`) and knows nobody who listens; what is here
-listens. So it costs nothing when nobody does. A `Record` counts exactly and for ever, in memory
-that does not grow with the number of runs; of slices for the trace it keeps the latest. All of it
-is in this process: it can be read when the cluster is gone.
+Execution publishes small events (`execution.engine.events`) and knows nobody who listens; what is
+here listens. So it costs nothing when nobody does. A `Record` counts exactly and for ever, in
+memory that does not grow with the number of runs; of slices for the trace it keeps the latest. All
+of it is in this process: it can be read when the cluster is gone.
 
 Dask's dashboard shows tasks and workers under the program's scopes without help from here.
 """

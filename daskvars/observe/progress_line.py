@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.execution import events
+from daskvars.execution.engine import events
 
 
 @contextmanager

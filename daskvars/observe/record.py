@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
-from daskvars.execution import events
+from daskvars.execution.engine import events
 from daskvars.lowering.plan import Plan
 
 NUM_SLICES = 50_000
@@ -44,7 +44,7 @@ class Record:
         self._slices: deque[tuple[Any, ...]] = deque(maxlen=num_slices)
 
     def __call__(self, event: Any) -> None:
-        """Take note of an event; see `daskvars.execution.events`."""
+        """Take note of an event; see `daskvars.execution.engine.events`."""
         with self._lock:
             NOTES[type(event)](self, event)
 

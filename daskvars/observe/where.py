@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from daskvars.chunk_grid import block_shape
-from daskvars.execution.local_devices import CPU
-from daskvars.execution.remote_blocks import RemoteBlock, remote_blocks
+from daskvars.execution.cluster.remote_blocks import RemoteBlock, remote_blocks
+from daskvars.execution.local.devices import CPU
 from daskvars.execution.session import Session
 from daskvars.state.format.encoding import item_bytes
 from daskvars.state.format.grids import Blocks

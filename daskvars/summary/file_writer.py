@@ -11,7 +11,7 @@ import warnings
 from typing import Any, ClassVar
 
 from daskvars.graph.graph import Graph
-from daskvars.graph.graph_def import GraphDef
+from daskvars.graph.records.graph_def import GraphDef
 from daskvars.summary.event_lines import lines_of
 from daskvars.summary.records import Event, SessionLog, Summary, TaggedRunMetadata
 

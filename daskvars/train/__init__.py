@@ -6,23 +6,17 @@ groups and reads them back into any layout, with the graph as JSON beside them.
 """
 
 from daskvars.summary.event_lines import summary_iterator
-from daskvars.train.adaptive import (
-    AdadeltaOptimizer,
-    AdagradOptimizer,
-    AdamOptimizer,
-    AdamWOptimizer,
-    RMSPropOptimizer,
-)
-from daskvars.train.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
-from daskvars.train.checkpoint_initializers import init_from_checkpoint
-from daskvars.train.checkpoint_iterator import checkpoints_iterator
-from daskvars.train.checkpoint_reader import (
+from daskvars.train.checkpoints.initializers import init_from_checkpoint
+from daskvars.train.checkpoints.iterator import checkpoints_iterator
+from daskvars.train.checkpoints.reader import (
     NewCheckpointReader,
     list_variables,
     load_checkpoint,
     load_variable,
 )
-from daskvars.train.checkpoint_state import (
+from daskvars.train.checkpoints.saver import Saver
+from daskvars.train.checkpoints.saver_def import SaverDef
+from daskvars.train.checkpoints.state import (
     CheckpointState,
     checkpoint_exists,
     generate_checkpoint_state_proto,
@@ -32,50 +26,29 @@ from daskvars.train.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
-from daskvars.train.cluster_spec import ClusterDef, ClusterSpec, JobDef
-from daskvars.train.control_hooks import (
-    FeedFnHook,
-    FinalOpsHook,
-    GlobalStepWaiterHook,
-    StopAtStepHook,
+from daskvars.train.checkpoints.warm_starting import warm_start
+from daskvars.train.graphs.graph_files import export_meta_graph, import_meta_graph, write_graph
+from daskvars.train.optimizers.adaptive import (
+    AdadeltaOptimizer,
+    AdagradOptimizer,
+    AdamOptimizer,
+    AdamWOptimizer,
+    RMSPropOptimizer,
 )
-from daskvars.train.coordinator import Coordinator, LooperThread
-from daskvars.train.device_setter import (
-    GreedyLoadBalancingStrategy,
-    byte_size_load_fn,
-    replica_device_setter,
-)
-from daskvars.train.ftrl import AdagradDAOptimizer, FtrlOptimizer
-from daskvars.train.graph_files import export_meta_graph, import_meta_graph, write_graph
-from daskvars.train.hook_timers import NeverTriggerTimer, SecondOrStepTimer
-from daskvars.train.lamb import LAMBOptimizer
-from daskvars.train.monitored_session import (
-    ChiefSessionCreator,
-    MonitoredSession,
-    MonitoredTrainingSession,
-    SessionCreator,
-    SingularMonitoredSession,
-    WorkerSessionCreator,
-)
-from daskvars.train.monitoring_hooks import (
-    LoggingTensorHook,
-    NanLossDuringTrainingError,
-    NanTensorHook,
-    ProfilerHook,
-    StepCounterHook,
-    SummarySaverHook,
-)
-from daskvars.train.moving_averages import (
+from daskvars.train.optimizers.ftrl import AdagradDAOptimizer, FtrlOptimizer
+from daskvars.train.optimizers.lamb import LAMBOptimizer
+from daskvars.train.optimizers.moving_averages import (
     ExponentialMovingAverage,
     assign_moving_average,
     weighted_moving_average,
 )
-from daskvars.train.optimizer import Optimizer
-from daskvars.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
-from daskvars.train.queue_runners import QueueRunner, Supervisor, start_queue_runners
-from daskvars.train.saver import Saver
-from daskvars.train.saver_def import SaverDef
-from daskvars.train.scaffold import Scaffold
+from daskvars.train.optimizers.optimizer import Optimizer
+from daskvars.train.optimizers.proximal import (
+    ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer,
+)
+from daskvars.train.optimizers.sgd import GradientDescentOptimizer, MomentumOptimizer
+from daskvars.train.optimizers.sync_replicas import SyncReplicasOptimizer
 from daskvars.train.schedules import (
     cosine_decay,
     cosine_decay_restarts,
@@ -88,16 +61,47 @@ from daskvars.train.schedules import (
     piecewise_constant_decay,
     polynomial_decay,
 )
-from daskvars.train.server import Server, ServerDef
-from daskvars.train.session_manager import SessionManager
-from daskvars.train.session_run_hook import (
+from daskvars.train.servers.cluster_spec import ClusterDef, ClusterSpec, JobDef
+from daskvars.train.servers.device_setter import (
+    GreedyLoadBalancingStrategy,
+    byte_size_load_fn,
+    replica_device_setter,
+)
+from daskvars.train.servers.server import Server, ServerDef
+from daskvars.train.sessions.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
+from daskvars.train.sessions.control_hooks import (
+    FeedFnHook,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    StopAtStepHook,
+)
+from daskvars.train.sessions.coordinator import Coordinator, LooperThread
+from daskvars.train.sessions.hook_timers import NeverTriggerTimer, SecondOrStepTimer
+from daskvars.train.sessions.monitored_session import (
+    ChiefSessionCreator,
+    MonitoredSession,
+    MonitoredTrainingSession,
+    SessionCreator,
+    SingularMonitoredSession,
+    WorkerSessionCreator,
+)
+from daskvars.train.sessions.monitoring_hooks import (
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    ProfilerHook,
+    StepCounterHook,
+    SummarySaverHook,
+)
+from daskvars.train.sessions.queue_runners import QueueRunner, Supervisor, start_queue_runners
+from daskvars.train.sessions.scaffold import Scaffold
+from daskvars.train.sessions.session_manager import SessionManager
+from daskvars.train.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
-from daskvars.train.sgd import GradientDescentOptimizer, MomentumOptimizer
-from daskvars.train.sync_replicas import SyncReplicasOptimizer
 from daskvars.train.training_step import (
     assert_global_step,
     create_global_step,
@@ -105,7 +109,6 @@ from daskvars.train.training_step import (
     get_or_create_global_step,
     global_step,
 )
-from daskvars.train.warm_starting import warm_start
 
 __all__ = [
     "AdadeltaOptimizer",

@@ -13,7 +13,7 @@ from distributed import Client
 
 import daskvars.v1 as tf
 from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
-from daskvars.execution.cluster import ClusterExecutor
+from daskvars.execution.cluster.executor import ClusterExecutor
 from tests.execution.shared_counters import counters, eventually, started, state_of
 
 pytestmark = pytest.mark.cluster

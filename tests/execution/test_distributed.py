@@ -19,12 +19,12 @@ from daskvars.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
-from daskvars.execution.bundles import bundlings
-from daskvars.execution.cluster import ClusterExecutor
-from daskvars.execution.cluster_errors import unavailable
-from daskvars.execution.local import LocalExecutor
-from daskvars.execution.remote_blocks import RemoteBlock
-from daskvars.execution.run_graphs import Place
+from daskvars.execution.cluster.bundles import bundlings
+from daskvars.execution.cluster.errors import unavailable
+from daskvars.execution.cluster.executor import ClusterExecutor
+from daskvars.execution.cluster.remote_blocks import RemoteBlock
+from daskvars.execution.cluster.run_graphs import Place
+from daskvars.execution.local.executor import LocalExecutor
 
 pytestmark = pytest.mark.cluster
 

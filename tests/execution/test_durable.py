@@ -23,7 +23,7 @@ from zarr.storage import FsspecStore
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, StoreError
-from daskvars.execution import durable, events
+from daskvars.execution.engine import durable, events
 from daskvars.state import ConflictError, ZarrStore
 from daskvars.state.stores.disk import list_files
 from daskvars.state.stores.store import Writer

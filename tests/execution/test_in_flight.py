@@ -5,7 +5,7 @@ import threading
 from types import SimpleNamespace
 
 from daskvars import config
-from daskvars.execution.in_flight import InFlight
+from daskvars.execution.cluster.in_flight import InFlight
 from daskvars.state import Values
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.execution import local
-from daskvars.execution.interrupts import shielded
+from daskvars.execution.engine.interrupts import shielded
+from daskvars.execution.local import executor as local
 
 
 class Alarm(Exception):

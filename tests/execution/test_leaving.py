@@ -18,7 +18,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
 from daskvars.execution.eager import PROGRAM
-from daskvars.execution.engine import Engine
+from daskvars.execution.engine.engine import Engine
 from daskvars.state import ZarrStore
 
 pytestmark = pytest.mark.cluster

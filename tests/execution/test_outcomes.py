@@ -6,7 +6,7 @@ import pytest
 import daskvars as dv
 from daskvars.errors import InvalidArgumentError
 from daskvars.execution.eager import PROGRAM
-from daskvars.execution.engine import Engine
+from daskvars.execution.engine.engine import Engine
 
 pytestmark = pytest.mark.cluster
 

@@ -12,9 +12,9 @@ from distributed.scheduler import Scheduler
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, UnavailableError
-from daskvars.execution import placing
-from daskvars.execution.offers import Offer, matching, task_of
-from daskvars.execution.remote_blocks import remote_blocks
+from daskvars.execution.cluster import placing
+from daskvars.execution.cluster.offers import Offer, matching, task_of
+from daskvars.execution.cluster.remote_blocks import remote_blocks
 from tests.execution.shared_counters import blocks_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]

@@ -15,8 +15,8 @@ from daskvars.errors import (
     FailedPreconditionError,
     UnavailableError,
 )
-from daskvars.execution import events
-from daskvars.execution.remote_blocks import remote_blocks
+from daskvars.execution.cluster.remote_blocks import remote_blocks
+from daskvars.execution.engine import events
 from daskvars.state import ZarrStore
 from tests.execution.shared_counters import eventually
 

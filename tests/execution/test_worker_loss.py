@@ -12,11 +12,11 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.errors import UnavailableError
-from daskvars.execution import events
-from daskvars.execution.cluster import ClusterExecutor
-from daskvars.execution.cluster_errors import LostError
-from daskvars.execution.cluster_runs import Dispatch
-from daskvars.execution.remote_blocks import remote_blocks
+from daskvars.execution.cluster.bound_plan import Dispatch
+from daskvars.execution.cluster.errors import LostError
+from daskvars.execution.cluster.executor import ClusterExecutor
+from daskvars.execution.cluster.remote_blocks import remote_blocks
+from daskvars.execution.engine import events
 
 pytestmark = pytest.mark.cluster
 

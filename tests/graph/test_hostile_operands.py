@@ -10,7 +10,7 @@ import pytest
 import daskvars
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
-from daskvars.graph.graph_def import GraphDef
+from daskvars.graph.records.graph_def import GraphDef
 from daskvars.remote.regions.region import Call, RegionProgram, compiled
 
 ROOT = Path(daskvars.__file__).parent

@@ -8,7 +8,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.feeds import feed_specs
+from daskvars.execution.engine.feeds import feed_specs
 
 
 def mlp(units=(16, 32, 10)):

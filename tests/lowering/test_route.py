@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.execution.local import LocalExecutor
+from daskvars.execution.local.executor import LocalExecutor
 
 OPTIMIZERS = {
     "sgd": lambda: tf.train.GradientDescentOptimizer(0.5),

@@ -8,7 +8,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
-from daskvars.execution import events
+from daskvars.execution.engine import events
 from daskvars.observe import Record, progress, recorded, variable_bytes
 from tests.execution.conftest import running
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.train.meta_graph import (
+from daskvars.train.graphs.meta_graph import (
     copy_scoped_meta_graph,
     export_scoped_meta_graph,
     import_scoped_meta_graph,
 )
-from daskvars.train.scaffold import Scaffold
+from daskvars.train.sessions.scaffold import Scaffold
 
 FRESH = """
 import sys, daskvars.v1 as tf

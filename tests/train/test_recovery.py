@@ -7,8 +7,8 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import permanent
-from daskvars.execution import cluster_errors
-from daskvars.train import wrapped_sessions
+from daskvars.execution.cluster import errors as cluster_errors
+from daskvars.train.sessions import wrapped_sessions
 
 KINDS = [tf.errors.AbortedError, tf.errors.UnavailableError]
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.execution import targets
-from daskvars.train.cluster_member import first_task, numeric
+from daskvars.execution.engine import targets
+from daskvars.train.servers.cluster_member import first_task, numeric
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(110)]
 

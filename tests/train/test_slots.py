@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.train import slots
+from daskvars.train.optimizers import slots
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from daskvars.execution.session import Session
 from daskvars.graph.collections import GraphKeys
 from daskvars.graph.operation import Operation
 from daskvars.ops.math.arithmetic import add_n
-from daskvars.train.slots import create_zeros_slot
+from daskvars.train.optimizers.slots import create_zeros_slot
 from daskvars.variables.initializers import Ones
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_collections import (

@@ -1,0 +1,109 @@
+"""Which outputs of a region travel together.
+
+A task returns all outputs of its region as one bundle, and Dask moves a bundle whole. So outputs
+that different tasks want (weights that every part of the batch reads, slots that only the update
+reads) are put apart by small `pick` tasks, where that saves more than such a task costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from daskvars.execution.engine.steps import updated_inputs
+from daskvars.lowering.plan import Plan, Value
+from daskvars.lowering.program import STATE
+
+SPLIT_BYTES = 1 << 20
+"""Bytes that must be spared: a task costs about as much as moving a megabyte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundling:
+    """How the outputs of one region are grouped.
+
+    Attributes:
+      groups: positions of the outputs in each group; one group needs no `pick`.
+      where: output position -> (group, position in it).
+      sizes: bytes of each output of one block, about.
+      new_bytes: of those, what takes memory of its own, rather than rows of a variable's.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    where: dict[int, tuple[int, int]]
+    sizes: tuple[int, ...]
+    new_bytes: int
+
+    @property
+    def is_split(self) -> bool:
+        """Whether groups are picked out of the bundle."""
+        return len(self.groups) > 1
+
+    def extra_bytes(self, position: int) -> int:
+        """Return how many bytes travel with an output besides its own."""
+        group = self.groups[self.where[position][0]]
+        return sum(self.sizes[p] for p in group) - self.sizes[position]
+
+
+def bundlings(plan: Plan) -> list[Bundling]:
+    """Return the grouping of each region's outputs."""
+    wanted, values = _wanted(plan)
+    found = []
+    for number, region in enumerate(plan.regions):
+        positions = range(len(region.program.outputs))
+        sizes = [_block_bytes(values[number, p]) if (number, p) in values else 0 for p in positions]
+        staying = _staying(plan, number)
+        moved = [0 if p in staying else size for p, size in enumerate(sizes)]
+        apart: dict[Any, list[int]] = {}
+        for position in positions:
+            readers = frozenset(wanted[number, position])
+            # Nobody of this plan reads it, others may: a large one is worth a group of its own.
+            alone = not readers and moved[position] >= SPLIT_BYTES
+            apart.setdefault(position if alone else readers, []).append(position)
+        groups = tuple(map(tuple, apart.values()))
+        spared = sum(moved) - max((sum(moved[p] for p in g) for g in groups), default=0)
+        if spared < SPLIT_BYTES:
+            groups = (tuple(positions),)
+        where = {p: (g, i) for g, group in enumerate(groups) for i, p in enumerate(group)}
+        found.append(Bundling(groups, where, tuple(sizes), sum(moved)))
+    return found
+
+
+def _staying(plan: Plan, number: int) -> set[int]:
+    """Return the outputs that are variables of which rows change: who reads rows goes there."""
+    program = plan.regions[number].program
+    made = {slot: call for call in program.calls for slot in call.outs}
+    return {
+        position for position in updated_inputs(plan, number)
+        if (call := made.get(program.outputs[position])) is not None and call.in_place is not None
+    }  # fmt: skip
+
+
+def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, Value]]:
+    """Return who wants each output, in this run or as state in the next, and its value."""
+    wanted: dict[Any, set[Any]] = defaultdict(set)
+    values: dict[Any, Value] = {}
+    state_readers: dict[str, set[Any]] = defaultdict(set)
+    for number, region in enumerate(plan.regions):
+        for source in region.sources:
+            if source.value is None:
+                continue
+            origin = source.value.origin
+            if origin.region >= 0:
+                wanted[origin].add(number)
+                values[origin] = source.value
+            elif plan.leaves[origin.position].kind == STATE:
+                state_readers[plan.leaves[origin.position].what].add(("next", number))
+    for value in plan.outputs:
+        wanted[value.origin].add("client")
+        values[value.origin] = value
+    for key, value in plan.updates.items():
+        wanted[value.origin].update(state_readers[key])
+        values[value.origin] = value
+    return wanted, values
+
+
+def _block_bytes(value: Value) -> int:
+    return value.nbytes() // math.prod(map(len, value.layout or ()))

@@ -1,0 +1,113 @@
+"""Checkpoints of variables that are on workers: every chunk is written and read there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from distributed import Client, Future
+
+from daskvars.chunk_grid import block_indices, block_slices
+from daskvars.execution.cluster.bundles import SPLIT_BYTES
+from daskvars.execution.cluster.chunk_tasks import write_chunks
+from daskvars.execution.cluster.errors import error_of
+from daskvars.execution.cluster.placing import Placing
+from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, wait
+from daskvars.remote.dask_internals import RunGraph, Task
+from daskvars.remote.tasks.chunk_tasks import load_regions, write_aside, write_parts
+from daskvars.state import SnapshotWriter, open_zarr_store
+from daskvars.state.checkpoint import check_wanted, open_source, shifted
+from daskvars.state.format.grids import Blocks
+from daskvars.state.format.manifest import VariableRecord
+
+
+def save(
+    client: Client, stamp: str, values: Mapping[str, tuple[VariableRecord, Blocks]], where: Any,
+    global_step: int | None, in_flight: Sequence[Future] | None = None,
+) -> None:  # fmt: skip
+    """Write a checkpoint of variables whose blocks are on workers; see `checkpoint.save`.
+
+    Args:
+      client: the cluster.
+      stamp: a text for keys that was not used before.
+      values: name -> record and blocks.
+      where: path or URL, which all workers reach.
+      global_step: the step that is noted in it.
+      in_flight: of the runs that made the values: what must succeed. With it workers write in
+        threads beside those of their other tasks.
+    """
+    storage, path = open_zarr_store(where, "a")
+    writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
+    writer.declare(record for record, _ in values.values())
+    blocks = {name: found for name, (_, found) in values.items()}
+    write = write_parts if in_flight is None else write_aside
+    try:
+        digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, write)
+        wait(client, in_flight or ())
+        failed = next((future for future in in_flight or () if future.status != "finished"), None)
+        if failed is not None:
+            raise error_of(failed)
+    except Exception:
+        writer.abort()
+        raise
+    writer.commit(digests, global_step=global_step)
+
+
+def restore(
+    client: Client, stamp: str, placing: Placing, where: Any,
+    wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
+    offsets: Mapping[str, tuple[int, ...]],
+) -> dict[str, dict[Any, RemoteBlock]]:  # fmt: skip
+    """Return blocks that workers read from a checkpoint or any Zarr group.
+
+    Args:
+      client: the cluster.
+      stamp: a text for keys that was not used before.
+      placing: knows where the variables are to live.
+      where: path or URL, which all workers reach.
+      wanted: key -> dtype, shape and chunks.
+      names: key -> name in the checkpoint.
+      offsets: key -> where in the array of that name it begins, if it is a part of it.
+
+    Raises:
+      RestoreError: listing everything that differs; nothing was read.
+    """
+    storage, path = open_zarr_store(where, "r")
+    names = {key: names.get(key, key) for key in wanted}
+    source = open_source(storage, path)
+    check_wanted(source, wanted, names, allow_unexpected=True)
+    found: dict[str, dict[Any, RemoteBlock]] = {}
+    batches: dict[Any, list[tuple[str, Any, Any]]] = {}
+    batch, room = 0, 0
+    for key, (_, _, chunks) in wanted.items():
+        indices = list(block_indices(chunks))
+        found[key] = {index: RemoteBlock() for index in indices}
+        size = source.records[names[key]].nbytes // max(1, len(indices))
+        device_type = placing.type_of(key)
+        for number, index in enumerate(indices):
+            wish = placing.wish_of(key, number, len(indices))
+            home = tuple(wish.get("workers", ())), "allow_other_workers" in wish, device_type
+            room -= size
+            if room < 0:
+                batch, room = batch + 1, SPLIT_BYTES
+            region = shifted(block_slices(chunks, index), offsets.get(key))
+            batches.setdefault((batch, home), []).append((key, index, region))
+    graph = {}
+    annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
+    for number, ((_, (home, is_loose, device_type)), blocks) in enumerate(batches.items()):
+        key = f"restore-{stamp}-{number}"
+        regions = tuple((names[name], region) for name, _, region in blocks)
+        graph[key] = Task(key, load_regions, storage, path, regions, source.token, device_type)
+        if home:
+            annotations["workers"][key] = list(home)
+            annotations["allow_other_workers"][key] = is_loose
+    expression = RunGraph(graph, annotations, f"restore-{stamp}")
+    futures = client.get(expression, list(graph), sync=False)
+    wait(client, futures)
+    for future in futures:
+        if future.status != "finished":
+            raise error_of(future)
+    for blocks, future in zip(batches.values(), futures, strict=True):
+        for position, (key, index, _) in enumerate(blocks):
+            found[key][index].reference = Reference(future, position)
+    return found

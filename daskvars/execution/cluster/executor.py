@@ -1,0 +1,719 @@
+"""The executor of a state on a cluster: plans run on workers, and values stay there.
+
+The state belongs to the cluster: its keys are held on the scheduler
+(`remote.versions.version_keeper`), not by this client. One with a name is there for the next client
+when this one is gone, sealed or not; one without (a private session, eager code) has a random name
+that nobody else knows, and goes with its session. What is here of it are the records of its
+variables, as far as this client has heard of them.
+
+Design: *runs are bound on the scheduler.* A compare-and-swap by the client would cost a round trip
+for each run, and every race lost a run. But a run is a function of the version before it, and all
+runs pass the scheduler in one order; so it binds each to the newest version when it arrives, and
+nobody loses. What is compared is what a plan was made for: the dtypes and chunks of the variables
+it reads. If another client has changed those the run is refused, the records are looked up, and it
+is lowered and sent again, a bounded number of times.
+
+Runs of one client are pipelined. Nothing is handed out of a run before it is known to be finished
+and all that came before it, of any client: then it is committed, and nothing undoes it. Until then
+its inputs are kept, since a run of another client that fails undoes what was bound after it; then
+it is sent again, in its place among the runs of this client, with the same random numbers. An error
+of a run that nobody waits for is raised at the next call. A run that fetches nothing has been sent
+when the call returns, and may not have arrived: another client sees it a moment later.
+
+With ``consistency="async"`` (`lowering.defer`) a run is sent in two parts. The first computes
+gradients from the newest version that is finished or includes this client's own last run; it is in
+no chain, and takes as long as it takes. When it is done the second, the updates, is bound to what
+is newest then: a slow client delays nobody, and no update is lost.
+
+State has a place and leaves it visibly. When the client is closed in order, values come home
+(`come_home`): into their store, or into this process. When the cluster is lost, they are, and
+whoever asks for them hears so (`lost`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import distributed
+import psutil
+from distributed import Client, Future
+from zarr.storage import StorePath
+
+from daskvars import config, logging
+from daskvars.dtypes import as_dtype
+from daskvars.errors import AbortedError, UnavailableError, permanent
+from daskvars.execution.cluster import checkpoints as cluster_checkpoints
+from daskvars.execution.cluster import reports
+from daskvars.execution.cluster.bound_plan import BoundPlan
+from daskvars.execution.cluster.errors import GONE, LostError, unavailable
+from daskvars.execution.cluster.in_flight import InFlight, Run
+from daskvars.execution.cluster.offers import workers_of
+from daskvars.execution.cluster.outcomes import Outcome
+from daskvars.execution.cluster.placing import Placing, by_annotation
+from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, own, remote_blocks
+from daskvars.execution.cluster.run_feeds import MOST_GRAPH_BYTES, scattered
+from daskvars.execution.cluster.seals import Sealer
+from daskvars.execution.engine.durable import MOST_ATTEMPTS, REMEDY, no_durable_version
+from daskvars.execution.engine.executors import before_close, forget_executor, registered
+from daskvars.graph.opdef import Spec
+from daskvars.lowering.plan import Plan
+from daskvars.remote.dask_internals import (
+    CutsLoose,
+    DataNode,
+    RunGraph,
+    ask_scheduler,
+    futures_of,
+    pickle,
+)
+from daskvars.remote.tasks.region_tasks import PackedRegion
+from daskvars.remote.versions.shared_graphs import OPERATION, topic
+from daskvars.remote.versions.shared_versions import (
+    Claim,
+    Held,
+    LostStateError,
+    StaleViewError,
+    Variables,
+    keys_of,
+)
+from daskvars.remote.versions.version_keeper import VersionKeeper
+from daskvars.remote.worker_memory import WorkerMemory
+from daskvars.state import ConflictError, Values, ZarrStore
+from daskvars.state.format.grids import Blocks
+from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
+from daskvars.state.values import Lease
+
+RECOVERIES = 5  # in a row: so many workers may die while a call is answered
+ARRIVAL_PAUSE_S = 0.002  # between questions whether what was sent has arrived
+HOME_SHARE = 0.5  # of the free memory here: what is more does not come home
+
+
+class ClusterExecutor:
+    """Runs plans on a state of a cluster.
+
+    Args:
+      client: the cluster.
+      local: the variables of the same name, or of the same session, in this process: the state
+        begins with them if it is new and has no store, and comes back to them.
+      name: the state's name: any text, or the path or URL of its store; "" for a state of its own.
+      store: where versions are made durable, if it has a store.
+
+    Attributes:
+      values: records of the variables; their blocks are on workers.
+      token: a text that no other executor has, for keys.
+      is_private: whether nobody else can know the state.
+      placing: where tasks run and variables live.
+      scheduler: the scheduler's id.
+      place_in_line: how many sessions were on the cluster's states before this one.
+      runs: the runs in flight.
+      sealer: what makes them durable.
+      outcomes: results that nobody has looked at.
+      is_home: whether the values have left the cluster, and nothing is lost.
+    """
+
+    def __init__(
+        self, client: Client, local: Values, name: str = "", store: ZarrStore | None = None
+    ) -> None:
+        self.client, self.local, self.values = client, local, Values()
+        self.token = f"0{uuid.uuid4().hex[:15]}"
+        self.is_private = not name
+        self.name = name or f"session-{self.token}"
+        self.placing = Placing(workers_of(client), self.values.__contains__)
+        self.sealer = Sealer(self, store)
+        self.runs = InFlight(self)
+        self.users = 0
+        self.is_home = self._was_cut_off = False
+        self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
+        self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
+        self._numbers = itertools.count(1)
+        reports.listen_to_losses(client, self.token)
+        prepare(client)
+        client.subscribe_topic(topic(self.token), self.runs.hear)
+        self.scheduler, self.place_in_line, looked = self.ask(
+            "open", name=self.name, client=client.id, session=self.token,
+            is_private=self.is_private,
+        )  # fmt: skip
+        self._look(*looked)
+        if not len(self.values):
+            self._begin(store, local)
+        if self.is_private:
+            local.clear()  # from now on they are there
+        before_close(client, self)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other clients may have a part in the state."""
+        return not self.is_private
+
+    @property
+    def place(self) -> str:
+        """The state, in words."""
+        return "this session's variables" if self.is_private else f"the state {self.name!r}"
+
+    @property
+    def num_workers(self) -> int:
+        """How many blocks can run at once: the threads of all workers."""
+        return max(1, sum(offer.num_threads for offer in self.placing.offers))
+
+    @property
+    def home(self) -> str:
+        """The worker on which this client's own share of asynchronous training is done."""
+        addresses = self.placing.addresses
+        return addresses[self.place_in_line % len(addresses)]
+
+    def next_number(self) -> int:
+        """Return a number that this executor has not used for anything."""
+        return next(self._numbers)
+
+    # -- the connection -------------------------------------------------------------------------
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the cluster cannot be reached any more: not even if it comes back, since a
+        client that lost its connection has lost what it knew."""
+        if self.client.status != "running":
+            self._was_cut_off = True
+        return self._was_cut_off
+
+    def check_connected(self) -> None:
+        """Raise UnavailableError where the cluster cannot be reached any more."""
+        if self.is_closed:
+            raise self.lost()
+
+    def lost(self) -> UnavailableError:
+        """Return the error of what was here and cannot be had, since the cluster is gone."""
+        names = sorted(self.values.capture()[1])
+        num_runs, durable = self.runs.num_unsealed, self.sealer.version
+        listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if names[10:] else "")
+        last = (
+            "No version of them was durable: run the initializers again"
+            if durable is None else f"The last durable version is {durable}, {num_runs} runs ago: "
+            "recover() goes back to it"
+        )  # fmt: skip
+        return UnavailableError(
+            None, None, f"the Dask cluster with {self.place} ({listed or 'none yet'}) cannot be "
+            f"reached: its client is {self.client.status}. {num_runs} runs are lost. {last}; or "
+            "restore a checkpoint, or open a new session"
+        )  # fmt: skip
+
+    def ask(self, what: str, **arguments: Any) -> Any:
+        """Ask the scheduler for something; see the requests of `VersionKeeper`.
+
+        Raises:
+          UnavailableError: it cannot be reached.
+        """
+        self.check_connected()
+        try:
+            return ask(self.client, what, **arguments)
+        except (OSError, TimeoutError) as error:
+            self._was_cut_off = True
+            raise self.lost() from error
+
+    # -- the records ----------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Look up which variables there are."""
+        self._look(*self.ask("look", name=self.name))
+
+    def _look(self, records: Mapping[str, VariableRecord], durable: VersionId) -> None:
+        values = self.values
+        with values.run_lock:
+            self.sealer.version = None if durable == NO_VERSION else durable
+            for key in values.capture()[1].keys() - records.keys():
+                values.delete(key)
+            blocks: dict[str, Blocks] = {key: {(): RemoteBlock()} for key in records}
+            values.put(blocks, dict(records))
+
+    # -- runs -----------------------------------------------------------------------------------
+
+    def bind(self, plan: Plan) -> BoundPlan:
+        """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`."""
+        bound = BoundPlan(self, plan)
+        self._bound.add(bound)
+        return bound
+
+    def transact(self, run: Callable[[], Any]) -> Any:
+        """Call what runs a program; again if other clients have changed what it was made for.
+
+        With ``config.seal_every_s = 0`` its updates are on disk when this returns.
+        """
+        if self.is_private:
+            return run()
+        found = self._attempted(run)
+        if self.sealer.is_durable and not config.get().seal_every_s and self.runs.num_unsealed:
+            self.seal()
+        return found
+
+    def _attempted(self, run: Callable[[], Any]) -> Any:
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                return run()
+            except StaleViewError as error:
+                lost = error
+                self.refresh()
+        raise permanent(AbortedError(
+            None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
+            f"At last: {lost.message}. Clients of one state must agree on their variables' dtypes "
+            "and chunks: give all of them the same chunks="
+        ))  # fmt: skip
+
+    def submit(
+        self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any], is_awaited: bool
+    ) -> Run:
+        """Send a run; wait while too many are in flight."""
+
+        def send() -> Run:
+            self.check_connected()
+            with self.values.run_lock:
+                self.runs.admit(bound.new_bytes)
+            run = Run(bound, feeds, drawn, is_awaited)
+            self.runs.send(run)
+            return run
+
+        return self.recovering(send)
+
+    def results(self, run: Run) -> list[Any]:
+        """Wait until a run is finished, and return its outputs; see `InFlight.results`."""
+        return self.runs.results(run)
+
+    def fetch(self, wanted: Outcome | None = None) -> None:
+        """Bring results that were not waited for: those wanted, and all that are there.
+
+        Raises:
+          OpError: the run of those wanted failed, or one before it.
+        """
+        there = [outcome for outcome in list(self.outcomes) if outcome.is_there]
+        first = wanted or next(iter(there), None)
+        if first is None:
+            return
+        found = dict(self.runs.fetch(first.run, [outcome.run for outcome in there]))
+        for outcome in [first, *there]:
+            if outcome.run in found:
+                outcome.values, outcome.run = found[outcome.run], None
+                self.outcomes.discard(outcome)
+
+    def sync(self) -> None:
+        """Wait for all runs in flight.
+
+        Raises:
+          OpError: one failed; the variables are as they were before it.
+        """
+        self.runs.finish()
+
+    def recovering(self, action: Callable[[], Any]) -> Any:
+        """Call `action`; if it fails because data is lost, bring that back and call it again.
+
+        More may be lost meanwhile, so this is tried a few times.
+
+        Raises:
+          UnavailableError: what was lost cannot be computed again.
+        """
+        for _ in range(RECOVERIES):
+            try:
+                return action()
+            except (LostError, LostStateError) as error:
+                if not self.runs.can_repeat(error):
+                    raise
+                self.runs.repeat()
+        return action()
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def pinned(self, variables: Variables) -> dict[str, Blocks]:
+        """Return the blocks of variables, which this client keeps as long as it has them."""
+        futures = futures_of(self.client, set(keys_of(variables)))
+        return {
+            key: {
+                index: RemoteBlock(Reference(futures[held.key], held.position, held.extra_bytes))
+                for index, held in blocks.items()
+            }
+            for key, (_, blocks) in variables.items()
+        }
+
+    def lease(self, keys: Collection[str], in_flight: bool = False) -> Lease:
+        """Return the blocks of variables to be read: nobody ever changes those on workers.
+
+        Args:
+          keys: the variables.
+          in_flight: as the runs sent so far will leave them; else those runs are waited for.
+        """
+        blocks = self.read_in_flight(keys) if in_flight else self.read(keys)
+        return Lease(set(), self.values.version, blocks)
+
+    def read(self, keys: Collection[str]) -> list[Blocks]:
+        """Return the blocks of variables, this client's runs done."""
+        self.sync()
+        found = self.ask("pin", name=self.name, client=self.client.id)
+        self._look({key: record for key, (record, _) in found.items()}, self._durable)
+        return self._pinned(found, keys)
+
+    def read_in_flight(self, keys: Collection[str]) -> list[Blocks]:
+        """Return the blocks of variables as the runs sent so far will leave them."""
+        with self.values.run_lock:
+            self.runs.settle()
+            last = max(self.runs.sent, default=0)
+            while True:
+                found = self.ask(
+                    "pin_newest", name=self.name, client=self.client.id, session=self.token,
+                    number=last,
+                )  # fmt: skip
+                if found is not None:
+                    return self._pinned(found, keys)
+                time.sleep(ARRIVAL_PAUSE_S)
+                self.runs.settle()
+                last = max(self.runs.sent, default=0)
+
+    def _pinned(self, found: Any, keys: Collection[str]) -> list[Blocks]:
+        pinned = self.pinned(found)
+        self.values.read(keys)  # or an error that names those without a value
+        return [pinned[key] for key in keys]
+
+    @property
+    def _durable(self) -> VersionId:
+        return NO_VERSION if self.sealer.version is None else self.sealer.version
+
+    def put(self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> None:
+        """Set variables to blocks, which are moved to the workers if they are not there."""
+        with self.values.run_lock:
+            self.runs.settle()
+            self.runs.give_up(self._put(new, records))
+            self.refresh()
+
+    def _put(
+        self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord],
+        first: bool = False, durable: VersionId = NO_VERSION,
+    ) -> int:  # fmt: skip
+        blocks = {**new, **self.moved(new)}
+        distributed.wait([b.reference.future for b in remote_blocks(blocks.values())])
+        held = {key: (records[key], held_blocks(found)) for key, found in blocks.items()}
+        keys = {h.key for _, found in held.values() for h in found.values()}
+        number = self.next_number()
+        claim = Claim(self.name, self.token, self.runs.epoch, number, tuple(keys), held)
+        self.ask("put", claim=claim, is_first=first, durable=durable)
+        return number
+
+    def _begin(self, store: ZarrStore | None, local: Values) -> None:
+        """Give a new state its first values: those in its store, or of this process."""
+        head = store.head() if store is not None else None
+        if head is not None:
+            found, records = self._loaded(store, head), dict(head.records)
+            self._put(found, records, True, head.id)
+        elif store is None and len(local):
+            state = local.given_away()
+            blocks = {key: found for key, (_, found) in state.items()}
+            records = {key: record for key, (record, _) in state.items()}
+            self.runs.give_up(self._put(blocks, records, True))
+        self.refresh()
+
+    def _loaded(self, store: Any, head: Any) -> dict[str, Any]:
+        wanted = {
+            key: (record.dtype, record.shape, record.chunks) for key, record in head.records.items()
+        }
+        where = StorePath(store.storage, store.place(head.version))
+        for key, (dtype, shape, chunks) in wanted.items():
+            self.placing.of_variable(key, "", Spec(as_dtype(dtype), shape), chunks)
+        return self._restored(where, wanted, {}, {})
+
+    def _restored(self, where: Any, wanted: Any, names: Any, offsets: Any) -> dict[str, Any]:
+        stamp = f"{self.token}.{self.next_number()}"
+        return cluster_checkpoints.restore(
+            self.client, stamp, self.placing, where, wanted, names, offsets
+        )
+
+    def place_data(
+        self, data: Mapping[str, Any], wishes: Mapping[str, dict[str, Any]] | None = None
+    ) -> dict[str, Future]:
+        """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered.
+
+        Args:
+          data: key -> array or packed region.
+          wishes: key -> Dask annotations, where it matters on which worker it is.
+        """
+        wishes = wishes or {}
+        limit = min(config.get().feed_scatter_bytes, MOST_GRAPH_BYTES)
+        small, large, room = {}, {}, MOST_GRAPH_BYTES
+        for key, value in data.items():
+            size = len(value.data) if isinstance(value, PackedRegion) else value.nbytes
+            if size <= min(limit, room):
+                small[key] = value
+                room -= size
+            else:
+                large[key] = value
+        found = scattered(self.client, large, self.placing.addresses, wishes) if large else {}
+        if small:
+            graph = {key: DataNode(key, value) for key, value in small.items()}
+            stamp = f"{self.token}-{self.next_number()}"
+            annotations = by_annotation({key: wishes.get(key, {}) for key in graph})
+            futures = self.client.get(RunGraph(graph, annotations, stamp), list(graph), sync=False)
+            found.update(zip(graph, futures, strict=True))
+        return found
+
+    def moved(self, state: Mapping[str, Blocks]) -> dict[str, Blocks]:
+        """Return those variables that are not all on this cluster, once they are."""
+        local: dict[str, Any] = {}
+        wishes: dict[str, dict[str, Any]] = {}
+        where: dict[str, tuple[str, Any]] = {}
+        for key, blocks in state.items():
+            for number, (index, block) in enumerate(blocks.items()):
+                if not isinstance(block, RemoteBlock):
+                    name = f"value-{self.token}-{self.next_number()}"
+                    local[name], where[name] = block, (key, index)
+                    wishes[name] = self.placing.wish_of(key, number, len(blocks))
+        if not local:
+            return {}
+        futures = self.place_data(local, wishes)
+        new: dict[str, Any] = {key: dict(state[key]) for key, _ in where.values()}
+        for name, (key, index) in where.items():
+            new[key][index] = RemoteBlock(Reference(futures[name], None))
+        return new
+
+    # -- checkpoints ----------------------------------------------------------------------------
+
+    def save(self, values: Mapping[str, Any], where: Any, global_step: int | None) -> None:
+        """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
+        self._save(values, where, global_step)
+
+    def save_later(
+        self, values: Mapping[str, Any], where: Any, global_step: int | None
+    ) -> Callable[[], None]:
+        """Return what does so while runs go on, beside their tasks.
+
+        The values may still be to come; if a run that is in flight now fails, so does the save.
+        """
+        with self.values.run_lock:
+            in_flight = [f for run in self.runs.sent.values() for f in run.dispatch.futures]
+        return lambda: self._save(values, where, global_step, in_flight)
+
+    def _save(
+        self, values: Mapping[str, Any], where: Any, global_step: int | None,
+        in_flight: list[Future] | None = None,
+    ) -> None:  # fmt: skip
+        stamp = f"{self.token}.{self.next_number()}"
+        try:
+            cluster_checkpoints.save(self.client, stamp, values, where, global_step, in_flight)
+        except GONE as error:
+            raise self._unavailable(error, "a checkpoint", values) from error
+
+    def restore(
+        self, where: Any, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
+        devices: Mapping[str, str],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Read blocks from a checkpoint, in the layouts wanted, on the workers of the devices."""
+        for key, (dtype, _, chunks) in wanted.items():
+            spec = Spec(dtype, tuple(map(sum, chunks)))
+            self.placing.of_variable(key, devices.get(key, ""), spec, chunks)
+        return self._restored(where, wanted, names, offsets)
+
+    # -- durability -----------------------------------------------------------------------------
+
+    def seal(self) -> None:
+        """Make the present version durable, with what other clients have finished.
+
+        Raises:
+          OpError: a run in flight failed; the variables are as they were before it.
+          ConflictError: somebody who is not on this cluster has written to the store.
+        """
+
+        def seal() -> None:
+            with self.values.run_lock:
+                self.sync()
+                self._sealing(self.sealer.seal)
+
+        self.recovering(seal)
+
+    def seal_changes(self) -> None:
+        """Do so if the session has a store."""
+        if self.sealer.is_durable:
+            self.seal()
+
+    def seal_if_asked(self) -> None:
+        """Make what is finished durable if the scheduler has asked for it."""
+        self._sealing(self.sealer.seal_if_asked)
+
+    def _sealing(self, seal: Callable[[], None]) -> None:
+        try:
+            seal()
+        except ConflictError as error:
+            raise ConflictError(None, None, f"{error.message}. {REMEDY}") from None
+        except GONE as error:
+            self.check_connected()
+            raise self._unavailable(error, "a seal", self.values.capture()[1]) from error
+
+    def _unavailable(self, error: Any, what: str, keys: Iterable[str]) -> UnavailableError:
+        return unavailable(error, what, sorted(keys), self.sealer.version)
+
+    def recover(self) -> int:
+        """Set the state back to its last durable version, for all clients; return its number.
+
+        Raises:
+          FailedPreconditionError: no version was durable yet.
+        """
+        with self.values.run_lock:
+            store = self.sealer.place()
+            head = store.head() if store is not None else None
+            if head is None:
+                raise no_durable_version()
+            epoch, _ = self._reset(store, head)
+            self.runs.drop(epoch)
+            return head.version
+
+    def rewind(self) -> tuple[int, int]:
+        """Set the state back to its last durable version, if this client can go on from there.
+
+        Returns:
+          The session's new epoch, and the number of its last run in that version.
+
+        Raises:
+          LostStateError: other clients have run something since: only `recover` may do that.
+        """
+        self.placing.workers.refresh()
+        if self.sealer.version is None:
+            return self._set({}, NO_VERSION, True)
+        store = self.sealer.place()
+        head = store.manifest(self.sealer.version.number)
+        self.placing.check_homes(head.records)
+        return self._reset(store, head, is_own=True)
+
+    def _reset(self, store: Any, head: Any, is_own: bool = False) -> tuple[int, int]:
+        found = self._loaded(store, head)
+        distributed.wait([b.reference.future for b in remote_blocks(found.values())])
+        held = {key: (head.records[key], held_blocks(b)) for key, b in found.items()}
+        return self._set(held, head.id, is_own)
+
+    def _set(self, held: Any, durable: VersionId, is_own: bool) -> tuple[int, int]:
+        found = self.ask(
+            "reset", name=self.name, session=self.token, variables=held, durable=durable,
+            is_own=is_own,
+        )  # fmt: skip
+        self.refresh()
+        return found
+
+    def blind(self, place: str) -> list[str]:
+        """Return the workers that do not see a directory."""
+        if "://" in place:
+            return []
+        seen = self.client.run(os.path.isdir, place, on_error="ignore")
+        return sorted(worker for worker, found in seen.items() if not found)
+
+    # -- leaving --------------------------------------------------------------------------------
+
+    def come_home(self, is_exit: bool = False) -> None:
+        """Take the values from the cluster, whose client is about to be closed: into their store,
+        or into this process.
+
+        Args:
+          is_exit: the process is about to end, so that only a store is of use.
+        """
+        is_needed = self.sealer.is_durable or not is_exit
+        if self.users <= 0 or self.is_home or self.is_closed or not is_needed:
+            return
+        try:
+            self.sync()
+            self.fetch()
+            if self.sealer.is_durable:
+                self.seal()
+            else:
+                self._bring_values()
+            self.is_home = True
+        except Exception as error:  # noqa: BLE001 - the client closes all the same
+            logging.error(
+                "%s did not leave the Dask cluster before its client closed: %s", self.place, error
+            )
+        self._leave()
+
+    def _bring_values(self) -> None:
+        keys = sorted(self.values.capture()[1])
+        records = {key: self.values.record(key) for key in keys}
+        nbytes, room = sum(r.nbytes for r in records.values()), psutil.virtual_memory().available
+        if nbytes > HOME_SHARE * room:
+            self.seal()
+            raise UnavailableError(
+                None, None, f"{nbytes:,} bytes of variables do not fit into this process, which has"
+                f" {room:,} free; version {self.sealer.version} of them is durable"
+            )  # fmt: skip
+        blocks = self.read(keys)
+        futures = {b.reference.future.key: b.reference.future for b in remote_blocks(blocks)}
+        data = self.client.gather(futures)
+
+        def fetched(block: Any) -> Any:
+            future, position, _ = block.reference
+            found = data[future.key]
+            return own(found if position is None else found[position])
+
+        found = {
+            key: {index: fetched(block) for index, block in variable.items()}
+            for key, variable in zip(keys, blocks, strict=True)
+        }
+        self.local.put(found, records)
+
+    def close(self) -> None:
+        """Finish the runs in flight, and let go of the state; one with a name stays there.
+
+        Raises:
+          OpError: a run in flight failed.
+        """
+        self.users -= 1
+        try:
+            if not self.is_closed:
+                self.sync()
+                self.fetch()
+        finally:
+            if self.users <= 0:
+                self._leave()
+                self.sealer.close()
+
+    def _leave(self) -> None:
+        """Let go of the state."""
+        for bound in self._bound:
+            bound.release()
+        if not self.is_closed:
+            self.ask("leave", session=self.token)
+            self.client.unsubscribe_topic(topic(self.token))
+            reports.ignore_losses(self.client, self.token)
+        forget_executor(self)
+
+
+def ask(client: Client, what: str, /, **arguments: Any) -> Any:
+    """Ask a scheduler for something; see the requests of `VersionKeeper`."""
+    return pickle.loads(ask_scheduler(client, OPERATION, pickle.dumps((what, arguments))))
+
+
+def prepare(client: Client) -> None:
+    """Have a cluster keep states, once for each client."""
+    if client not in _prepared:
+        client.register_plugin(VersionKeeper())
+        client.register_plugin(CutsLoose())
+        client.register_plugin(WorkerMemory())
+        reports.listen_to_pauses(client)
+        _prepared.add(client)
+
+
+def drop_state(client: Client, name: str) -> None:
+    """Have a cluster forget a state."""
+    prepare(client)
+    ask(client, "drop", name=name)
+
+
+def held_blocks(blocks: Blocks) -> dict[Any, Held]:
+    """Return where blocks are, as plain data."""
+    found = {}
+    for index, block in blocks.items():
+        future, position, extra_bytes = block.reference
+        found[index] = Held(future.key, position, extra_bytes)
+    return found
+
+
+def cluster_executor(
+    client: Client, local: Values, name: str, store: ZarrStore | None
+) -> ClusterExecutor:
+    """Return the executor of a state on a cluster, one for all sessions of this client."""
+    key = (name or id(local), client.id)
+    return registered(key, lambda: ClusterExecutor(client, local, name, store))
+
+
+_prepared: weakref.WeakSet[Client] = weakref.WeakSet()

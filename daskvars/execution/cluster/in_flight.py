@@ -1,0 +1,470 @@
+"""The runs in flight on a cluster's state: sent, perhaps undone and sent again, finished.
+
+What becomes of them the scheduler tells (`remote.versions.version_keeper`). It is noted in the
+client's own thread (`hear`), and acted on by whoever sends the next run or waits for one
+(`settle`).
+
+Data that is lost Dask computes again. What Dask cannot, since its inputs are gone as well, a client
+that knows itself alone on its state can: it keeps a log of the runs since the last seal, and sends
+them again on what was sealed, with the same inputs and random numbers (`repeat`). On a state with
+several clients no one of them has all the runs, so there it is an error until `recover()`.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from distributed import Future
+
+from daskvars import config
+from daskvars.errors import AbortedError, UnavailableError
+from daskvars.execution.cluster.bound_plan import BoundPlan, Dispatch
+from daskvars.execution.cluster.errors import LostError, deferred, error_of, is_gone, unavailable
+from daskvars.execution.cluster.remote_blocks import BAD, wait
+from daskvars.execution.engine import events
+from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
+from daskvars.state.format.manifest import VersionId
+
+MOST_ATTEMPTS = 10  # to send a run
+MOST_LOSSES = 5  # while runs are sent again
+LOOK_S = 1.0  # how often whoever waits makes sure that the cluster is there
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Run:
+    """A run that was sent.
+
+    Attributes:
+      bound, feeds, drawn: what it is run with.
+      is_awaited: whether its caller waits for it, and gets its error.
+      dispatch: as it was sent last.
+      is_done: whether it is finished.
+      error: why it never will be.
+      attempts: how often it was sent.
+    """
+
+    bound: BoundPlan
+    feeds: Sequence[Any]
+    drawn: dict[int, Any]
+    is_awaited: bool
+    dispatch: Any = None
+    is_done: bool = False
+    error: Exception | None = None
+    attempts: int = 0
+
+    def is_settled(self, dispatch: Any) -> bool:
+        """Whether it is known what became of it as it was sent by `dispatch`."""
+        return self.is_done or self.error is not None or self.dispatch is not dispatch
+
+
+class Logged(NamedTuple):
+    """A finished run, as far as it takes to send it again.
+
+    Attributes:
+      bound, feeds, drawn: as of the run.
+      run: the run itself, if somebody still wants its results.
+    """
+
+    bound: BoundPlan
+    feeds: Sequence[Any]
+    drawn: dict[int, Any]
+    run: weakref.ref[Run]
+
+    def again(self) -> Run:
+        """Return the run, to be sent again."""
+        return self.run() or Run(self.bound, self.feeds, self.drawn, False)
+
+
+class InFlight:
+    """The runs in flight of a `ClusterExecutor`.
+
+    Attributes:
+      sent: by the number under which they were sent last.
+      told: what the scheduler has told and nobody has acted on.
+      epoch: see `remote.versions.shared_versions`.
+      log: the runs since the last seal that are finished and changed variables, by number.
+    """
+
+    def __init__(self, executor: Any) -> None:
+        self.executor = executor
+        self.epoch = 0
+        self.sent: dict[int, Run] = {}
+        self.told: deque[dict[str, Any]] = deque()
+        self.log: dict[int, Logged] = {}
+        self.changed = threading.Condition()
+        self._sealed = 0  # the number of the last run that is
+        self._unlogged: float = 0  # of what was last put without a run
+        self._to_repeat: dict[int, Run] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the log, on what was sealed, gives the present values."""
+        return self._unlogged <= self._sealed
+
+    @property
+    def num_unsealed(self) -> int:
+        """How many runs that change variables were sent since the last seal."""
+        with self.changed:
+            return len(self.log) + sum(bool(r.bound.plan.updates) for r in self.sent.values())
+
+    # -- sending --------------------------------------------------------------------------------
+
+    def admit(self, nbytes: int) -> None:
+        """Raise what has failed; wait while too many runs are in flight, and seal when asked to.
+
+        Too many are also those whose new values take more memory than workers can spare: each is
+        there beside what it follows until all of its run is finished.
+
+        A seal is begun at once, not when there is room again: else what is durable would be older
+        than it need be by the time of half the runs in flight.
+
+        Args:
+          nbytes: of new values that the next run will make.
+        """
+        self.settle()
+        executor, limit = self.executor, config.get().max_in_flight
+        executor.seal_if_asked()
+        while len(self.sent) >= limit:
+            self.wait(lambda: len(self.sent) <= limit // 2 or executor.sealer.is_asked)
+            executor.seal_if_asked()
+        most = executor.placing.most_flight_bytes - nbytes
+        while self._new_bytes() > max(most, 0):
+            self.wait(lambda: self._new_bytes() <= max(most, 0) or executor.sealer.is_asked)
+            executor.seal_if_asked()
+
+    def _new_bytes(self) -> int:
+        """Return the bytes of new values that runs in flight make."""
+        with self.changed:
+            return sum(run.bound.new_bytes for run in self.sent.values())
+
+    def send(self, run: Run) -> None:
+        """Send a run, or send it again."""
+        run.attempts += 1
+        run.is_done = False
+        executor = self.executor
+        if run.attempts > MOST_ATTEMPTS:
+            run.error = AbortedError(
+                None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, each undone by a "
+                f"loss of data or the failure of another client's run on {executor.place}; it "
+                "changed nothing. Run it again once the cluster is in order"
+            )  # fmt: skip
+            return
+        while True:
+            dispatch = Dispatch(run.bound, run.feeds, run.drawn, self.epoch)
+            dispatch.send_early()
+            self._check_early(dispatch)
+            with executor.values.run_lock:
+                if dispatch.epoch == self.epoch:  # what it has seen was not undone meanwhile
+                    dispatch.number = executor.next_number()  # in the order of sending
+                    self.sent[dispatch.number], run.dispatch = run, dispatch
+                    dispatch.send()
+                    return
+
+    def _check_early(self, dispatch: Dispatch) -> None:
+        """Wait for what must be computed before the rest of a run is sent; raise its error."""
+        wait(self.executor.client, dispatch.early)
+        failed = next((f for f in dispatch.early if f.status in BAD), None)
+        if failed is not None:
+            raise self._error_of(failed, dispatch)
+
+    # -- waiting --------------------------------------------------------------------------------
+
+    def results(self, run: Run) -> list[Any]:
+        """Wait until a run is finished, and return its outputs.
+
+        Raises:
+          OpError: it failed, or one before it; the variables are as before that run.
+        """
+        while True:
+            dispatch = run.dispatch
+            if run.error is not None:
+                raise run.error
+            futures = dispatch.fetched_futures()
+            data = self._gathered(dispatch, futures)
+            self.wait(partial(run.is_settled, dispatch))
+            if run.error is not None:
+                raise run.error
+            if run.dispatch is not dispatch:
+                continue
+            if data is not None:
+                keys = [future.key for future in futures]
+                return dispatch.assembled(dict(zip(keys, data, strict=True)))
+            self._lose(run)
+
+    def fetch(self, wanted: Run, others: Sequence[Run]) -> list[tuple[Run, list[Any]]]:
+        """Bring the results of a run, and with them those of others that are finished.
+
+        Returns:
+          Runs and their outputs: `wanted` is among them.
+
+        Raises:
+          OpError: `wanted` failed, or a run before it.
+        """
+        if wanted.error is None and others:
+            found = [(run, run.dispatch) for run in {wanted: None, **dict.fromkeys(others)}]
+            futures = {f.key: f for _, dispatch in found for f in dispatch.fetched_futures()}
+            data = self._gathered(wanted.dispatch, list(futures.values()))
+            if data is not None and all(run.is_done for run, _ in found):
+                by_key = dict(zip(futures, data, strict=True))
+                return [(run, dispatch.assembled(by_key)) for run, dispatch in found]
+        return [(wanted, self.results(wanted))]
+
+    def _gathered(self, dispatch: Dispatch, futures: list[Future]) -> list[Any] | None:
+        """Return what is under the keys of outputs; None if it cannot be had."""
+        executor = self.executor
+        if not futures:
+            return []
+        try:
+            return executor.client.gather(futures)
+        except Exception as error:  # noqa: BLE001 - what it means is told with the run
+            executor.check_connected()
+            if is_gone(error):  # Dask may not have taken the run: then nobody else says so
+                executor.ask(
+                    "withdraw", name=executor.name, session=executor.token, number=dispatch.number
+                )
+            return None
+
+    def wait(self, condition: Callable[[], Any]) -> None:
+        """Wait until something is so, and settle what the scheduler tells meanwhile."""
+        while True:
+            with self.changed:
+                self.changed.wait_for(lambda: condition() or self.told, timeout=LOOK_S)
+                if condition():
+                    return
+            self.executor.check_connected()
+            with self.executor.values.run_lock:
+                self.settle()
+                self._drop_cancelled()
+
+    def finish(self) -> None:
+        """Wait for all runs in flight.
+
+        Raises:
+          OpError: one failed; the variables are as they were before it.
+        """
+        self.wait(lambda: not (self.sent or self.told or self._to_repeat))
+
+    def _drop_cancelled(self) -> None:
+        """Fail runs that are cancelled and of which the scheduler knows nothing: nobody tells."""
+        for number, run in sorted(self.sent.items()):
+            future = run.dispatch.failed
+            if future is None or future.status != "cancelled" or self.told:
+                continue
+            executor = self.executor
+            asked = {"name": executor.name, "session": executor.token, "number": number}
+            if not executor.ask("withdraw", **asked):
+                self.told.append({"failed": number, "why": "lost"})
+
+    # -- what the scheduler tells ---------------------------------------------------------------
+
+    def hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        """Take note of what the scheduler tells, in the client's thread."""
+        told = event[1]
+        with self.changed:
+            if told.get("seal"):
+                self.executor.sealer.is_asked = True
+            if "sealed" in told:
+                self._note_seal(told["sealed"])
+                self.executor.sealer.version = VersionId(*told["durable"])
+            elif "done" not in told:
+                self.told.append(told)
+            elif (run := self.sent.pop(told["done"], None)) is not None:
+                self._finished(told["done"], run)
+            self.changed.notify_all()
+
+    def _finished(self, number: int, run: Run) -> None:
+        run.is_done = True
+        run.dispatch.release()
+        if number > self._sealed and run.bound.plan.updates:
+            self.log[number] = Logged(run.bound, run.feeds, run.drawn, weakref.ref(run))
+
+    def settle(self) -> None:
+        """Act on what the scheduler has told: send again what was undone.
+
+        Raises:
+          OpError: a run failed that nobody waits for.
+        """
+        if self._to_repeat and not any("reset" in told for told in self.told):
+            self._repeat()
+        error: Exception | None = None
+        while self.told:
+            told = self.told.popleft()
+            if told.get("epoch", self.epoch + 1) <= self.epoch:
+                continue
+            self.epoch = told.get("epoch", self.epoch)
+            if "reset" in told:
+                self.drop(self.epoch)
+                self.executor.refresh()
+            elif "failed" in told:
+                error = self._failed(told) or error
+            else:
+                self._again(told["undone"])
+        if error is not None:
+            raise error
+
+    def _again(self, number: int) -> None:
+        again = [run for sent, run in sorted(self.sent.items()) if sent >= number]
+        for sent in [sent for sent in self.sent if sent >= number]:
+            del self.sent[sent]
+        for run in again:
+            self.send(run)
+
+    def _failed(self, told: dict[str, Any]) -> Exception | None:
+        """Give a run its error, and those after it; return it if nobody waits for it."""
+        number = told["failed"]
+        failed = self.sent.get(number)
+        if failed is None:  # no run, but values that were put
+            if "epoch" in told:
+                self._again(number)
+            return None
+        error = self._error(failed, number)
+        if self.can_repeat(error):
+            attempts = max(run.attempts for run in self.sent.values())
+            if attempts >= MOST_ATTEMPTS:
+                return self._put_off(error)
+            self.repeat()
+            return None
+        del self.sent[number]
+        unwaited = None if failed.is_awaited else named(error, number)
+        failed.error = unwaited or error
+        if "epoch" in told:
+            for sent in sorted(sent for sent in self.sent if sent > number):
+                self.sent.pop(sent).error = named(error, number)
+            self.executor.refresh()
+        return unwaited
+
+    def _error(self, failed: Run, number: int) -> Exception:
+        """Return the error of a run of which the scheduler has told that it failed."""
+        wait(self.executor.client, failed.dispatch.futures)
+        future = failed.dispatch.failed
+        if future is None:
+            return AbortedError(None, None, f"run {number} was undone; run it again")
+        return self._error_of(future, failed.dispatch)
+
+    def _error_of(self, future: Future, dispatch: Dispatch) -> Exception:
+        error = error_of(future)
+        if not is_gone(error):
+            return error
+        names = list(dispatch.plan.updates) or dispatch.bound.state_keys
+        version = self.executor.sealer.version
+        found: Exception = unavailable(error, f"run {dispatch.number}", names, version)
+        found.__cause__ = error
+        return found
+
+    # -- what Dask cannot compute again ---------------------------------------------------------
+
+    def can_repeat(self, error: BaseException) -> bool:
+        """Return whether an error says that data is lost, and sending the runs again helps."""
+        return self.is_complete and isinstance(error, LostError | LostStateError)
+
+    def repeat(self) -> None:
+        """Send all runs since the last seal again, on what was sealed, in their order.
+
+        Raises:
+          OpError: they could not be sent; whoever needs the variables next tries again.
+        """
+        with self.executor.values.run_lock:
+            with self.changed:
+                self._collect()
+            self._repeat()
+
+    def _put_off(self, error: Exception) -> Exception | None:
+        """Give the runs that somebody waits for an error; the next call repeats the others."""
+        with self.changed:
+            self._collect()
+            awaited = [number for number, run in self._to_repeat.items() if run.is_awaited]
+            for number in awaited:
+                self._to_repeat.pop(number).error = error
+            for run in self._to_repeat.values():
+                run.attempts = 0
+        return None if awaited else error
+
+    def _collect(self) -> None:
+        """Take all runs since the last seal, to be sent again."""
+        self._to_repeat.update({n: logged.again() for n, logged in self.log.items()})
+        self._to_repeat.update(self.sent)
+        self.log, self.sent = {}, {}
+
+    def _repeat(self) -> None:
+        for attempt in range(MOST_LOSSES + 1):
+            try:
+                self._attempt_repeat()
+                return
+            except LostError:
+                if attempt == MOST_LOSSES:
+                    raise
+
+    def _attempt_repeat(self) -> None:
+        epoch, sealed = self.executor.rewind()
+        with self.changed:
+            self._note_seal(sealed)
+            for number in [number for number in self._to_repeat if number <= sealed]:
+                self._finished(number, self._to_repeat.pop(number))
+            self.epoch = epoch
+        runs = [run for _, run in sorted(self._to_repeat.items())]
+        events.publish(events.RunsRepeated(sum(bool(run.bound.plan.updates) for run in runs)))
+        try:
+            for run in runs:
+                self.send(run)
+        except BaseException:
+            with self.changed:
+                self.sent, self.log = {}, {}
+            raise
+        self._to_repeat = {}
+
+    def _lose(self, run: Run) -> None:
+        """Send a finished run again whose results are lost."""
+        number = run.dispatch.number
+        if not run.bound.plan.updates:
+            self.send(run)
+        elif self.is_complete and number > self._sealed:
+            with self.changed:
+                self._finished(number, run)
+            self.repeat()
+        else:
+            raise LostError(
+                None, None, f"run {number} was committed, but what it returned is lost with a "
+                "worker; read the variables"
+            )  # fmt: skip
+
+    def _note_seal(self, number: int) -> None:
+        """Take note that all runs up to one are sealed."""
+        self._sealed = max(self._sealed, number)
+        self.log = {sent: logged for sent, logged in self.log.items() if sent > self._sealed}
+
+    def give_up(self, number: float = math.inf) -> None:
+        """Keep no log until a seal that has what was put under that number."""
+        with self.changed:
+            self.log.clear()
+            self._unlogged = number
+
+    def drop(self, epoch: int) -> None:
+        """Give up all runs: the state was set to what is sealed."""
+        with self.changed:
+            self.epoch = epoch
+            for run in self.sent.values():
+                run.error = AbortedError(None, None, "the variables were set back meanwhile")
+            self.sent, self.log, self._to_repeat = {}, {}, {}
+            self._unlogged = 0
+
+
+def named(error: Exception, number: int) -> Exception:
+    """Return the error of a run as it surfaces later."""
+    if isinstance(error, UnavailableError):
+        return error
+    if isinstance(error, StaleViewError):  # which means something else where it is raised
+        return AbortedError(
+            None, None, f"{error.message}: run {number}, dispatched before, and those after it "
+            "changed nothing; run them again"
+        )  # fmt: skip
+    found = deferred(error, number)
+    if found is not error:
+        found.__cause__ = error
+    return found

@@ -1,0 +1,153 @@
+"""The feeds of one run on a cluster: inside the tasks, as tasks, scattered, or lazy.
+
+A small array is part of the tasks' specifications, so that Dask can run them again; a large one is
+scattered, and its futures are kept until the variables are sealed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+from distributed import Client, Future
+
+from daskvars import chunk_grid, config
+from daskvars.execution.cluster.run_graphs import Template, joined
+from daskvars.execution.engine.lazy_feeds import LazyFeed, LazyTasks
+from daskvars.lowering.plan import Piece, Plan
+from daskvars.lowering.program import FEED
+from daskvars.remote.dask_internals import DataNode, TaskRef
+
+SHARED_BYTES = 1_024  # a smaller piece is repeated in each task that takes it
+MOST_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
+SCATTER_ATTEMPTS, SCATTER_PAUSE_S = 5, 0.3  # Dask notices within a second that a worker is gone
+
+
+class RunFeeds:
+    """Gives the blocks of feeds to the tasks of one run.
+
+    Attributes:
+      tasks: those that the run's graph must have besides its own.
+      retained: what must be kept alive for the run to be repeatable.
+      nbytes: bytes of the arrays.
+    """
+
+    def __init__(
+        self, client: Client, template: Template, stamp: str, feeds: Sequence[Any],
+        homes: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.template, self.stamp, self.feeds = template, stamp, feeds
+        self.tasks: dict[Any, Any] = {}
+        self.retained: list[Any] = []
+        self.nbytes = 0
+        self._scattered: dict[str, Future] = {}
+        self._room = MOST_GRAPH_BYTES
+        self._lazy = LazyTasks(feeds, stamp)
+        self.tasks.update(self._lazy.tasks)
+        large: dict[str, Any] = {}
+        for number, leaf in enumerate(template.plan.leaves):
+            if leaf.kind != FEED:
+                continue
+            value = feeds[leaf.what]
+            if isinstance(value, LazyFeed):
+                self.retained.append(value)
+                continue
+            self.nbytes += value.nbytes
+            if value.nbytes > min(config.get().feed_scatter_bytes, self._room):
+                large.update(self._pieces(number))
+            else:
+                self._room -= value.nbytes
+        if large:
+            self._scattered = scattered(client, large, homes)
+            self.retained.extend(self._scattered.values())
+
+    def argument(self, piece: Piece) -> Any:
+        """Return what a task that takes this block has as its argument."""
+        leaf = self.template.plan.leaves[piece.origin.position]
+        if isinstance(self.feeds[leaf.what], LazyFeed):
+            return self.reference(piece)
+        if self._key(piece) not in self._scattered:
+            array = self._cut(piece)
+            if array.nbytes <= SHARED_BYTES or self.template.uses[piece] == 1:
+                return array
+        return self.reference(piece)
+
+    def reference(self, piece: Piece) -> TaskRef:
+        """Return a reference to a key that holds this block."""
+        leaf = self.template.plan.leaves[piece.origin.position]
+        if isinstance(self.feeds[leaf.what], LazyFeed):
+            return TaskRef(self._lazy.key(leaf.what, piece.block))
+        key = self._key(piece)
+        if key not in self._scattered and key not in self.tasks:
+            self.tasks[key] = DataNode(key, self._cut(piece))
+        return TaskRef(key)
+
+    def _key(self, piece: Piece) -> str:
+        return f"feed-{self.stamp}-{joined(piece.origin.position, *piece.block)}"
+
+    def _cut(self, piece: Piece) -> Any:
+        leaf = self.template.plan.leaves[piece.origin.position]
+        return cut(self.feeds[leaf.what], leaf.layout, piece.block)
+
+    def _pieces(self, number: int) -> dict[str, Any]:
+        pieces = [piece for piece in leaf_pieces(self.template) if piece.origin.position == number]
+        return {self._key(piece): self._cut(piece) for piece in pieces}
+
+
+def leaf_pieces(template: Template) -> list[Piece]:
+    """Return the blocks from outside that a plan's tasks take, or that become a variable's."""
+    plan: Plan = template.plan
+    assigned = [
+        value.piece(index)
+        for value in plan.updates.values() if value.origin.region < 0
+        for index in value.indices()
+    ]  # fmt: skip
+    return list(dict.fromkeys([*template.uses, *assigned]))
+
+
+def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
+    """Return one block of an array; a part of one in C order."""
+    if layout is None:
+        return value
+    return numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
+
+
+def scattered(
+    client: Client, data: dict[str, Any], homes: Sequence[str],
+    wishes: Mapping[str, dict[str, Any]] | None = None,
+) -> dict[str, Future]:  # fmt: skip
+    """Send arrays to the workers, spread over them in order, and return their futures.
+
+    A worker may have died that the scheduler still counts in: then others are tried.
+
+    Args:
+      client: the cluster.
+      data: arrays by key.
+      homes: the workers.
+      wishes: key -> Dask annotations, of arrays that certain workers are to have.
+    """
+    wished = {key: wish["workers"][0] for key, wish in (wishes or {}).items() if wish}
+    for _ in range(SCATTER_ATTEMPTS - 1):
+        try:
+            return client.sync(_scatter, client, data, homes, wished)
+        except (OSError, KeyError):
+            time.sleep(SCATTER_PAUSE_S)
+            homes, wished = sorted(client.nthreads()), {}
+    return client.sync(_scatter, client, data, homes, wished)
+
+
+async def _scatter(
+    client: Client, data: dict[str, Any], homes: Sequence[str], wished: Mapping[str, str]
+) -> dict[str, Future]:
+    shares: dict[str | None, dict[str, Any]] = {}
+    for number, (key, array) in enumerate(data.items()):
+        home = wished.get(key) or (homes[number * len(homes) // len(data)] if homes else None)
+        shares.setdefault(home, {})[key] = array
+    sent = await asyncio.gather(*(
+        client.scatter(share, workers=home and [home], hash=False, asynchronous=True)
+        for home, share in shares.items()
+    ))  # fmt: skip
+    return {key: future for found in sent for key, future in found.items()}

@@ -1,0 +1,420 @@
+"""The engine: the variables of a session and the executor that runs plans on them.
+
+Sessions and eager code are its two callers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from daskvars import config
+from daskvars.chunk_grid import Chunks
+from daskvars.dtypes import DType
+from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
+from daskvars.execution.engine.durable import (
+    Durable,
+    no_durable_version,
+    open_state,
+    read_version,
+    state_name,
+    take_over,
+)
+from daskvars.execution.engine.executors import active_client, forget_closed
+from daskvars.execution.engine.pending_saves import PendingSave, PendingSaves
+from daskvars.execution.engine.plan_cache import PlanCache
+from daskvars.execution.engine.programs import Program, SharedProgram
+from daskvars.execution.engine.taking_up import take_up, used_by
+from daskvars.execution.engine.targets import client_of
+from daskvars.execution.local.executor import LocalExecutor
+from daskvars.graph.opdef import Spec
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.lowering.plan import Plan
+from daskvars.lowering.program import STATE
+from daskvars.state import Values, forget_values
+from daskvars.state.format.grids import layout_shape
+from daskvars.state.format.keypath import check_key
+from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.parts import Part, join_parts
+
+
+class Engine:
+    """Runs programs on one set of variables.
+
+    Attributes:
+      name: under which they are shared, "" where they are not.
+      values: the variables' present values; on a cluster, the records of them.
+      store: where they are made durable, if anywhere.
+      durable: what keeps the two in step, where there is no cluster.
+      executor: what runs plans; on a cluster it replaces devices that no worker offers if the
+        engine was made with ``soft=True``, or by `config.soft_placement`.
+      plans: plans by signature, bound to the executor.
+      saves: checkpoints that are being written.
+      is_closed: whether everything was let go of.
+      lost: keys of the variables that were on a cluster which is gone. Those without a new value
+        since cannot be read; with a store nothing can be run until `recover` or `restore`.
+    """
+
+    def __init__(
+        self, where: Any = None, num_threads: int | None = None, soft: bool | None = None,
+        consistency: str | None = None,
+    ) -> None:
+        forget_closed()
+        consistency = consistency or config.get().consistency
+        if consistency not in config.CONSISTENCIES:
+            raise ValueError(f"consistency={consistency!r} is none of {config.CONSISTENCIES}")
+        self._is_async = consistency == "async"
+        self._num_threads = num_threads
+        self._soft = soft
+        self._where = where
+        self._is_loaded = self._client() is None
+        self.name, self.values, self.store = open_state(where, self._is_loaded)
+        self._here = self.values
+        self.durable: Durable | None = None
+        if self.store is not None:
+            self.durable = Durable(self.name, self.values, self.store)
+            self._release = weakref.finalize(self, self.durable.release)
+            self._release.atexit = False
+        self.plans = PlanCache()
+        self.saves = PendingSaves()
+        self.lost: frozenset[str] = frozenset()
+        self._loss: Any = None
+        self._lost_to: Any = None
+        self._executor: LocalExecutor | ClusterExecutor | None = None
+        self._handles: dict[str, Tensor] = {}
+        self._draws: dict[Any, int] = {}
+        self._entropy = secrets.randbits(64)
+        self.is_closed = False
+        self._lock = threading.RLock()
+
+    @property
+    def executor(self) -> LocalExecutor | ClusterExecutor:
+        """What runs plans: the Dask client that is active when the first run needs it, if any."""
+        found = self._executor
+        if found is None or found.is_closed:
+            found = self._opened()
+        return found
+
+    def _opened(self) -> LocalExecutor | ClusterExecutor:
+        with self._lock:
+            self._note_loss()
+            if self._executor is None:
+                if self.lost and self.store is not None:
+                    raise self._loss
+                self.plans = PlanCache()
+                found = self._new_executor()
+                if found.placing is not None:
+                    found.placing.soft = self.is_soft
+                self._executor = found
+            return self._executor
+
+    def follow_client(self) -> None:
+        """Move to the active Dask client, if there is one now and the values are here."""
+        if isinstance(self._executor, LocalExecutor) and self._client() is not None:
+            with self._lock:
+                self._executor.close()
+                self._executor = None
+
+    def _note_loss(self) -> None:
+        """Take note of what a cluster that is gone has taken with it, if one has."""
+        executor = self._executor
+        if not isinstance(executor, ClusterExecutor) or not executor.is_closed:
+            return
+        self._executor, self.values = None, self._here
+        if not executor.is_home:
+            self._loss, self._lost_to = executor.lost(), executor
+            self.lost = frozenset(executor.values.capture()[1])
+            if self.store is None:
+                self._here.clear()  # else what was here before they moved would stand for them
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether devices that there are not are replaced by others."""
+        return bool(self._soft or config.get().soft_placement)
+
+    def _client(self) -> Any:
+        return client_of(self._where) or active_client()
+
+    def _new_executor(self) -> LocalExecutor | ClusterExecutor:
+        client = self._client()
+        if client is None:
+            self.values = self._here
+            if self.store is not None and not self._is_loaded:
+                take_over(self.values, self.store)
+            return LocalExecutor(self.values, self._num_threads, self.durable)
+        if self.durable is not None and self._here.dirty:
+            self.durable.seal()
+        self._is_loaded = False
+        found = cluster_executor(client, self._here, self.name, self.store)
+        self.values = found.values
+        return found
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether updates are made to a newer version than the one that a run reads."""
+        return self._is_async and self.executor.is_shared
+
+    def program(
+        self,
+        signature: Hashable,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        fed: Sequence[Tensor],
+    ) -> Program:
+        """Return what runs these fetches of a graph again and again."""
+        kind = SharedProgram if self.name else Program
+        return kind(self, signature, fetches, targets, fed)
+
+    def transact(self, run: Callable[[], Any]) -> Any:
+        """Call what runs a program or sets variables, in step with the store if there is one."""
+        draws = self._draws
+
+        def attempt() -> Any:
+            self._draws = dict(draws)
+            return run()
+
+        return self.executor.transact(attempt)
+
+    def state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
+        """Return what lowering must know of a variable: spec, chunks, whether it has a value."""
+        attrs = handle.op.attrs
+        key, chunks, spec = attrs["key"], attrs["chunks"], handle.spec
+        spec = Spec(spec.dtype.base_dtype, spec.shape)
+        if self.name:
+            self._handles[key] = handle
+        present = key in self.values
+        if present and (spec.shape is None or None in spec.shape):
+            spec = Spec(spec.dtype, layout_shape(self.values.record(key).chunks))
+        return spec, chunks, present
+
+    def take_up(self, plan: Plan) -> int:
+        """Bring variables that others may have made into the form that a plan is for.
+
+        Returns:
+          `Values.arrivals`: as long as it stays the same, there is nothing more to do.
+
+        Raises:
+          InvalidArgumentError: some are other variables; see `taking_up.take_up`.
+          UnavailableError: some are lost with a cluster, and have no new values.
+        """
+        if self.lost:
+            self._check_lost(plan)
+        values = self.values
+        if self.name:
+            where = f"store {self.name!r}"
+            with values.run_lock:
+                take_up(values, self.executor, self._handles, used_by(plan), where)
+        return values.arrivals
+
+    def _check_lost(self, plan: Plan) -> None:
+        wanted = {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.presence.keys()
+        if any(key in self.lost and key not in self.values for key in wanted):
+            raise self._loss
+
+    def save(
+        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None = None
+    ) -> bool:
+        """Save variables as a checkpoint.
+
+        Args:
+          parts: the name that each array is saved under -> the variables that it is in.
+          where: path or URL of the checkpoint.
+          global_step: the step that is noted in it.
+
+        Returns:
+          False, and nothing was saved, where the chunks of parts of one array do not line up.
+
+        Raises:
+          UnavailableError: values were lost with workers, and cannot be computed again.
+        """
+        self.saves.settle()
+
+        def save() -> bool:
+            with self.executor.lease(_keys(parts)) as lease:
+                found = self._captured(parts, lease.blocks)
+                if found is not None:
+                    self.executor.save(found, where, global_step)
+            return found is not None
+
+        return self.executor.recovering(save)
+
+    def save_async(
+        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None,
+        then: Callable[[], None],
+    ) -> PendingSave | None:  # fmt: skip
+        """Begin to save the present values as a checkpoint, and return.
+
+        Args:
+          parts, where, global_step: as for `save`.
+          then: called by the thread that writes, when the checkpoint is complete.
+
+        Returns:
+          None, and nothing was begun, where `save` returns False.
+        """
+        self.saves.settle()
+        with self.executor.lease(_keys(parts), in_flight=True) as lease:
+            found = self._captured(parts, lease.blocks)
+            if found is None:
+                return None
+            values = {name: (record, dict(blocks)) for name, (record, blocks) in found.items()}
+            written = lease.of([blocks for _, blocks in values.values()])
+
+        def write() -> None:
+            with written:
+                save()
+                then()
+
+        try:
+            save = self.executor.save_later(values, where, global_step)
+            return self.saves.begin(where, write)
+        except BaseException:
+            written.release()
+            raise
+
+    def _captured(
+        self, parts: Mapping[str, Sequence[Part]], blocks: Sequence[Any]
+    ) -> dict[str, Any] | None:
+        """Return name -> record and blocks of what is to be saved; None if parts do not line up."""
+        values = self.values
+        blocks_of = dict(zip(_keys(parts), blocks, strict=True))
+        arrays = {
+            name: join_parts(name, [(p, values.record(p.key), blocks_of[p.key]) for p in found])
+            for name, found in parts.items()
+        }
+        joined = {name: array for name, array in arrays.items() if array is not None}
+        return joined if len(joined) == len(arrays) else None
+
+    def restore(
+        self,
+        wanted: Mapping[str, tuple[DType, tuple[int, ...], Chunks]],
+        where: str,
+        names: Mapping[str, str],
+        offsets: Mapping[str, tuple[int, ...]] | None = None,
+        devices: Mapping[str, str] | None = None,
+    ) -> None:
+        """Set variables from a checkpoint, all or none.
+
+        Args:
+          wanted: key -> dtype, shape of the array in the checkpoint, chunks of the variable.
+          where: path or URL of the checkpoint, or of any Zarr group.
+          names: key -> name in the checkpoint.
+          offsets: key -> where in the array the variable begins, if it is a part of it.
+          devices: key -> the device that the variable asks for.
+        """
+        self._note_loss()
+        if self.lost and self.store is not None and self.store.head() is not None:
+            self.recover()  # what is restored follows the store's last version
+        self.lost = frozenset() if self.store is not None else self.lost
+        new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
+        records: dict[str, VariableRecord] = {}
+        alike: dict[Any, VariableRecord] = {}
+        for key, (dtype, _, chunks) in wanted.items():
+            like = alike.get((dtype, chunks))
+            if like is None:
+                like = VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
+                alike[dtype, chunks] = like
+            check_key(key)
+            records[key] = like.stored(key=key)
+        self.transact(lambda: self.executor.put(new, records))
+
+    def seal(self) -> None:
+        """Make the present values durable: write them to the store as a new version.
+
+        Does nothing where the variables have no store.
+
+        Raises:
+          ConflictError: another process has written a version since; nothing was written.
+        """
+        self.executor.seal()
+
+    def sync(self) -> None:
+        """Wait for the runs in flight on a cluster; raise the error of one that failed."""
+        if self._executor is not None:
+            self.executor.sync()
+
+    def recover(self, version: int | None = None) -> int:
+        """Set the variables back to the last durable version, and return its number.
+
+        Args:
+          version: an older one of the store, which becomes the last.
+
+        Raises:
+          FailedPreconditionError: there is none, or no store.
+        """
+        if version is not None:
+            if self.store is None:
+                raise no_durable_version()
+            self.store.restore_to(version)
+        self._note_loss()
+        if not self.lost:
+            return self.executor.recover()
+        found = read_version(self._here, self._lost_to.sealer.store)
+        self._is_loaded, self.lost, self._lost_to = True, frozenset(), None
+        return found
+
+    def close(self) -> None:
+        """Make the values durable and let go of them and the executor, once nothing is in flight.
+
+        Raises:
+          OpError: what is in flight failed, or the values cannot be sealed; then nothing is closed.
+          UnavailableError: they were lost with a cluster, and nobody was told so far.
+        """
+        try:
+            self.saves.settle()
+        finally:
+            self._note_loss()
+            executor = self._executor
+            if executor is not None:
+                executor.seal_changes()
+            try:
+                if executor is not None:
+                    executor.close()
+            finally:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        self.is_closed = True
+        self.plans = PlanCache()
+        if self.durable is not None:
+            self._release()
+            self.values = self._here = Values()
+            self.durable = self._executor = None
+
+    def draw(self, op: Operation) -> tuple[int, int]:
+        """Return the random key of the next use of an operation of a graph."""
+        with self._lock:
+            count = self._draws.get(op.name, 0)
+            self._draws[op.name] = count + 1
+        return random_key(op, count, self._entropy)
+
+
+def _keys(parts: Mapping[str, Sequence[Part]]) -> list[str]:
+    return [part.key for found in parts.values() for part in found]
+
+
+def forget_state(name: str) -> None:
+    """Release the variables that are shared under a name, here and on the active cluster."""
+    name = state_name(name)
+    forget_values(name)
+    client = active_client()
+    if client is not None:
+        drop_state(client, name)
+
+
+def random_key(op: Operation, count: int, entropy: int) -> tuple[int, int]:
+    """Return the key of the `count`-th draw of a random op: two 64-bit numbers.
+
+    It depends on the graph's and the op's seed; with neither set, on `entropy`.
+    """
+    graph_seed, op_seed = op.attrs.get("_seed", (None, None))
+    if graph_seed is None and op_seed is None:
+        text = f"{entropy} {op.name} {op.id}"
+    else:
+        text = f"{graph_seed} {op_seed}"
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little"), count

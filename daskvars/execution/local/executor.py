@@ -1,0 +1,478 @@
+"""The in-process executor: plans run on this process's threads, on values held in memory.
+
+A plan of one task is one function call. A plan of several tasks goes to Dask's threaded
+scheduler. Either way everything that can fail comes first; then the new values are put in place in
+one step, those of large variables by updating their memory (`inplace`). A run that fails, or is
+interrupted, changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import dask.threaded
+import numpy
+
+from daskvars import backend, chunk_grid, config
+from daskvars.device_array import on_host
+from daskvars.errors import FailedPreconditionError
+from daskvars.execution.engine.blocks import owned, recipe, whole
+from daskvars.execution.engine.durable import Durable, read_version
+from daskvars.execution.engine.interrupts import shielded
+from daskvars.execution.engine.lazy_feeds import LazyFeed, LazyTasks
+from daskvars.execution.engine.steps import Step, full_layout, measured, only
+from daskvars.execution.local.devices import on_devices
+from daskvars.lowering.plan import LeafInfo, Piece, Plan, Region, Value
+from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.remote.regions import inplace, tiling
+from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
+from daskvars.state import checkpoint
+from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.values import Lease, Values
+
+Keys = Callable[[Any], tuple[int, int]]
+
+
+class LocalExecutor:
+    """Runs plans on the variables of one `Values`.
+
+    Args:
+      values: the variables.
+      num_threads: how many blocks run at once; None: `config.num_threads`.
+      durable: what keeps them and their store in step, if they have one.
+    """
+
+    is_closed = is_shared = False
+
+    def __init__(
+        self, values: Values, num_threads: int | None = None, durable: Durable | None = None
+    ) -> None:
+        self.values, self.durable = values, durable
+        self._num_threads = num_threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._making_pool = threading.Lock()
+        self._process = os.getpid()
+        if config.get().keep_freed_memory:
+            backend.keep_freed_memory()
+
+    @property
+    def num_workers(self) -> int:
+        """How many blocks can run at once."""
+        return self._num_threads or config.thread_count()
+
+    def bind(self, plan: Plan) -> Any:
+        """Return ``run(feeds, key_of) -> results`` for `plan`.
+
+        `feeds` are the values fed, in order; `key_of` gives what stands for a random op in the
+        plan the key of this run.
+        """
+        uncut = all(leaf.layout is None for leaf in plan.leaves)
+        kind = _Inline if plan.is_single and uncut else _Threaded
+        return kind(self, plan)
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Return the pool that blocks run on.
+
+        Raises:
+          FailedPreconditionError: it is of the process that this one was forked from.
+        """
+        with self._making_pool:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.num_workers, thread_name_prefix="daskvars")
+                self._process = os.getpid()
+            elif self._process != os.getpid():
+                raise FailedPreconditionError(
+                    None, None, "this process was forked from one that had used daskvars already, "
+                    "whose threads are not here, so nothing in chunks can run: start the process "
+                    "by multiprocessing's 'spawn' or 'forkserver', or fork before the first run"
+                )  # fmt: skip
+            return self._pool
+
+    @property
+    def placing(self) -> None:
+        """What chooses workers: nothing, as everything runs in this process."""
+
+    def recovering(self, action: Callable[[], Any]) -> Any:
+        """Call `action`: nothing is ever lost here."""
+        return action()
+
+    def transact(self, run: Callable[[], Any]) -> Any:
+        """Call what runs a program or sets variables, in step with the store if there is one."""
+        if self.durable is None:
+            return run()
+        if config.get().seal_every_s:
+            self.durable.seal_if_due()
+            return run()
+        return self.durable.transact(run)
+
+    def seal(self) -> None:
+        """Write the present values to the store, if there is one; see `Durable.seal`."""
+        if self.durable is not None:
+            self.durable.seal()
+
+    def seal_changes(self) -> None:
+        """Do so if anything has changed."""
+        if self.durable is not None:
+            self.durable.seal_changes()
+
+    def recover(self) -> int:
+        """Set the variables back to the last durable version, and return its number."""
+        with self.values.run_lock:
+            return read_version(self.values, self.durable.store if self.durable else None)
+
+    def sync(self) -> None:
+        """Wait for nothing: here a run is over when it returns."""
+
+    def lease(self, keys: Collection[str], in_flight: bool = False) -> Lease:
+        """Return the blocks of variables, to be read until the lease is released.
+
+        `in_flight` makes no difference, as nothing is in flight here.
+        """
+        return self.values.lease(keys)
+
+    def put(self, new: Mapping[str, Any], records: Any) -> None:
+        """Set variables to blocks."""
+        self.values.put(new, records)
+
+    def save(self, values: Mapping[str, Any], where: str, global_step: int | None) -> None:
+        """Write a checkpoint of key -> (record, blocks)."""
+        checkpoint.save(values, where, global_step=global_step)
+
+    def save_later(
+        self, values: Mapping[str, Any], where: str, global_step: int | None
+    ) -> Callable[[], Any]:
+        """Return what writes a checkpoint while runs go on, and drops each block once written."""
+        return partial(checkpoint.save, values, where, global_step=global_step, release=True)
+
+    def restore(
+        self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
+        devices: Mapping[str, str],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Read blocks from a checkpoint, in the layouts wanted, and put them on the devices."""
+        found = checkpoint.restore(where, wanted, names, allow_unexpected=True, offsets=offsets)
+        return on_devices(found, devices)
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+
+class _Bound:
+    """What both ways of running share: reading the variables and committing new values."""
+
+    def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
+        self.executor = executor
+        self.values = executor.values
+        self.plan = plan
+        self.num_threads = executor.num_workers
+        self.steps = [Step(plan, number) for number in range(len(plan.regions))]
+        self.has_tail = any(step.tail is not None for step in self.steps)
+        self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
+        # Only large blocks are ever written in place; those that are not stay what they are.
+        self.needs_lease = any(_may_be_large(leaf) for leaf in plan.leaves if leaf.kind == STATE)
+        self.state_numbers = {key: i for i, key in enumerate(self.state_keys)}
+        self.records = {
+            key: VariableRecord(key, value.spec.dtype.name, value.spec.shape, layout)
+            for key, value in plan.updates.items()
+            if (layout := full_layout(value)) is not None
+        }
+        self.unshaped = [key for key in plan.updates if key not in self.records]
+        wanted = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
+        # New values that are also fetched, or are those of several variables: each has its own.
+        self.copied = {
+            key for key, value in plan.updates.items()
+            if wanted[value.origin] > 1 and value.spec.shape != ()  # nobody writes into a scalar
+        }
+
+    def explain(self) -> str:
+        """Return the plan as text."""
+        return self.plan.explain()
+
+    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        if not self.plan.updates:
+            if not self.needs_lease:
+                return self.run(*self.values.read(self.state_keys), feeds, key_of)
+            with self.values.lease(self.state_keys) as lease:
+                return self.run(lease.version, lease.blocks, feeds, key_of)
+        with self.values.run_lock:
+            return self.run(*self.values.read(self.state_keys), feeds, key_of)
+
+    later = __call__  # results are there at once
+
+    def run(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
+    ) -> list[Any]:
+        """Run once on the state of `version` and commit."""
+        raise NotImplementedError
+
+    def commit(self, new: dict[str, Any], version: int) -> None:
+        """Put new blocks in place; a shape that the plan could not know is checked now."""
+        self.values.commit(new, version, self._records_of(new))
+
+    def _records_of(self, new: dict[str, Any]) -> dict[str, VariableRecord]:
+        if not self.unshaped:
+            return self.records
+        found = dict(self.records)
+        for key in self.unshaped:
+            found[key], new[key] = measured(key, new[key], self.plan.updates[key].spec)
+        return found
+
+    @numpy.errstate(all="ignore")  # around a function it takes half the time of a block
+    def guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call `function` with BLAS on one thread and without NumPy's warnings."""
+        tiling.share_tiles_among(self.num_threads)
+        if not self.plan.uses_blas:
+            return function(*args)
+        with backend.one_blas_thread:
+            return function(*args)
+
+    def finish(
+        self, new: dict[str, Any], tails: list[tuple[int, list[tuple[str, Any]], tuple]],
+        state: list[Any],
+    ) -> None:  # fmt: skip
+        """Update large variables in place and commit, while nobody else gets at a block.
+
+        `tails` holds for each: number of the region, (key, block index) of each variable that it
+        changes, and what the first half returned.
+        """
+        with self.values.exclusive():
+            leased = self.values.leased()
+            for number, variables, bundle in tails:
+                step = self.steps[number]
+                arrays = [state[self.state_numbers[key]][index] for key, index in variables]
+                shared = frozenset(
+                    i for i, array in enumerate(arrays)
+                    # A view is not the variable's own memory, nor is what nobody may write into.
+                    if id(array) in leased or array.base is not None or not array.flags.writeable
+                )  # fmt: skip
+                results = step.finish(arrays, bundle, shared)
+                for key, value in self.plan.updates.items():
+                    if value.origin.region == number and value.origin.position in step.given:
+                        index = next(i for k, i in variables if k == key)
+                        new.setdefault(key, {})[index] = results[step.given[value.origin.position]]
+            self.values.replace(new, self._records_of(new))
+
+
+def _may_be_large(leaf: LeafInfo) -> bool:
+    """Return whether a variable may be one that `inplace` changes."""
+    dtype, shape = leaf.spec
+    if shape is None or None in shape or dtype is None:
+        return True
+    return math.prod(shape) * dtype.np.itemsize >= inplace.MIN_BYTES
+
+
+class _Inline(_Bound):
+    """A plan of one task, or none: one call, without a scheduler."""
+
+    def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
+        super().__init__(executor, plan)
+        region = plan.regions[0] if plan.regions else None
+        self.function = self.steps[0].function if region else None
+        leaves = [self._getter(leaf) for leaf in plan.leaves]
+        self.getters = [leaves[s.value.origin.position] for s in region.sources] if region else []
+        given = self.steps[0].given if self.has_tail else {}
+        self.updates = [
+            (key, *self._result(value, leaves), value.indices()[0], key in self.copied)
+            for key, value in plan.updates.items()
+            if value.origin.region < 0 or value.origin.position not in given
+        ]
+        self.outputs = [self._result(value, leaves) for value in plan.outputs]
+        self._with_tasks: _Threaded | None = None
+
+    def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+        for value in feeds:
+            if type(value) is LazyFeed:  # its tasks want a scheduler
+                if self._with_tasks is None:
+                    self._with_tasks = _Threaded(self.executor, self.plan)
+                return self._with_tasks(feeds, key_of)
+        return super().__call__(feeds, key_of)
+
+    later = __call__
+
+    def _result(self, value: Value, leaves: list[Any]) -> tuple[int, Any]:
+        if value.origin.region < 0:
+            return -1, leaves[value.origin.position]
+        step = self.steps[0]
+        position = value.origin.position
+        return (position if step.tail is None else step.position[position]), None
+
+    def _getter(self, leaf: LeafInfo) -> tuple[str, Any, Any]:
+        if leaf.kind == STATE:
+            index = None if leaf.spec.shape is None else (0,) * len(leaf.spec.shape)
+            return STATE, self.state_numbers[leaf.what], index
+        return leaf.kind, leaf.what, None
+
+    def run(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
+    ) -> list[Any]:
+        arguments = []
+        for kind, what, index in self.getters:
+            if kind == STATE:
+                arguments.append(only(state[what]) if index is None else state[what][index])
+            elif kind == FEED:
+                arguments.append(feeds[what])
+            else:
+                arguments.append(what if kind == CONSTANT else key_of(what))
+        results = self.guarded(self.function, *arguments) if self.function is not None else ()
+        outputs = [
+            on_host(results[position] if getter is None else given(getter, state, feeds))
+            for position, getter in self.outputs
+        ]
+        if self.plan.updates:
+            new = {
+                key: {
+                    index: given(getter, state, feeds) if getter is not None
+                    else owned(results[position]) if is_copied else results[position]
+                }
+                for key, position, getter, index, is_copied in self.updates
+            }  # fmt: skip
+            if not self.has_tail:
+                self.commit(new, version)
+            else:
+                arguments.clear()
+                self._finish(new, state, results)
+        return outputs
+
+    def _finish(self, new: Any, state: list[Any], results: tuple) -> None:
+        getters = [self.getters[slot] for slot in self.steps[0].tail.variables]
+        tails = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
+        shielded(lambda: self.guarded(self.finish, new, tails, state))
+
+
+def given(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[Any]) -> Any:
+    """Return a result that is no region's: a copy, as the user may change what was fetched."""
+    kind, what, _ = getter
+    return owned(only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what)
+
+
+class _Threaded(_Bound):
+    """A plan of several tasks, on Dask's threaded scheduler."""
+
+    def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
+        super().__init__(executor, plan)
+        used = {s.value.origin.region for r in plan.regions for s in r.sources if s.value}
+        # Tasks that nothing takes a value of: they run for their effects.
+        self.sinks = [
+            (number, block)
+            for number, region in enumerate(plan.regions) if number not in used
+            for block in region.blocks()
+        ]  # fmt: skip
+
+    def run(
+        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
+    ) -> list[Any]:
+        plan = self.plan
+        lazy = LazyTasks(feeds, "0")
+        leaves = [self._leaf(leaf, state, feeds, key_of, lazy) for leaf in plan.leaves]
+        graph: dict[Any, Any] = dict(lazy.tasks)
+        for number, region in enumerate(plan.regions):
+            for block in region.blocks():
+                graph[("region", number, *block)] = self._task(number, region, block, leaves)
+        tails = [
+            (number, block)
+            for number, step in enumerate(self.steps) if step.tail is not None
+            for block in plan.regions[number].blocks()
+        ]  # fmt: skip
+        pieces = {
+            (piece.origin.region, piece.block) if piece.origin.region >= 0 else piece:
+            self._reference(piece, leaves)
+            for value in (*plan.outputs, *plan.updates.values())
+            for piece in map(value.piece, value.indices())
+        }  # fmt: skip
+        pieces.update({task: ("region", task[0], *task[1]) for task in (*tails, *self.sinks)})
+        return self.guarded(self._compute, graph, leaves, pieces, tails, version, state)
+
+    def _compute(
+        self, graph: Any, leaves: list[Any], pieces: Any, tails: list[Any], version: int,
+        state: list[Any],
+    ) -> list[Any]:  # fmt: skip
+        at_hand = {piece: key for piece, key in pieces.items() if isinstance(key, Literal)}
+        asked = {piece: key for piece, key in pieces.items() if piece not in at_hand}
+        computed = dask.threaded.get(graph, list(asked.values()), pool=self.executor.threads())
+        bundles = {**at_hand, **dict(zip(asked, computed, strict=True))}
+        return self._results(bundles, tails, version, state)
+
+    def _results(self, bundles: Any, tails: list[Any], version: int, state: list[Any]) -> list[Any]:
+        plan, steps = self.plan, self.steps
+
+        def fetch(piece: Piece) -> Any:
+            region, position = piece.origin
+            if region >= 0:
+                return steps[region].result(bundles[region, piece.block], position)
+            return owned(plain(bundles[piece]))
+
+        outputs = [whole(value, fetch) for value in plan.outputs]
+        if not plan.updates:
+            return outputs
+        new = {
+            key: {
+                index: owned(found) if key in self.copied else found
+                for index in value.indices() for found in (fetch(value.piece(index)),)
+            }
+            for key, value in plan.updates.items()
+            if value.origin.region < 0 or steps[value.origin.region].tail is None
+            or value.origin.position in steps[value.origin.region].position
+        }  # fmt: skip
+        if not tails:
+            self.commit(new, version)
+            return outputs
+        prepared = []
+        for number, block in tails:
+            variables = []
+            for slot in steps[number].tail.variables:
+                source = plan.regions[number].sources[slot]
+                key = plan.leaves[source.value.origin.position].what
+                index = source.take(block).block if source.value.layout else ()
+                index = index or (0,) * len(source.value.spec.shape)
+                variables.append((key, index))
+            prepared.append((number, variables, bundles[number, block]))
+        shielded(lambda: self.guarded(self.finish, new, prepared, state))
+        return outputs
+
+    def _leaf(
+        self, leaf: LeafInfo, state: list[Any], feeds: Sequence[Any], key_of: Keys,
+        lazy: LazyTasks,
+    ) -> Callable[[Any], Any]:  # fmt: skip
+        """Return ``get(block) -> Literal array or dask key`` for a leaf."""
+        value = leaf.what
+        if leaf.kind == FEED:
+            value = feeds[leaf.what]
+            if isinstance(value, LazyFeed):
+                return lambda block: lazy.key(leaf.what, block)
+        elif leaf.kind == STATE:
+            blocks = state[self.state_numbers[leaf.what]]
+            if leaf.layout is None:
+                return lambda block: Literal(only(blocks))
+            return lambda block: Literal(blocks[block])
+        elif leaf.kind == KEY:
+            value = key_of(leaf.what)
+        if leaf.layout is None:
+            return lambda block: Literal(value)
+        return lambda block: Literal(
+            numpy.asarray(value[chunk_grid.block_slices(leaf.layout, block)], order="C")
+        )
+
+    def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
+        step, dependencies = self.steps[number], list[Any]()
+        steps = recipe(region, block, lambda piece: self._located(piece, leaves), dependencies)
+        return (run_block, step.function, step.xp, Literal(steps), dependencies)
+
+    def _located(self, piece: Piece, leaves: list[Any]) -> tuple[Any, int | None]:
+        region, position = piece.origin
+        if region >= 0 and self.steps[region].tail is not None:
+            position = self.steps[region].position[position]
+        return self._reference(piece, leaves), position if region >= 0 else None
+
+    def _reference(self, piece: Piece, leaves: list[Any]) -> Any:
+        if piece.origin.region < 0:
+            return leaves[piece.origin.position](piece.block)
+        return ("region", piece.origin.region, *piece.block)

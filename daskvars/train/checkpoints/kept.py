@@ -1,0 +1,81 @@
+"""Which checkpoints of a saver are kept, and which are deleted when."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+
+from daskvars.errors import OpError
+from daskvars.train.checkpoints.state import remove_checkpoint, update_checkpoint_state
+
+
+class KeptCheckpoints:
+    """The checkpoints of one saver.
+
+    Args:
+      max_to_keep: how many are kept; 0 for all, and then they are not noted.
+      every_hours: keep one for ever each so many hours besides.
+
+    Attributes:
+      entries: paths, and when each was saved (seconds since 1970), oldest first.
+    """
+
+    def __init__(self, max_to_keep: float, every_hours: float) -> None:
+        self.max_to_keep = max_to_keep
+        self.every_s = every_hours * 3600
+        self.next_kept = time.time() + self.every_s
+        self.entries: list[tuple[str, float]] = []
+        self.outdated: list[tuple[str, float]] = []
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths, oldest first."""
+        return [path for path, _ in self.entries]
+
+    def record(
+        self, path: str, latest_filename: str, meta_graph_suffix: str, relative: bool
+    ) -> None:
+        """Put a complete checkpoint on record in its directory; delete what it makes outdated."""
+        self.note(path)
+        times = [when for _, when in self.entries]
+        update_checkpoint_state(
+            os.path.dirname(path), path, self.paths, latest_filename,
+            times if math.inf not in times else None, save_relative_paths=relative,
+        )  # fmt: skip
+        self.delete_outdated(meta_graph_suffix)
+
+    def note(self, path: str) -> None:
+        """Add a checkpoint; over the number, the oldest one becomes outdated."""
+        if not self.max_to_keep:
+            return
+        self.entries = [entry for entry in self.entries if entry[0] != path]
+        self.entries.append((path, time.time()))
+        if len(self.entries) > self.max_to_keep:
+            self.outdated.append(self.entries.pop(0))
+
+    def delete_outdated(self, meta_graph_suffix: str) -> None:
+        """Delete the outdated ones, save those that are to be kept for ever."""
+        while self.outdated:
+            path, saved = self.outdated.pop(0)
+            if saved > self.next_kept:
+                self.next_kept += self.every_s
+                continue
+            try:
+                remove_checkpoint(path, meta_graph_suffix=meta_graph_suffix)
+            except (OSError, OpError) as error:
+                warnings.warn(f"The old checkpoint {path} stays: {error}", stacklevel=4)
+
+
+def check_place(path: str, latest_filename: str) -> None:
+    """Raise ValueError where a checkpoint and its directory's record cannot both be."""
+    if os.path.split(latest_filename)[0]:
+        raise ValueError("'latest_filename' must not contain path components")
+    directory, name = os.path.split(path)
+    if name == latest_filename:
+        raise ValueError(
+            f"'latest_filename' collides with 'save_path': '{latest_filename}' and '{path}'"
+        )
+    if os.path.exists(directory) and not os.path.isdir(directory):
+        raise ValueError(f"Parent directory of {path} doesn't exist, can't save.")

@@ -1,0 +1,129 @@
+"""Reading checkpoints without a graph."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy
+
+from daskvars import state
+from daskvars.dtypes import DType, as_dtype
+from daskvars.errors import NotFoundError, did_you_mean
+from daskvars.state import open_zarr_store
+from daskvars.state.checkpoint import open_source
+from daskvars.state.stores.files import read_file
+from daskvars.train.checkpoints.state import latest_checkpoint, state_path
+
+_ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+class CheckpointReader:
+    """What a checkpoint, or any Zarr group, holds.
+
+    Args:
+      path: path or URL of the checkpoint.
+
+    Raises:
+      NotFoundError: nothing is there.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._records = open_source(*open_zarr_store(path, "r")).records
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        """Return name -> shape."""
+        return {name: list(record.shape) for name, record in self._records.items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType]:
+        """Return name -> dtype."""
+        return {name: as_dtype(record.dtype) for name, record in self._records.items()}
+
+    def has_tensor(self, tensor_str: str) -> bool:
+        """Return whether there is a tensor of a name."""
+        return tensor_str in self._records
+
+    def get_tensor(self, tensor_str: str) -> Any:
+        """Return a tensor by its name, whole.
+
+        Raises:
+          NotFoundError: there is none of that name.
+          CorruptChunkError: a chunk of it is missing or damaged.
+        """
+        if tensor_str not in self._records:
+            hint = did_you_mean(tensor_str, self._records)
+            raise NotFoundError(
+                None, None, f"Key {tensor_str} not found in checkpoint {self._path}{hint}"
+            )
+        found = state.load_variable(self._path, tensor_str)
+        return found[()] if found.ndim == 0 else found
+
+    def debug_string(self) -> bytes:
+        """Return a line per tensor: name, dtype, shape."""
+        lines = [
+            f"{name} (DT_{_ENUM_NAMES.get(record.dtype, record.dtype).upper()}) "
+            f"[{','.join(map(str, record.shape))}]"
+            for name, record in sorted(self._records.items())
+        ]
+        return "\n".join(lines).encode()
+
+
+def NewCheckpointReader(filepattern: str) -> CheckpointReader:
+    """Return a reader of the checkpoint at a path.
+
+    Raises:
+      NotFoundError: nothing is there.
+    """
+    path = os.fspath(filepattern)
+    try:
+        return CheckpointReader(path)
+    except NotFoundError as error:
+        raise NotFoundError(
+            None, None, "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
+            f"files for {path}: {error}"
+        ) from None  # fmt: skip
+
+
+def checkpoint_path(ckpt_dir_or_file: str) -> str:
+    """Return the path of a checkpoint, given that path or the directory of a record.
+
+    Raises:
+      ValueError: the record names no checkpoint.
+    """
+    path = os.fspath(ckpt_dir_or_file)
+    if read_file(state_path(path)) is None:
+        return path
+    found = latest_checkpoint(path)
+    if found is None:
+        raise ValueError(
+            f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
+        )
+    return found
+
+
+def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
+    """Return a reader of a checkpoint.
+
+    Args:
+      ckpt_dir_or_file: path of the checkpoint, or a directory whose newest one is meant.
+
+    Raises:
+      NotFoundError: nothing is there.
+      ValueError: the directory's record names no checkpoint.
+    """
+    return NewCheckpointReader(checkpoint_path(ckpt_dir_or_file))
+
+
+def load_variable(ckpt_dir_or_file: str, name: str) -> numpy.ndarray:
+    """Return a tensor of a checkpoint, whole. See `load_checkpoint`.
+
+    Raises:
+      NotFoundError: there is none of that name (``:0`` at its end does not count).
+    """
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+
+
+def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
+    """Return the (name, shape) of every tensor in a checkpoint, sorted. See `load_checkpoint`."""
+    return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

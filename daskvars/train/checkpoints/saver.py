@@ -1,0 +1,466 @@
+"""Saver: variables to checkpoints and back."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from daskvars.errors import FailedPreconditionError, did_you_mean
+from daskvars.execution.eager import PROGRAM
+from daskvars.execution.engine.engine import Engine
+from daskvars.execution.engine.pending_saves import PendingSave, saved_already
+from daskvars.execution.session import Session
+from daskvars.graph import scopes
+from daskvars.graph.collections import GraphKeys
+from daskvars.graph.interpreter import builder_for
+from daskvars.shapes import is_known
+from daskvars.state import is_announced
+from daskvars.train.checkpoints import ops as saver_ops
+from daskvars.train.checkpoints.kept import KeptCheckpoints, check_place
+from daskvars.train.checkpoints.reader import CheckpointReader
+from daskvars.train.checkpoints.saved_tensors import SavedTensor, parts_by_name, saved_tensors
+from daskvars.train.checkpoints.saver_def import SaverDef
+from daskvars.train.checkpoints.state import (
+    checkpoint_exists,
+    get_checkpoint_mtimes,
+    meta_graph_filename,
+)
+from daskvars.train.graphs.meta_graph import (
+    MetaGraphDef,
+    export_scoped_meta_graph,
+    register_collection_item,
+)
+from daskvars.train.training_step import numbered
+
+
+class Saver:
+    """Saves variables under their names and restores them.
+
+    A checkpoint is a Zarr group at exactly the path that `save` returns: any Zarr tool reads it,
+    ``zarr.open_group(path)["conv1/weights"][:]``. It becomes visible when it is complete. The file
+    ``<path>.meta`` beside it holds the graph, see `import_meta_graph`.
+
+    Args:
+      var_list: variables to save, a list or a dict of names to variables; by default all global
+        variables that exist now, in eager code all that exist when `save` or `restore` is called.
+        A partitioned variable is saved as one array.
+      reshape: restore an array of another shape with as many elements.
+      sharded: accepted; each chunk of a variable is a file of its own, written where it lives.
+      max_to_keep: how many checkpoints of this saver are kept; None or 0 keeps all.
+      keep_checkpoint_every_n_hours: keep one for ever each so many hours besides.
+      name: name scope of the operations that it adds to the graph, by default "save".
+      restore_sequentially: accepted.
+      saver_def: the saver whose operations are in the graph already, in place of `var_list`.
+      builder: None; what is written is decided by the checkpoint format.
+      defer_build: add the operations in `build`, with the variables that exist then.
+      allow_empty: no error where there are no variables; nothing is saved or restored then.
+      write_version: accepted; there is one format.
+      pad_step_number: write step numbers with eight digits.
+      save_relative_paths: write relative paths into the record of the directory.
+      filename: path that the operations take where none is fed.
+      async_save: `save` returns at once, with the path that the checkpoint will have, and a thread
+        writes the values of that moment while training goes on; see `save_async`.
+
+    Raises:
+      ValueError: there is nothing to save, or two variables have one name.
+      TypeError: something in `var_list` is no variable.
+
+    >>> import tempfile, daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as place:
+    ...     v = tf.Variable(1.0, name="v")
+    ...     _ = sess.run(v.assign(2.0))
+    ...     saver = tf.train.Saver()
+    ...     path = saver.save(sess, place + "/model", global_step=7)
+    ...     print(path[-7:], tf.train.load_variable(path, "v"))
+    model-7 2.0
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: SaverDef | None = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int | None = SaverDef.V2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+        async_save: bool = False,
+    ) -> None:
+        if defer_build and var_list:
+            raise ValueError(
+                "If `var_list` is provided then build cannot be deferred. Either set "
+                "defer_build=False or var_list=None."
+            )
+        if builder is not None:
+            raise ValueError(
+                "builder: checkpoints are written by the engine, chunk by chunk; save what a "
+                "builder would add as variables"
+            )
+        self._var_list, self._reshape, self._name = var_list, reshape, name
+        self._allow_empty, self._filename = allow_empty, filename
+        self._pad, self._relative = pad_step_number, save_relative_paths
+        self._is_async = async_save
+        self._settings = {
+            "max_to_keep": max_to_keep or 0, "sharded": sharded,
+            "keep_checkpoint_every_n_hours": keep_checkpoint_every_n_hours,
+            "version": write_version or SaverDef.V2,
+        }  # fmt: skip
+        self._kept = KeptCheckpoints(0, 0)
+        self._tensors: list[SavedTensor] = []
+        self._takes_all = False
+        self._graph: Any = None
+        self.saver_def = saver_def
+        self._is_built = False
+        if not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Add the operations to the graph, if that was deferred."""
+        if self._is_built:
+            return
+        recorder = builder_for(())
+        self._graph = None if recorder.is_eager else recorder
+        if self.saver_def is not None:
+            self._take_over(self.saver_def)
+        else:
+            self._takes_all = self._var_list is None
+            found = all_variables(recorder) if self._takes_all else self._var_list
+            self._tensors = saved_tensors(found)
+            if self._graph is not None or not self._takes_all:
+                self._check_any()
+            if self._tensors or self._graph is None:
+                self.saver_def = self._added_ops(recorder)
+        self._is_built = True
+        self._kept = KeptCheckpoints(
+            self._settings["max_to_keep"], self._settings["keep_checkpoint_every_n_hours"]
+        )
+
+    def _check_any(self) -> None:
+        if not self._tensors and not self._allow_empty:
+            raise ValueError("No variables to save")
+
+    def _added_ops(self, recorder: Any) -> SaverDef:
+        names = SaverDef()
+        if not recorder.is_eager:
+            names = saver_ops.build(
+                recorder, self._tensors, self._reshape, self._name, self._filename
+            )
+        return SaverDef(**{**vars(names), **self._settings})
+
+    def _take_over(self, saver_def: Any) -> None:
+        """Become the saver whose operations are in the graph."""
+        if not isinstance(saver_def, SaverDef):
+            raise ValueError(f"saver_def must be a SaverDef: {saver_def!r}")
+        for field in ("save_tensor_name", "restore_op_name"):
+            if not getattr(saver_def, field):
+                raise ValueError(f"saver_def must specify the {field}: {saver_def}")
+        self.saver_def = saver_def.within(self._name or "")
+        self._tensors = saver_ops.tensors_of(self._graph, self.saver_def)
+        self._settings = {name: getattr(saver_def, name) for name in self._settings}
+
+    # -- what it is as data -------------------------------------------------------------------
+
+    def as_saver_def(self) -> SaverDef | None:
+        """Return the saver as data; None for one that is empty."""
+        return self.saver_def
+
+    def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
+        """Return the saver as data, without `export_scope` before the names of its operations.
+
+        None for a saver outside that scope.
+        """
+        if self.saver_def is None or not export_scope:
+            return self.saver_def
+        return self.saver_def.outside(export_scope)
+
+    @staticmethod
+    def from_proto(saver_def: SaverDef, import_scope: str | None = None) -> Saver:
+        """Return the saver whose operations are in the graph, under `import_scope`."""
+        return Saver(saver_def=saver_def, name=import_scope)
+
+    def export_meta_graph(
+        self, filename: str | None = None, collection_list: Sequence[str] | None = None,
+        as_text: bool = False, export_scope: str | None = None, clear_devices: bool = False,
+        clear_extraneous_savers: bool = False, strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> MetaGraphDef:  # fmt: skip
+        """Return the graph with its collections and this saver as data, and write it to a file.
+
+        See `export_meta_graph` of this package for the arguments.
+        """
+        found, _ = export_scoped_meta_graph(
+            filename=filename, saver_def=self.saver_def, collection_list=collection_list,
+            graph=scopes.current_builder() or self._graph, export_scope=export_scope,
+            clear_devices=clear_devices, clear_extraneous_savers=clear_extraneous_savers,
+        )  # fmt: skip
+        return found
+
+    # -- which checkpoints there are ----------------------------------------------------------
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """Paths of the checkpoints that are not deleted yet, oldest first."""
+        return self._kept.paths
+
+    def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
+        """Take these for the saver's own earlier checkpoints; they are never deleted."""
+        self.set_last_checkpoints_with_time([(path, math.inf) for path in last_checkpoints])
+
+    def set_last_checkpoints_with_time(
+        self, last_checkpoints_with_time: list[tuple[str, float]]
+    ) -> None:
+        """Take these for the saver's own earlier checkpoints: paths, and when they were saved."""
+        assert isinstance(last_checkpoints_with_time, list)
+        self._kept.entries = last_checkpoints_with_time
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Take those of these that are there for the saver's own, after a restart."""
+        found = [path for path in checkpoint_paths if checkpoint_exists(path)]
+        # Where a store keeps no times, a checkpoint counts as one of now.
+        self.set_last_checkpoints_with_time(
+            [(path, (get_checkpoint_mtimes([path]) or [time.time()])[0]) for path in found]
+        )
+
+    # -- saving and restoring -----------------------------------------------------------------
+
+    def save(
+        self, sess: Any, save_path: str, global_step: Any = None,
+        latest_filename: str | None = None, meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True, write_state: bool = True,
+        strip_default_attrs: bool = False, save_debug_info: bool = False,
+    ) -> str | None:  # fmt: skip
+        """Save the present values as a checkpoint.
+
+        Args:
+          sess: the session; None in eager code.
+          save_path: path of the checkpoint; missing directories are made.
+          global_step: a number, or integer variable, tensor or its name, appended as ``-<step>``.
+          latest_filename: name of the directory's record, "checkpoint".
+          meta_graph_suffix: ending of the file that the graph is written to.
+          write_meta_graph: write the graph.
+          write_state: write the directory's record, and delete the oldest checkpoint where there
+            are more than are kept.
+          strip_default_attrs, save_debug_info: accepted.
+
+        Returns:
+          The path of the checkpoint; None for a saver without variables.
+
+        Raises:
+          FailedPreconditionError: variables have no value; all are named, nothing is written.
+          ValueError: `save_path` is the name of the record, or that has a directory in it.
+          TypeError: `sess` is no session.
+          RuntimeError: the operations were not built.
+          OpError: an asynchronous save before this one failed.
+        """
+        save = self.save_async if self._is_async else self._save
+        found = save(
+            sess, save_path, global_step, latest_filename, meta_graph_suffix, write_meta_graph,
+            write_state,
+        )  # fmt: skip
+        return found.path if isinstance(found, PendingSave) else found
+
+    def save_async(
+        self, sess: Any, save_path: str, global_step: Any = None,
+        latest_filename: str | None = None, meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True, write_state: bool = True,
+    ) -> PendingSave | None:  # fmt: skip
+        """Begin to save the present values as a checkpoint, and return while it is written.
+
+        Later runs change nothing in it. There is one such save at a time: the next save, `restore`
+        and closing the session wait for it, and raise its error unless `result` has. A checkpoint
+        cannot be seen before it is complete; `latest_checkpoint` gives the one before it. Parts of
+        one array whose chunks do not line up are saved before this returns.
+
+        Args: as for `save`.
+
+        Returns:
+          The save: ``result()`` waits for it and returns the path, ``done()`` says whether it has
+          ended, ``path`` is where it goes. None for a saver without variables.
+
+        Raises:
+          FailedPreconditionError, ValueError, TypeError, RuntimeError: as `save` does.
+          OpError: an asynchronous save before this one failed.
+
+        >>> import tempfile, daskvars.v1 as tf
+        >>> place = tempfile.TemporaryDirectory()
+        >>> with tf.Graph().as_default(), tf.Session() as sess:
+        ...     v = tf.Variable(1.0, name="v")
+        ...     sess.run(v.initializer)
+        ...     saving = tf.train.Saver().save_async(sess, place.name + "/model")
+        ...     _ = sess.run(v.assign(2.0))
+        ...     print(tf.train.load_variable(saving.result(), "v"))
+        1.0
+        >>> place.cleanup()
+        """
+        return self._save(
+            sess, save_path, global_step, latest_filename, meta_graph_suffix, write_meta_graph,
+            write_state, later=True,
+        )  # fmt: skip
+
+    def _save(
+        self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None,
+        meta_graph_suffix: str, write_meta_graph: bool, write_state: bool, later: bool = False,
+    ) -> Any:  # fmt: skip
+        latest_filename = latest_filename or "checkpoint"
+        engine = self._engine(sess)
+        path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
+        check_place(path, latest_filename)
+        parts = parts_by_name(self._tensors)
+
+        def note() -> None:
+            if write_state:
+                self._kept.record(path, latest_filename, meta_graph_suffix, self._relative)
+
+        pending = engine.save_async(parts, path, step, note) if later and parts else None
+        if parts and pending is None and not engine.save(parts, path, step):
+            self._run(sess, "save_tensor_name", path)
+        if write_meta_graph and self._graph is not None:
+            with sess.graph.as_default():
+                self.export_meta_graph(meta_graph_filename(path, meta_graph_suffix))
+        if pending is None and parts:
+            note()
+        if later and parts:
+            return pending or saved_already(path)
+        return path if parts else None
+
+    def _engine(self, sess: Any) -> Engine:
+        """Return the engine of a session; of the eager program for a saver of eager variables."""
+        if not self._is_built:
+            raise RuntimeError("`build()` should be called before save if defer_build==True")
+        if self._graph is None and self._takes_all:
+            self._tensors = saved_tensors(all_variables(PROGRAM))
+            self._check_any()
+        if self._graph is None and sess is None:
+            PROGRAM.sync()
+            return PROGRAM.engine
+        if not isinstance(sess, Session):
+            raise TypeError(f"'sess' must be a Session; {sess}")
+        return sess.engine
+
+    def _run(self, sess: Any, operation: str, path: str) -> None:
+        """Run an operation of the saver, which takes arrays whole."""
+        if sess is None or self.saver_def is None:
+            raise FailedPreconditionError(
+                None, None, "eager variables of other layouts than what is stored can only be "
+                "saved and restored in a graph: give the parts equal chunks"
+            )  # fmt: skip
+        feeds = {self.saver_def.filename_tensor_name: path}
+        sess.run(getattr(self.saver_def, operation), feeds)
+
+    def restore(self, sess: Any, save_path: str) -> None:
+        """Set the variables to the values of a checkpoint, or of any Zarr group.
+
+        Args:
+          sess: the session; None in eager code.
+          save_path: path of the checkpoint.
+
+        Warns:
+          UserWarning: the saver has all variables, yet an optimizer's slots are in the checkpoint
+            alone, or in the graph alone: training goes on otherwise than it was.
+
+        Raises:
+          ValueError: there is no checkpoint at the path.
+          RestoreError: names are missing in it (then it is a NotFoundError), or shapes or dtypes
+            differ (an InvalidArgumentError): all are listed, with near matches. Nothing is
+            assigned.
+        """
+        engine = self._engine(sess)
+        if not self._tensors:
+            return
+        if save_path is None:
+            raise ValueError(
+                "Can't load save_path when it is None. latest_checkpoint() gives None for a "
+                "directory in which nothing was saved: check its path, or save there first."
+            )
+        path = os.fspath(save_path)
+        engine.saves.settle()
+        if not is_announced(path):
+            raise ValueError(
+                f"The passed save_path is not a valid checkpoint: {path}{instead_of(path)}"
+            )
+        if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
+            self._run(sess, "restore_op_name", path)
+        else:
+            engine.restore(
+                {tensor.key: tensor.wanted for tensor in self._tensors},
+                path,
+                {tensor.key: tensor.name for tensor in self._tensors},
+                {t.key: t.part.offset for t in self._tensors if t.part.offset is not None},
+                {tensor.key: tensor.handle.op.device for tensor in self._tensors},
+            )
+        if self._takes_all:
+            self._tell_of_slots(path)
+
+    def _tell_of_slots(self, path: str) -> None:
+        """Warn of slots of what was restored that were not."""
+        taken = {tensor.name for tensor in self._tensors}
+        if self._graph is None:
+            left = below(taken, CheckpointReader(path).get_variable_to_shape_map())
+            advice = (
+                f"are in {path}, and no variable takes them. To go on training make them before: "
+                "optimizer.build(variables)"
+            )
+        else:
+            present = saved_tensors(all_variables(self._graph))
+            left = below(taken, (tensor.name for tensor in present))
+            advice = (
+                "were made after this Saver, which neither saves nor restores them. Make it after "
+                "minimize()"
+            )
+        if left:
+            more = f" and {len(left) - 4} more" if len(left) > 4 else ""
+            warnings.warn(
+                f"What an optimizer keeps was not restored: {', '.join(left[:4])}{more} {advice}; "
+                "to leave them out on purpose, give the Saver a list of variables.",
+                stacklevel=3,
+            )
+
+
+def instead_of(path: str) -> str:
+    """Say what there is in place of a checkpoint that is not there."""
+    directory, name = os.path.split(os.path.abspath(path))
+    if "://" in path:
+        return "; check the address"
+    if not os.path.isdir(directory):
+        return f"; there is no directory {directory!r}"
+    names = sorted(os.listdir(directory))
+    listed = f"; in {directory!r} there is {', '.join(names[-5:]) or 'nothing'}"
+    return did_you_mean(name, names) or listed
+
+
+def all_variables(program: Any) -> list[Any]:
+    """Return what a saver without a list saves of a graph, or of the eager program."""
+    names = GraphKeys.GLOBAL_VARIABLES, GraphKeys.SAVEABLE_OBJECTS
+    return [item for name in names for item in program.get_collection(name)]
+
+
+def below(taken: set[str], names: Iterable[str]) -> list[str]:
+    """Return the names, sorted, that are not taken and begin with one that is, and a slash."""
+    return sorted(
+        name for name in set(names) - taken
+        if any(name[:end] in taken for end, letter in enumerate(name) if letter == "/")
+    )  # fmt: skip
+
+
+def _saver_json(saver: Saver, export_scope: str) -> Any:
+    found = saver.to_proto(export_scope)
+    return None if found is None else found.to_json()
+
+
+register_collection_item(
+    "saver", Saver, _saver_json,
+    lambda data, scope: Saver.from_proto(SaverDef.from_json(data), scope),
+)  # fmt: skip
+

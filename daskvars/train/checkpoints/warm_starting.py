@@ -1,0 +1,102 @@
+"""warm_start: variables of a new model that begin with the values of an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from daskvars import logging
+from daskvars.graph.by_identity import is_among
+from daskvars.graph.collections import GraphKeys
+from daskvars.train.checkpoints.initializers import init_from_checkpoint
+from daskvars.variables.colocation import owner
+from daskvars.variables.partitioned_variable import PartitionedVariable
+from daskvars.variables.variable import Variable
+
+
+def warm_start(
+    ckpt_to_initialize_from: str,
+    vars_to_warm_start: Any = ".*",
+    var_name_to_vocab_info: Mapping[str, Any] | None = None,
+    var_name_to_prev_var_name: Mapping[str, str] | None = None,
+) -> None:
+    """Let variables of the graph have initial values from a checkpoint, by their names.
+
+    Args:
+      ckpt_to_initialize_from: path of the checkpoint, or a directory whose newest one is meant.
+      vars_to_warm_start: a regular expression that the names of trainable variables begin with, a
+        list of such for all global ones, or a list of variables; None for none.
+      var_name_to_vocab_info: None; rows of another vocabulary are not brought into a new order.
+      var_name_to_prev_var_name: name of a variable -> its name in the checkpoint, where that is
+        another. A partitioned variable has one name.
+
+    Raises:
+      ValueError: `vars_to_warm_start` is something else, a name is given for a variable that is
+        none of them, or names, shapes or dtypes do not fit.
+      NotFoundError: there is no checkpoint.
+      NotImplementedError: `var_name_to_vocab_info` is given.
+
+    Source: TensorFlow 1.15, ``tf.train.warm_start``.
+
+    >>> import tempfile, daskvars.v1 as tf
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with tf.Graph().as_default(), tf.Session() as sess:
+    ...         sess.run(tf.get_variable("old", initializer=5.0).initializer)
+    ...         path = tf.train.Saver().save(sess, place + "/model")
+    ...     with tf.Graph().as_default(), tf.Session() as sess:
+    ...         w = tf.get_variable("new", [])
+    ...         tf.train.warm_start(path, var_name_to_prev_var_name={"new": "old"})
+    ...         sess.run(tf.global_variables_initializer())
+    ...         print(sess.run(w))
+    5.0
+    """
+    if var_name_to_vocab_info:
+        raise NotImplementedError(
+            "var_name_to_vocab_info: rows are not brought into the order of another vocabulary; "
+            "read the old variable with tf.train.load_variable and feed its rows to an initializer"
+        )
+    found = _by_name(_chosen(vars_to_warm_start))
+    earlier = dict(var_name_to_prev_var_name or {})
+    unused = sorted(set(earlier) - set(found))
+    if unused:
+        raise ValueError(
+            f"You provided the following variables in var_name_to_prev_var_name that were not "
+            f"used: {unused}. Perhaps you misspelled them? Here is the list of viable variable "
+            f"names: {sorted(found)}"
+        )
+    logging.info("Warm-starting %d variables from %s", len(found), ckpt_to_initialize_from)
+    # Pairs: two variables may begin with the values of one.
+    init_from_checkpoint(
+        ckpt_to_initialize_from,
+        [(earlier.get(name, name), variables) for name, variables in found.items()],
+    )
+
+
+def _chosen(which: Any) -> list[Any]:
+    if which is None:
+        return []
+    if isinstance(which, str):
+        return owner().get_collection(GraphKeys.TRAINABLE_VARIABLES, which)
+    if isinstance(which, list) and all(isinstance(item, str) for item in which):
+        names = GraphKeys.GLOBAL_VARIABLES
+        return [v for scope in which for v in owner().get_collection(names, scope)]
+    if isinstance(which, list) and all(
+        isinstance(item, Variable | PartitionedVariable) for item in which
+    ):
+        return which
+    raise ValueError(
+        "vars_to_warm_start must be a regular expression, or a list of them or of variables; got "
+        f"{which!r}"
+    )
+
+
+def _by_name(variables: Iterable[Any]) -> dict[str, list[Variable]]:
+    """Return variables by their names; the parts of a partitioned one by the name of the whole."""
+    found: dict[str, list[Variable]] = {}
+    for given in variables:
+        for variable in given if isinstance(given, PartitionedVariable) else [given]:
+            part = variable._get_save_slice_info()
+            parts = found.setdefault(variable.op.name if part is None else part.full_name, [])
+            if not is_among(variable, parts):
+                parts.append(variable)
+    return found

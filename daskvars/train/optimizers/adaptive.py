@@ -1,0 +1,344 @@
+"""Optimizers that scale each element of the gradient by what it has been so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.control.dependencies import control_dependencies, group
+from daskvars.ops.math.arithmetic import square
+from daskvars.ops.math.transcendental import sqrt
+from daskvars.ops.state.assign import assign, read_variable, scatter_add
+from daskvars.train.optimizers.optimizer import GradsAndVars
+from daskvars.train.optimizers.update_rule import Cell, Rows, RuleOptimizer, Whole, as_dtype_of
+from daskvars.variables.variable import Variable
+
+
+class AdagradOptimizer(RuleOptimizer):
+    """Adagrad: ``s += g**2``, ``w -= rate * g / sqrt(s)``.
+
+    Args:
+      learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
+      initial_accumulator_value: what s starts at, a positive number.
+      use_locking: accepted, see `Optimizer`.
+      name: name of the operations and of the slots, ``<variable>/Adagrad``.
+
+    Raises:
+      ValueError: `initial_accumulator_value` is not positive.
+
+    Source: Duchi et al. 2011, "Adaptive Subgradient Methods for Online Learning and Stochastic
+    Optimization"; TensorFlow 1.15, ``tf.train.AdagradOptimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0)
+    >>> dv.train.AdagradOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> round(float(v), 4)
+    0.9012
+    """
+
+    slot_names = ("accumulator",)
+
+    def __init__(
+        self, learning_rate: Any, initial_accumulator_value: float = 0.1,
+        use_locking: bool = False, name: str = "Adagrad",
+    ) -> None:  # fmt: skip
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(
+                f"initial_accumulator_value must be positive: {initial_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        for v in var_list:
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+
+    def _rule(self, variable: Cell, gradient: Tensor, accumulator: Cell) -> None:
+        (rate,) = as_dtype_of(gradient, self._learning_rate_tensor)
+        s = accumulator.set(accumulator.value + square(gradient))
+        variable.decrease(rate * gradient / sqrt(s))
+
+
+class AdadeltaOptimizer(RuleOptimizer):
+    """Adadelta: the step is as large as the steps before were, in the units of the variable.
+
+    ``s = rho * s + (1 - rho) * g**2``, ``d = sqrt((u + epsilon) / (s + epsilon)) * g``,
+    ``u = rho * u + (1 - rho) * d**2``, ``w -= rate * d``
+
+    Args:
+      learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
+      rho: the same, how much of the averages is kept.
+      epsilon: the same, added to both averages.
+      use_locking: accepted, see `Optimizer`.
+      name: name of the operations and slots: ``<variable>/Adadelta`` and ``Adadelta_1``.
+
+    Source: Zeiler 2012, "ADADELTA: An Adaptive Learning Rate Method"; TensorFlow 1.15,
+    ``tf.train.AdadeltaOptimizer``.
+    """
+
+    slot_names = ("accum", "accum_update")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8,
+        use_locking: bool = False, name: str = "Adadelta",
+    ) -> None:  # fmt: skip
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._rho = rho
+        self._epsilon = epsilon
+
+    def _prepare(self) -> None:
+        self._lr_t = self._hyperparameter(self._lr, "lr")
+        self._rho_t = self._hyperparameter(self._rho, "rho")
+        self._epsilon_t = self._hyperparameter(self._epsilon, "epsilon")
+
+    def _rule(self, variable: Cell, gradient: Tensor, accum: Cell, accum_update: Cell) -> None:
+        rate, rho, epsilon = as_dtype_of(gradient, self._lr_t, self._rho_t, self._epsilon_t)
+        s = accum.set(rho * accum.value + (1.0 - rho) * square(gradient))
+        u = accum_update.value
+        d = sqrt((u + epsilon) / (s + epsilon)) * gradient
+        accum_update.set(rho * u + (1.0 - rho) * square(d))
+        variable.decrease(rate * d)
+
+
+class RMSPropOptimizer(RuleOptimizer):
+    """RMSProp: divide the gradient by a running average of its size.
+
+    ``s = rho * s + (1 - rho) * g**2``, ``d = mu * d + rate * g / sqrt(s + epsilon)``, ``w -= d``;
+    centered: ``m = rho * m + (1 - rho) * g`` and ``s - m**2`` in place of ``s``.
+
+    Args:
+      learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
+      decay: the same, rho.
+      momentum: the same, mu.
+      epsilon: the same, added under the root.
+      use_locking: accepted, see `Optimizer`.
+      centered: divide by an estimate of the variance, rather than of the second moment.
+      name: name of the operations and slots: ``<variable>/RMSProp`` (s), ``RMSProp_1`` (d); with
+        `centered` ``RMSProp_1`` is m and ``RMSProp_2`` is d.
+
+    Source: Tieleman and Hinton 2012, lecture 6.5 of "Neural Networks for Machine Learning"; Graves
+    2013, "Generating Sequences With Recurrent Neural Networks"; TensorFlow 1.15,
+    ``tf.train.RMSPropOptimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0)
+    >>> dv.train.RMSPropOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> round(float(v), 4)
+    0.8246
+    """
+
+    def __init__(
+        self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10,
+        use_locking: bool = False, centered: bool = False, name: str = "RMSProp",
+    ) -> None:  # fmt: skip
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._decay = decay
+        self._momentum = momentum
+        self._epsilon = epsilon
+        self._centered = centered
+        self.slot_names = ("rms", "mg", "momentum") if centered else ("rms", "momentum")
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        for v in var_list:
+            self._constant_slot(v, 1.0, "rms", self._name)
+        super()._create_slots(var_list)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._decay_tensor = self._hyperparameter(self._decay, "decay")
+        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
+        self._epsilon_tensor = self._hyperparameter(self._epsilon, "epsilon")
+
+    def _rule(self, variable: Cell, gradient: Tensor, rms: Cell, *others: Cell) -> None:
+        rate, rho, mu, epsilon = as_dtype_of(
+            gradient, self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor,
+            self._epsilon_tensor,
+        )  # fmt: skip
+        *mean, momentum = others
+        s = rms.set(rho * rms.value + (1.0 - rho) * square(gradient))
+        for mg in mean:
+            s = s - square(mg.set(rho * mg.value + (1.0 - rho) * gradient))
+        step = rate * gradient / sqrt(s + epsilon)
+        variable.decrease(momentum.set(mu * momentum.value + step))
+
+
+class AdamOptimizer(RuleOptimizer):
+    """Adam: the running average of the gradient over the root of that of its square.
+
+    ``m = beta1 * m + (1 - beta1) * g``, ``v = beta2 * v + (1 - beta2) * g**2``,
+    ``w -= rate * sqrt(1 - beta2**t) / (1 - beta1**t) * m / (sqrt(v) + epsilon)``
+
+    This is the form just before section 2.1 of the paper, where epsilon is its "epsilon hat". A
+    sparse gradient lets all rows of m and v decay and moves all rows of w, as the formula says.
+
+    Args:
+      learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
+      beta1: the same.
+      beta2: the same.
+      epsilon: the same.
+      use_locking: accepted, see `Optimizer`.
+      name: name of the operations and slots: ``<variable>/Adam`` (m) and ``Adam_1`` (v). The
+        powers of beta are ``beta1_power`` and ``beta2_power``.
+
+    Source: Kingma and Ba 2015, "Adam: A Method for Stochastic Optimization"; TensorFlow 1.15,
+    ``tf.train.AdamOptimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0)
+    >>> dv.train.AdamOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> round(float(v), 4)
+    0.9
+    """
+
+    slot_names = ("m", "v")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999,
+        epsilon: Any = 1e-8, use_locking: bool = False, name: str = "Adam",
+    ) -> None:  # fmt: skip
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+        self._beta1_power: Variable | None = None  # those last made, for code that asks for them
+        self._beta2_power: Variable | None = None
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        # One deterministic place for the powers, whatever the order of the variables.
+        first = min(var_list, key=lambda v: v.name)
+        self._beta1_power, self._beta2_power = (
+            self._create_non_slot_variable(beta, name, first)
+            for beta, name in ((self._beta1, "beta1_power"), (self._beta2, "beta2_power"))
+        )
+        super()._create_slots(var_list)
+
+    def _get_beta_accumulators(self) -> tuple[Variable, Variable]:
+        graph = self._graph_of_variables()
+        return (
+            self._get_non_slot_variable("beta1_power", graph),
+            self._get_non_slot_variable("beta2_power", graph),
+        )
+
+    def _prepare(self) -> None:
+        self._lr_t = self._hyperparameter(self._lr, "learning_rate")
+        self._beta1_t = self._hyperparameter(self._beta1, "beta1")
+        self._beta2_t = self._hyperparameter(self._beta2, "beta2")
+        self._epsilon_t = self._hyperparameter(self._epsilon, "epsilon")
+        power1, power2 = self._get_beta_accumulators()
+        self._power1_t, self._power2_t = power1.read_value(), power2.read_value()
+        # The same for all variables: once a step, rather than once a variable.
+        self._rest1_t, self._rest2_t = 1.0 - self._beta1_t, 1.0 - self._beta2_t
+        self._rate_t = self._lr_t * sqrt(1.0 - self._power2_t) / (1.0 - self._power1_t)
+
+    def _rule(self, variable: Cell, gradient: Tensor, m: Cell, v: Cell) -> None:
+        beta1, beta2, rest1, rest2 = as_dtype_of(
+            gradient, self._beta1_t, self._beta2_t, self._rest1_t, self._rest2_t
+        )
+        m_t = m.set(beta1 * m.value + rest1 * gradient)
+        v_t = v.set(beta2 * v.value + rest2 * square(gradient))
+        self._move(variable, m_t, v_t)
+
+    def _move(self, variable: Cell, m_t: Tensor, v_t: Tensor) -> None:
+        """Move `variable` by the new averages."""
+        rate, epsilon = as_dtype_of(m_t, self._rate_t, self._epsilon_t)
+        variable.decrease(rate * m_t / (sqrt(v_t) + epsilon))
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
+        beta1, beta2, rest1, rest2 = as_dtype_of(
+            grad.values, self._beta1_t, self._beta2_t, self._rest1_t, self._rest2_t
+        )
+        m = _decayed(self.get_slot(var, "m"), beta1, grad.indices, rest1 * grad.values)
+        v = _decayed(self.get_slot(var, "v"), beta2, grad.indices, rest2 * square(grad.values))
+        variable = Whole(var)
+        self._move(variable, m, v)
+        return variable.updates[0]
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
+        powers = self._get_beta_accumulators()
+        raised = [
+            assign(power, value * beta)
+            for power, value, beta in zip(
+                powers, (self._power1_t, self._power2_t), (self._beta1_t, self._beta2_t),
+                strict=True,
+            )
+        ]  # fmt: skip
+        return group(*update_ops, *raised, name=name_scope)
+
+
+class AdamWOptimizer(AdamOptimizer):
+    """Adam with decoupled weight decay: ``w -= weight_decay * w`` before Adam's step.
+
+    Args:
+      weight_decay: a number, scalar tensor, Variable, or a callable that gives one. It is not
+        multiplied by the learning rate.
+      learning_rate: see `AdamOptimizer`, also for the others.
+
+    Source: Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization"; TensorFlow 1.15,
+    ``tf.contrib.opt.AdamWOptimizer``.
+    """
+
+    def __init__(
+        self, weight_decay: Any, learning_rate: Any = 0.001, beta1: Any = 0.9,
+        beta2: Any = 0.999, epsilon: Any = 1e-8, use_locking: bool = False, name: str = "AdamW",
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self._weight_decay = weight_decay
+        self._decaying: set[Operation] | None = None
+
+    def minimize(
+        self, loss: Any, *args: Any, decay_var_list: Iterable[Variable] | None = None,
+        **kwargs: Any,
+    ) -> Operation | None:  # fmt: skip
+        """Do as `Optimizer.minimize`; only the Variables in `decay_var_list`, if given, decay."""
+        self._decaying = _operations(decay_var_list)
+        return super().minimize(loss, *args, **kwargs)
+
+    def apply_gradients(
+        self, grads_and_vars: GradsAndVars, global_step: Variable | None = None,
+        name: str | None = None, decay_var_list: Iterable[Variable] | None = None,
+    ) -> Operation | None:  # fmt: skip
+        """Do as `Optimizer.apply_gradients`; see `minimize` for `decay_var_list`."""
+        self._decaying = _operations(decay_var_list) or self._decaying
+        return super().apply_gradients(grads_and_vars, global_step, name)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._weight_decay_t = self._hyperparameter(self._weight_decay, "weight_decay")
+
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
+        with self._after_decay(Whole(var)):
+            return super()._apply_dense(grad, var)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
+        with self._after_decay(Rows(var, grad.indices)):
+            return super()._apply_sparse(grad, var)
+
+    def _after_decay(self, cell: Cell) -> AbstractContextManager[None]:
+        if self._decaying and cell.variable.op not in self._decaying:
+            return nullcontext()
+        value = cell.value
+        (decay,) = as_dtype_of(value, self._weight_decay_t)
+        cell.decrease(decay * value)
+        return control_dependencies(cell.updates)
+
+
+def _operations(variables: Iterable[Variable] | None) -> set[Operation] | None:
+    return None if variables is None else {variable.op for variable in variables}
+
+
+def _decayed(slot: Variable, beta: Tensor, indices: Tensor, rows: Tensor) -> Tensor:
+    """Return ``slot = beta * slot`` with `rows` added."""
+    decayed = assign(slot, beta * read_variable(slot.handle))
+    with control_dependencies([decayed]):
+        return scatter_add(slot, indices, rows)

@@ -1,0 +1,87 @@
+"""Gradient descent, plain and with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_of
+from daskvars.variables.variable import Variable
+
+
+class GradientDescentOptimizer(RuleOptimizer):
+    """Gradient descent: ``w -= rate * g``.
+
+    Args:
+      learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
+      use_locking: accepted, see `Optimizer`.
+      name: name of the operations.
+
+    Source: TensorFlow 1.15, ``tf.train.GradientDescentOptimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0)
+    >>> dv.train.GradientDescentOptimizer(0.25).minimize(lambda: v * v, var_list=[v])
+    >>> float(v)
+    0.5
+    """
+
+    def __init__(
+        self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+
+    def _rule(self, variable: Cell, gradient: Tensor) -> None:
+        (rate,) = as_dtype_of(gradient, self._learning_rate_tensor)
+        variable.decrease(rate * gradient)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Operation:
+        # Linear in the gradient: rows of equal index need not be added up first.
+        return self._apply_sparse(grad, var)
+
+
+class MomentumOptimizer(RuleOptimizer):
+    """Momentum: ``a = mu * a + g``, ``w -= rate * a``; Nesterov's: ``w -= rate * (g + mu * a)``.
+
+    Args:
+      learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
+      momentum: the same, how much of the sum of gradients is kept.
+      use_locking: accepted, see `Optimizer`.
+      name: name of the operations and of the slots, ``<variable>/Momentum``.
+      use_nesterov: take the gradient as if it were at the point that momentum leads to.
+
+    Source: Sutskever et al. 2013, "On the importance of initialization and momentum in deep
+    learning"; TensorFlow 1.15, ``tf.train.MomentumOptimizer``.
+
+    >>> import daskvars as dv
+    >>> v = dv.Variable(1.0)
+    >>> dv.train.MomentumOptimizer(0.25, 0.9).minimize(lambda: v * v, var_list=[v])
+    >>> float(v)
+    0.5
+    """
+
+    slot_names = ("momentum",)
+
+    def __init__(
+        self, learning_rate: Any, momentum: Any, use_locking: bool = False,
+        name: str = "Momentum", use_nesterov: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
+
+    def _rule(self, variable: Cell, gradient: Tensor, accumulator: Cell) -> None:
+        rate, mu = as_dtype_of(gradient, self._learning_rate_tensor, self._momentum_tensor)
+        a = accumulator.set(mu * accumulator.value + gradient)
+        variable.decrease(rate * (gradient + mu * a) if self._use_nesterov else rate * a)

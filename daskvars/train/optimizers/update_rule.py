@@ -1,0 +1,146 @@
+"""What an update rule is written against: cells that are read and set, whole or by rows.
+
+An optimizer's formula is the same for a dense gradient, which touches all of a variable and its
+slots, and for a sparse one, which touches some rows. So it is written once, against cells::
+
+    a = accumulator.set(momentum * accumulator.value + gradient)
+    variable.decrease(rate * a)
+
+What is used after it was set is the value that `set` returns, never read again: the order is in
+the data flow. A formula is elementwise ops and assigns, nothing larger: lowering fuses them with
+the gradient's last op, runs them tile by tile and updates in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daskvars.dtypes import DType
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Tensor
+from daskvars.ops.array.constant import constant, fill, shape
+from daskvars.ops.control.dependencies import group
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.math.casting import cast
+from daskvars.ops.state.assign import assign, assign_sub, read_variable, scatter_sub, scatter_update
+from daskvars.train.optimizers import slots
+from daskvars.train.optimizers.optimizer import Optimizer
+from daskvars.variables.initializers import Constant
+from daskvars.variables.variable import Variable
+
+
+class Whole:
+    """All of a variable."""
+
+    def __init__(self, variable: Variable) -> None:
+        self.variable = variable
+        self.updates: list[Operation] = []
+
+    @property
+    def value(self) -> Tensor:
+        """The value before the update."""
+        return read_variable(self.variable.handle)
+
+    def set(self, value: Tensor) -> Tensor:
+        """Set the value and return it."""
+        return self._noted(assign(self.variable, value))
+
+    def decrease(self, amount: Tensor) -> None:
+        """Subtract `amount` from the value."""
+        self._noted(assign_sub(self.variable, amount))
+
+    def _noted(self, update: Tensor) -> Tensor:
+        self.updates.append(update.op)
+        return update
+
+
+class Rows:
+    """The rows of a variable at distinct `indices`."""
+
+    def __init__(self, variable: Variable, indices: Tensor) -> None:
+        self.variable = variable
+        self.indices = indices
+        self.updates: list[Operation] = []
+
+    @property
+    def value(self) -> Tensor:
+        """The rows before the update."""
+        return gather(read_variable(self.variable.handle), self.indices)
+
+    def set(self, value: Tensor) -> Tensor:
+        """Set the rows and return them."""
+        self.updates.append(scatter_update(self.variable, self.indices, value).op)
+        return value
+
+    def decrease(self, amount: Tensor) -> None:
+        """Subtract `amount` from the rows."""
+        self.updates.append(scatter_sub(self.variable, self.indices, amount).op)
+
+
+Cell = Whole | Rows
+
+
+class RuleOptimizer(Optimizer):
+    """An optimizer that is one formula, `_rule`, over a variable and its slots.
+
+    Attributes:
+      slot_names: the names of the slots, in the order in which they are made and given to `_rule`.
+    """
+
+    slot_names: tuple[str, ...] = ()
+
+    def _rule(self, variable: Cell, gradient: Tensor, *slots: Any, **none: Any) -> None:
+        """Set `variable` and `slots` by the optimizer's formula."""
+        raise NotImplementedError(f"{type(self).__name__} has no _rule")
+
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        for variable in var_list:
+            for name in self.slot_names:
+                self._zeros_slot(variable, name, self._name)
+
+    def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
+        return self._applied(Whole, grad, var)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
+        return self._applied(lambda variable: Rows(variable, grad.indices), grad.values, var)
+
+    def _applied(
+        self, cell: Callable[[Variable], Cell], gradient: Tensor, var: Variable
+    ) -> Operation:
+        cells = [cell(var), *(cell(self.get_slot(var, name)) for name in self.slot_names)]
+        self._rule(cells[0], gradient, *cells[1:])
+        updates = [update for c in cells for update in c.updates]
+        return updates[0] if len(updates) == 1 else group(*updates)
+
+    def _constant_slot(
+        self, var: Variable, value: float, slot_name: str, op_name: str
+    ) -> Variable:
+        """Return the slot of `var`, made of `value` everywhere if need be."""
+        dtype = var.dtype.base_dtype
+        if not var.shape.is_fully_defined():
+            return self._slot(var, slot_name, lambda: slots.create_slot(
+                var, fill(shape(var.initialized_value()), constant(value, dtype)), op_name
+            ))  # fmt: skip
+        initializer = Constant(value, dtype=dtype)
+        return self._get_or_make_slot_with_initializer(
+            var, initializer, var.shape, dtype, slot_name, op_name
+        )
+
+    def _hyperparameter(self, value: Any, name: str) -> Tensor:
+        """Return a number, tensor, Variable or a callable that gives one as a floating scalar."""
+        value = self._call_if_callable(value)
+        if value is None or isinstance(value, str | bytes):
+            raise TypeError(
+                f"{name} of {type(self).__name__} must be a number, a floating scalar tensor or a "
+                f"callable that gives one; found {value!r}."
+            )
+        return convert_to_tensor(float(value) if isinstance(value, int) else value, name=name)
+
+
+def as_dtype_of(gradient: Tensor, *scalars: Any) -> tuple[Tensor, ...]:
+    """Return the scalars in the dtype of `gradient`."""
+    dtype: DType = gradient.dtype.base_dtype
+    return tuple([s if s.dtype.base_dtype is dtype else cast(s, dtype) for s in scalars])

@@ -1,0 +1,126 @@
+"""Hooks that steer a training: when to begin and to stop, what to feed, what to run at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from daskvars import logging
+from daskvars.errors import OutOfRangeError
+from daskvars.train.sessions.hook_timers import required_global_step
+from daskvars.train.sessions.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+
+
+class StopAtStepHook(SessionRunHook):
+    """Stops the training at a step.
+
+    Args:
+      num_steps: how many steps to run from where the session starts.
+      last_step: the step after which to stop, instead of a number of them.
+
+    Raises:
+      ValueError: not exactly one of them is given.
+    """
+
+    def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
+        if num_steps is None and last_step is None:
+            raise ValueError("One of num_steps or last_step must be specified.")
+        if num_steps is not None and last_step is not None:
+            raise ValueError("Only one of num_steps or last_step can be specified.")
+        self._num_steps, self._last_step = num_steps, last_step
+
+    def begin(self) -> None:
+        """Find the global step. Raises RuntimeError where there is none."""
+        self._step = required_global_step(self)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Count from the step that the session starts with; a session made anew counts on."""
+        if self._last_step is None:
+            self._last_step = session.run(self._step) + self._num_steps
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """Ask for the global step."""
+        return SessionRunArgs(self._step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Stop where it is reached."""
+        if run_values.results >= self._last_step:
+            run_context.request_stop()
+
+
+class GlobalStepWaiterHook(SessionRunHook):
+    """Lets a worker wait until the others have reached a step.
+
+    Args:
+      wait_until_step: that step.
+    """
+
+    # Seconds between two looks at the global step.
+    POLL_S = 0.5
+
+    def __init__(self, wait_until_step: int) -> None:
+        self._wait_until = wait_until_step
+
+    def begin(self) -> None:
+        """Find the global step. Raises RuntimeError where there is none."""
+        self._is_started = False
+        self._step = required_global_step(self)
+
+    def before_run(self, run_context: SessionRunContext) -> None:
+        """Wait, before the first run."""
+        if self._is_started:
+            return
+        if self._wait_until > 0:
+            logging.info("Waiting for global step %d before starting training.", self._wait_until)
+            while run_context.session.run(self._step) < self._wait_until:
+                time.sleep(self.POLL_S)
+        self._is_started = True
+
+
+class FinalOpsHook(SessionRunHook):
+    """Runs operations at the end.
+
+    Args:
+      final_ops: what to run, in any nesting.
+      final_ops_feed_dict: what to feed.
+    """
+
+    def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
+        self._ops, self._feeds = final_ops, final_ops_feed_dict
+        self._values: Any = None
+
+    @property
+    def final_ops_values(self) -> Any:
+        """Their values."""
+        return self._values
+
+    def end(self, session: Any) -> None:
+        """Run them."""
+        if self._ops is None:
+            return
+        try:
+            self._values = session.run(self._ops, feed_dict=self._feeds)
+        except (OutOfRangeError, StopIteration):
+            logging.warning("The final ops need data, which had come to an end.")
+            raise
+
+
+class FeedFnHook(SessionRunHook):
+    """Feeds every run with what a function returns.
+
+    Args:
+      feed_fn: gives a feed_dict.
+    """
+
+    def __init__(self, feed_fn: Callable[[], Any]) -> None:
+        self.feed_fn = feed_fn
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        """Ask for the feeds."""
+        return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())

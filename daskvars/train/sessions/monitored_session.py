@@ -1,0 +1,346 @@
+"""Monitored sessions: initialized or restored by themselves, with hooks, and until told to stop."""
+
+from __future__ import annotations
+
+import abc
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daskvars.errors import OutOfRangeError
+from daskvars.execution.session import Session
+from daskvars.graph.interpreter import builder_for
+from daskvars.train.sessions.checkpoint_hooks import CheckpointSaverHook
+from daskvars.train.sessions.coordinator import Coordinator
+from daskvars.train.sessions.monitoring_hooks import StepCounterHook, SummarySaverHook
+from daskvars.train.sessions.queue_runners import start_queue_runners
+from daskvars.train.sessions.scaffold import Scaffold
+from daskvars.train.sessions.session_manager import SessionManager
+from daskvars.train.sessions.session_run_hook import SessionRunHook
+from daskvars.train.sessions.wrapped_sessions import (
+    CoordinatedSession,
+    HookedSession,
+    RecoverableSession,
+    StepContext,
+)
+
+USE_DEFAULT: Any = object()
+
+
+class SessionCreator(abc.ABC):
+    """Makes the session of a monitored session."""
+
+    @abc.abstractmethod
+    def create_session(self) -> Any:
+        """Return a new session that is ready to be used."""
+
+
+class ChiefSessionCreator(SessionCreator):
+    """Makes a session and restores or initializes its variables.
+
+    Args:
+      scaffold: the operations that it needs, by default a new `Scaffold`.
+      master: the session's target.
+      config: the session's configuration.
+      checkpoint_dir: directory whose newest checkpoint is restored, if it has one.
+      checkpoint_filename_with_path: the checkpoint to restore.
+    """
+
+    def __init__(
+        self, scaffold: Scaffold | None = None, master: Any = "", config: Any = None,
+        checkpoint_dir: Any = None, checkpoint_filename_with_path: Any = None,
+    ) -> None:  # fmt: skip
+        self._scaffold = scaffold or Scaffold()
+        self._master, self._config = master, config
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_path = checkpoint_filename_with_path
+        self._manager: SessionManager | None = None
+
+    def create_session(self) -> Session:
+        """Return a new session; the graph is finalized."""
+        scaffold = self._scaffold.finalize()
+        self._manager = self._manager or _manager_of(scaffold)
+        return self._manager.prepare_session(
+            self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_path, config=self._config,
+            init_op=scaffold.init_op, init_feed_dict=scaffold.init_feed_dict,
+            init_fn=scaffold.init_fn,
+        )  # fmt: skip
+
+
+class WorkerSessionCreator(SessionCreator):
+    """Makes a session and waits until the chief has given the variables their values.
+
+    Args:
+      scaffold: the operations that it needs, by default a new `Scaffold`.
+      master: the target that it shares with the chief.
+      config: the session's configuration.
+      max_wait_secs: how many seconds to wait at most.
+    """
+
+    def __init__(
+        self, scaffold: Scaffold | None = None, master: Any = "", config: Any = None,
+        max_wait_secs: float = 30 * 60,
+    ) -> None:  # fmt: skip
+        self._scaffold = scaffold or Scaffold()
+        self._master, self._config = master, config
+        self._max_wait_secs = max_wait_secs
+        self._manager: SessionManager | None = None
+
+    def create_session(self) -> Session:
+        """Return a new session; the graph is finalized."""
+        scaffold = self._scaffold.finalize()
+        self._manager = self._manager or _manager_of(scaffold)
+        return self._manager.wait_for_session(
+            self._master, config=self._config, max_wait_secs=self._max_wait_secs
+        )
+
+
+def _manager_of(scaffold: Scaffold) -> SessionManager:
+    return SessionManager(
+        local_init_op=scaffold.local_init_op, ready_op=scaffold.ready_op,
+        ready_for_local_init_op=scaffold.ready_for_local_init_op, graph=builder_for(()),
+        local_init_feed_dict=scaffold.local_init_feed_dict,
+    )  # fmt: skip
+
+
+class _CoordinatedCreator(SessionCreator):
+    """Makes sessions with hooks and a coordinator, and knows the newest of them."""
+
+    def __init__(
+        self, creator: Any, hooks: Sequence[SessionRunHook], stop_grace_period_secs: float
+    ) -> None:
+        self._creator, self._hooks = creator, hooks
+        self._stop_grace_period_secs = stop_grace_period_secs
+        self.coord: Coordinator | None = None
+        self.tf_sess: Any = None
+
+    def create_session(self) -> CoordinatedSession:
+        self.tf_sess = self._creator.create_session()
+        self.coord = Coordinator(clean_stop_exception_types=[])
+        start_queue_runners(sess=self.tf_sess, coord=self.coord)
+        for hook in self._hooks:
+            hook.after_create_session(self.tf_sess, self.coord)
+        return CoordinatedSession(
+            HookedSession(self.tf_sess, self._hooks), self.coord, self._stop_grace_period_secs
+        )
+
+
+class _Monitored:
+    """What monitored sessions have in common."""
+
+    StepContext = StepContext
+
+    def __init__(
+        self, session_creator: Any, hooks: Sequence[SessionRunHook] | None, should_recover: bool,
+        stop_grace_period_secs: float = 120,
+    ) -> None:  # fmt: skip
+        self._built_in = builder_for(())
+        self._graph_was_finalized = self._built_in.finalized
+        self._hooks = list(hooks or ())
+        for hook in self._hooks:
+            hook.begin()
+        self._coordinated_creator = _CoordinatedCreator(
+            session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
+        )
+        self._sess: Any = (
+            RecoverableSession(self._coordinated_creator) if should_recover
+            else self._coordinated_creator.create_session()
+        )  # fmt: skip
+
+    @property
+    def graph(self) -> Any:
+        """The graph that is run; None once closed."""
+        session = self._tf_sess()
+        return None if session is None else session.graph
+
+    def run(
+        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """Run as `Session.run` does, with the hooks around it."""
+        return self._sess.run(
+            fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
+        )
+
+    def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
+        """Call ``step_fn(step_context)`` and return what it returns.
+
+        `step_context` has `session` (whose `run` calls no hooks), ``run_with_hooks(...)`` and
+        ``request_stop()``.
+
+        Raises:
+          ValueError: the function takes other arguments.
+          StopIteration: it called `request_stop`; leaving the session's block ends it quietly.
+        """
+        names = tuple(inspect.signature(step_fn).parameters)
+        if names not in (("step_context",), ("self", "step_context")):
+            raise ValueError(
+                "`step_fn` may either have one `step_context` argument, or `self` and "
+                f"`step_context` arguments if it's an instance method. Got {names} instead."
+            )
+        return self._sess.run_step_fn(step_fn, self._tf_sess(), run_with_hooks=None)
+
+    def should_stop(self) -> bool:
+        """Return whether a hook or a thread wants to stop, or the session is closed."""
+        return self._sess is None or self._sess.should_stop()
+
+    def close(self) -> None:
+        """Call the hooks' `end` and close the session.
+
+        Raises:
+          RuntimeError: it is closed.
+        """
+        self._close()
+
+    def _close(self, failed: bool = False) -> None:
+        try:
+            if not failed:
+                for hook in self._hooks:
+                    hook.end(self._tf_sess())
+        finally:
+            try:
+                if self._sess is None:
+                    raise RuntimeError("Session is already closed.")
+                self._sess.close()
+            finally:
+                self._sess = None
+                self._coordinated_creator.tf_sess = None
+                self._coordinated_creator.coord = None
+                if not self._graph_was_finalized:
+                    self._built_in.unfinalize()
+
+    def _is_closed(self) -> bool:
+        return self._coordinated_creator.tf_sess is None
+
+    def _tf_sess(self) -> Any:
+        return self._coordinated_creator.tf_sess
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if kind in (OutOfRangeError, StopIteration):  # the end of the data, or of the steps
+            kind = None
+        self._close(failed=kind is not None)
+        return kind is None
+
+
+class MonitoredSession(_Monitored):
+    """A session with hooks that initializes or restores its variables by itself.
+
+    It is made anew, from the last checkpoint, when the cluster fails, and ends a ``with`` block
+    quietly where the data end (OutOfRangeError). The graph is finalized while it lasts.
+
+    Args:
+      session_creator: makes the session, by default a `ChiefSessionCreator`.
+      hooks: `SessionRunHook` objects.
+      stop_grace_period_secs: how many seconds threads have to end when it is closed.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default():
+    ...     step = tf.train.create_global_step()
+    ...     add = tf.assign_add(step, 1)
+    ...     stop = tf.train.StopAtStepHook(last_step=3)
+    ...     with tf.train.MonitoredSession(hooks=[stop]) as session:
+    ...         while not session.should_stop():
+    ...             last = session.run(add)
+    >>> int(last)
+    3
+    """
+
+    def __init__(
+        self, session_creator: Any = None, hooks: Sequence[SessionRunHook] | None = None,
+        stop_grace_period_secs: float = 120,
+    ) -> None:  # fmt: skip
+        super().__init__(session_creator, hooks, True, stop_grace_period_secs)
+
+
+class SingularMonitoredSession(_Monitored):
+    """A monitored session that is not made anew after a failure, and shows its raw session.
+
+    Args:
+      hooks: `SessionRunHook` objects.
+      scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path: see
+        `ChiefSessionCreator`.
+      stop_grace_period_secs: how many seconds threads have to end when it is closed.
+    """
+
+    def __init__(
+        self, hooks: Sequence[SessionRunHook] | None = None, scaffold: Scaffold | None = None,
+        master: Any = "", config: Any = None, checkpoint_dir: Any = None,
+        stop_grace_period_secs: float = 120, checkpoint_filename_with_path: Any = None,
+    ) -> None:  # fmt: skip
+        creator = ChiefSessionCreator(
+            scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
+        )
+        super().__init__(creator, hooks, False, stop_grace_period_secs)
+
+    def raw_session(self) -> Any:
+        """Return the session inside; its `run` calls no hooks."""
+        return self._tf_sess()
+
+
+def MonitoredTrainingSession(
+    master: Any = "",
+    is_chief: bool = True,
+    checkpoint_dir: Any = None,
+    scaffold: Scaffold | None = None,
+    hooks: Sequence[SessionRunHook] | None = None,
+    chief_only_hooks: Sequence[SessionRunHook] | None = None,
+    save_checkpoint_secs: Any = USE_DEFAULT,
+    save_summaries_steps: Any = USE_DEFAULT,
+    save_summaries_secs: Any = USE_DEFAULT,
+    config: Any = None,
+    stop_grace_period_secs: float = 120,
+    log_step_count_steps: int | None = 100,
+    max_wait_secs: float = 7200,
+    save_checkpoint_steps: Any = USE_DEFAULT,
+    summary_dir: Any = None,
+) -> MonitoredSession:
+    """Return a monitored session for training: the chief saves checkpoints and summaries.
+
+    Args:
+      master: the session's target; workers share it with the chief.
+      is_chief: False waits for the chief to give the variables their values, and saves nothing.
+      checkpoint_dir: where checkpoints go, and are restored from; None saves nothing.
+      scaffold: the operations that it needs.
+      hooks: `SessionRunHook` objects.
+      chief_only_hooks: those for the chief only.
+      save_checkpoint_secs, save_checkpoint_steps: seconds or steps between two checkpoints, by
+        default 600 seconds; None or 0 for both saves none.
+      save_summaries_steps, save_summaries_secs: steps or seconds between summaries, by default
+        100 steps.
+      config: the session's configuration.
+      stop_grace_period_secs: how many seconds threads have to end when it is closed.
+      log_step_count_steps: steps between two reports of the steps per second.
+      max_wait_secs: how many seconds a worker waits for the chief at most.
+      summary_dir: where summaries go, by default `checkpoint_dir`.
+    """
+    scaffold = scaffold or Scaffold()
+    if not is_chief:
+        worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
+        return MonitoredSession(worker, hooks, stop_grace_period_secs)
+    every_secs, every_steps = _period(save_checkpoint_secs, save_checkpoint_steps, 600, None)
+    summary_secs, summary_steps = _period(save_summaries_secs, save_summaries_steps, None, 100)
+    chief = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
+    all_hooks = list(chief_only_hooks or ())
+    summary_dir = summary_dir or checkpoint_dir
+    if summary_dir and (log_step_count_steps or 0) > 0:
+        all_hooks.append(StepCounterHook(log_step_count_steps, output_dir=summary_dir))
+    if summary_dir and (summary_steps or summary_secs):
+        all_hooks.append(SummarySaverHook(
+            summary_steps, summary_secs, output_dir=summary_dir, scaffold=scaffold
+        ))  # fmt: skip
+    if checkpoint_dir and (every_secs or every_steps):
+        all_hooks.append(CheckpointSaverHook(
+            checkpoint_dir, save_secs=every_secs, save_steps=every_steps, scaffold=scaffold
+        ))  # fmt: skip
+    return MonitoredSession(chief, [*all_hooks, *(hooks or ())], stop_grace_period_secs)
+
+
+def _period(secs: Any, steps: Any, default_secs: Any, default_steps: Any) -> tuple[Any, Any]:
+    """Return seconds and steps, one of them or none; what is given replaces both defaults."""
+    if secs is USE_DEFAULT and steps is USE_DEFAULT:
+        secs, steps = default_secs, default_steps
+    found = [None if n is USE_DEFAULT or not n or n <= 0 else n for n in (secs, steps)]
+    return found[0], found[1]
