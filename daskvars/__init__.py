@@ -6,9 +6,11 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - foundation: ``errors``, ``dtypes``, ``shapes``, ``config``, ``backend`` (NumPy or CuPy)
 - ``graph`` (what a program is), ``kernels`` (what workers compute), ``state`` (values by key,
   version and chunk, in memory and in Zarr): three siblings, blind to one another
-- ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours
+- ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours;
+  ``remote``: what runs inside workers and the scheduler, and all that Dask does not document
 - ``gradients``, ``variables``, ``lowering`` (graph and fetches to a plan of few Dask tasks)
-- ``execution``: sessions, eager code and compiled functions on one engine
+- ``execution``: sessions, eager code and compiled functions on one ``engine``, whose plans run in
+  this process (``local``) or on workers (``cluster``)
 - ``train``: optimizers, schedules, checkpoints; ``layers``: variables and ops in one, and cells;
   ``data``: batches
 - ``nn``: names of ops and of layers; ``observe``: what ran, for people

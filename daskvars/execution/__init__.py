@@ -5,6 +5,10 @@ a plan to values, computes, and commits all new values or none. `LocalExecutor` 
 process's threads; `ClusterExecutor` on the workers of a Dask client, where the state is kept beside
 the scheduler, whether one client uses it or many. `Session` feeds graphs to the engine, `eager`
 feeds it what was recorded, `function` what was traced. `events` tells those who listen.
+
+Here is what users meet: ``session``, ``function``, ``eager`` (and ``eager_records``, what it has
+not run yet), ``tape``, ``recompute``, ``python_calls``, ``config_proto``. Below them are the rooms
+``engine``, ``local`` and ``cluster``, each with a note of its own.
 """
 
 from daskvars.remote.unguarded import refuse_clusters_of_imports

@@ -4,4 +4,11 @@ Vocabulary: an *op* (`opdef.OpDef`) is a kind of step and all rules about it; an
 use of it; a *tensor* is one output of an operation. `patterns` says which blocks of its inputs an
 op needs, as data. `interpreter.apply` is the only way to make an operation: it goes into a graph,
 or to the recorder of the eager program. Nothing here computes, and nothing here knows an op.
+
+Room: ``records``, graphs as plain data. Files, by what they are about: ``graph``, ``func_graph``,
+``operation``, ``tensor``, ``indexed_slices`` (the nodes); ``opdef``, ``patterns``,
+``gradient_registry``, ``static_values`` (the rules); ``interpreter``, ``convert`` (making
+operations); ``default_graph``, ``scopes``, ``context``, ``building_blocks``, ``name_scope``,
+``placement``, ``device``, ``collections`` (what is in force where an operation is made); ``nest``,
+``by_identity``, ``show``.
 """

@@ -1,4 +1,4 @@
-"""State: values by (key, version, chunk), in memory and in Zarr; knows no graph.
+"""State: values by (key, version, chunk), in memory and in Zarr; knows no graph and no scheduler.
 
 Words. A *key* is a variable's scope-qualified name. A *record* says what is known of a variable
 without its value: dtype, shape, layout, flags. A *layout* is Dask's ``chunks``; the *stored
@@ -27,17 +27,11 @@ Rules, and why:
   nothing is allocated for a size that no object has.
 - Any Zarr tool reads what is written: ``zarr.open_group(path)["conv1/weights"][:]``.
 
-Files, each using only those before it: ``failures``, ``keypath`` (key to node path and back),
-``grids`` (chunk arithmetic), ``encoding`` (array to chunk bytes), ``addresses`` (paths, URLs),
-``disk`` (files), ``local_files`` (no way out of a store), ``objects`` (bytes in any Zarr store),
-``manifest``, ``documents`` (Zarr metadata), ``assembly`` (blocks to chunks and back), ``chunks``
-(verified reads and writes), ``store`` (the contract), ``snapshot``, ``locks`` (other writers kept
-out for a moment), ``conditional`` (or told apart by the store), ``root`` (of a store),
-``zarr_store``, ``memory_store``, ``decompression``, ``foreign_codecs`` and ``foreign`` (other
-people's Zarr groups), ``parts`` (partitioned variables as one array), ``checkpoint``,
-``tensor_slices`` (checkpoints from inside a graph), ``files`` (what lies beside checkpoints),
-``values``, ``shared_versions`` (the versions that clients of a cluster share), ``shared_graphs``
-(their runs, as the scheduler takes them), ``version_keeper`` (the scheduler's plugin).
+Rooms: ``format`` (what stands in a store), ``stores`` (series of versions, and where their bytes
+are), ``external`` (other people's Zarr groups). Files: ``failures``; ``checkpoint`` (a single
+snapshot saved, restored, listed, verified); ``parts`` (partitioned variables as one array);
+``tensor_slices`` (checkpoints from inside a graph); ``values`` (what variables are in this
+process).
 """
 
 from __future__ import annotations

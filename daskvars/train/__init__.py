@@ -3,6 +3,10 @@
 An optimizer is the slots that it keeps for each variable and one update, written with elementwise
 ops and assignments; lowering makes it one pass over memory. A `Saver` writes variables as Zarr
 groups and reads them back into any layout, with the graph as JSON beside them.
+
+Rooms: ``optimizers``, ``checkpoints``; and what TensorFlow-1 programs train with: ``sessions`` that
+are initialized and restored by themselves, with hooks; ``servers`` of a cluster of named tasks;
+``graphs`` in files. Files: ``schedules`` (rates that fall with the step), ``training_step``.
 """
 
 from daskvars.summary.event_lines import summary_iterator
