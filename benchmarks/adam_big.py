@@ -1,6 +1,6 @@
 """Adam on 64M parameters: the optimizer alone, which is bound by memory.
 
-    python benchmarks/adam_big.py [--quick] [--rounds N]
+python benchmarks/adam_big.py [--quick] [--rounds N]
 """
 
 from __future__ import annotations

@@ -68,9 +68,7 @@ class Builder:
         """Return what each character takes from those before it, [positions, width]."""
         sizes = self.sizes
         depth = sizes.width // sizes.heads
-        parts = tf.reshape(
-            self.dense(x, f"{layer}/qkv"), [-1, sizes.length, 3, sizes.heads, depth]
-        )
+        parts = tf.reshape(self.dense(x, f"{layer}/qkv"), [-1, sizes.length, 3, sizes.heads, depth])
         q, k, v = tf.unstack(tf.transpose(parts, [2, 0, 3, 1, 4]))
         scores = tf.matmul(q, k, transpose_b=True) * (depth**-0.5)
         shares = tf.nn.softmax(scores + tf.constant(handwritten_transformer.mask(sizes.length)))
@@ -119,8 +117,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = measure.Report("char_lm")
     times = measure.interleaved(
         {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
-        options.rounds, 2,
-    )  # fmt: skip
+        options.rounds,
+        2,
+    )
     report.against_baseline(times, LIMIT)
     return report.status
 

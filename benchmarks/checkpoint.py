@@ -118,8 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clock = measured(shape, count, options.rounds, Path(directory))
     size = f"{count * 4 * shape[0] * shape[1] / 2**20:.3g} MiB"
     for what, plain, limit in [
-        ("save", "plain write", MOST_SAVE), ("restore", "plain read", MOST_RESTORE),
-    ]:  # fmt: skip
+        ("save", "plain write", MOST_SAVE),
+        ("restore", "plain read", MOST_RESTORE),
+    ]:
         times = {name: clock.median(name) for name in (what, plain)}
         report.against_baseline(times, limit, size)
     duration = clock.median("save beside")

@@ -66,9 +66,10 @@ def train(address: str, name: str, number: int, num_clients: int, num_steps: int
     images, labels = images[number::num_clients], labels[number::num_clients]
     chance = np.random.default_rng(number)
     with (
-        tf.Graph().as_default(), Client(address),
+        tf.Graph().as_default(),
+        Client(address),
         tf.Session(store=name, consistency="async") as session,
-    ):  # fmt: skip
+    ):
         x, y, step, _, _ = build(num_clients * num_steps)
         for _ in range(num_steps):
             rows = chance.choice(len(labels), BATCH, replace=False)
@@ -123,9 +124,12 @@ def main(arguments: list[str] | None = None) -> int:
     num_clients, num_steps, num_runs = (2, 5, 5) if given.quick else (4, 250, 200)
     report = measure.Report("clients")
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0",
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=":0",
         silence_logs=logging.CRITICAL,
-    ) as cluster:  # fmt: skip
+    ) as cluster:
         address = cluster.scheduler_address
         report.against_baseline(compare(address, num_runs, given.rounds), MOST_COST, "run")
         start = time.perf_counter()

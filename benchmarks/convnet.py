@@ -56,9 +56,14 @@ class HandwrittenConvolution:
     """
 
     def __init__(
-        self, shape: tuple[int, ...], w: np.ndarray, b: np.ndarray, dw: np.ndarray,
-        db: np.ndarray, has_input_gradient: bool,
-    ) -> None:  # fmt: skip
+        self,
+        shape: tuple[int, ...],
+        w: np.ndarray,
+        b: np.ndarray,
+        dw: np.ndarray,
+        db: np.ndarray,
+        has_input_gradient: bool,
+    ) -> None:
         batch, height, width, channels = shape
         window, filters, kind = w.shape[0], w.shape[3], w.dtype
         self.shape, self.window, self.margin, self.kind = shape, window, window // 2, kind
@@ -154,9 +159,7 @@ class HandwrittenNetwork:
         (w1, w2, *dense), (b1, b2, *dense_b) = parameters[:4], parameters[4:]
         (dw1, dw2, *ddense), (db1, db2, *ddense_b) = gradients[:4], gradients[4:]
         size = sizes.image
-        self.conv1 = HandwrittenConvolution(
-            (batch, size, size, 1), w1, b1, dw1, db1, False
-        )
+        self.conv1 = HandwrittenConvolution((batch, size, size, 1), w1, b1, dw1, db1, False)
         self.conv2 = HandwrittenConvolution(
             (batch, size // 2, size // 2, sizes.filters[0]), w2, b2, dw2, db2, True
         )
@@ -266,8 +269,9 @@ def main(arguments: list[str] | None = None) -> int:
     report = measure.Report("convnet")
     times = measure.interleaved(
         {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
-        options.rounds, 3,
-    )  # fmt: skip
+        options.rounds,
+        3,
+    )
     report.against_baseline(times, LIMIT)
     return report.status
 

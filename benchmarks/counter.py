@@ -1,6 +1,6 @@
 """A scalar counted up: what a run costs when there is nothing to compute.
 
-    python benchmarks/counter.py [--quick] [--rounds N]
+python benchmarks/counter.py [--quick] [--rounds N]
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = measure.Report("counter")
     times = measure.interleaved(
         {name: measure.Side(step) for name, step in sides().items()},
-        options.rounds, 20 if options.quick else 2000,
-    )  # fmt: skip
+        options.rounds,
+        20 if options.quick else 2000,
+    )
     report.note(f"NumPy {measure.spelled(times['NumPy'])}/step")
     for name, limit in LIMITS.items():
         report.against_limit(name, times[name], limit)

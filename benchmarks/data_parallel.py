@@ -77,9 +77,7 @@ def program(units: Sequence[int], shards: int, client: Any = None) -> Callable[.
     return lambda *batch: float(within(call, *batch)[0])
 
 
-def sides(
-    units: Sequence[int], batch: int, client: Any
-) -> dict[str, Callable[[], float]]:
+def sides(units: Sequence[int], batch: int, client: Any) -> dict[str, Callable[[], float]]:
     """Return a step of each side; it gives the loss."""
     given = mlp_small.batches(units, batch, 4)
     return {
@@ -128,9 +126,7 @@ def load(cluster: flat.Cluster, step: Callable[[], Any], steps: int) -> Load:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
     options = measure.options(__doc__, arguments, rounds=3)
-    units, batch = (
-        (mlp_wide.QUICK_UNITS, QUICK_BATCH) if options.quick else (mlp_wide.UNITS, BATCH)
-    )
+    units, batch = (mlp_wide.QUICK_UNITS, QUICK_BATCH) if options.quick else (mlp_wide.UNITS, BATCH)
     report = measure.Report("data_parallel")
     with (
         tempfile.TemporaryDirectory() as place,

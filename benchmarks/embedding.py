@@ -1,6 +1,6 @@
 """A table of 1M x 64, 8,192 zipf-distributed rows of it a step, sparse Adagrad.
 
-    python benchmarks/embedding.py [--quick] [--rounds N]
+python benchmarks/embedding.py [--quick] [--rounds N]
 """
 
 from __future__ import annotations

@@ -54,12 +54,20 @@ class Cluster:
         workers = ["worker --no-nanny --nthreads 1"] * NUM_WORKERS
         self.processes = [
             subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.dask_{role.split()[0]}", *role.split()[1:],
-                 *CLI.split(), "--scheduler-file", file],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                [
+                    sys.executable,
+                    "-m",
+                    f"distributed.cli.dask_{role.split()[0]}",
+                    *role.split()[1:],
+                    *CLI.split(),
+                    "--scheduler-file",
+                    file,
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
             for role in ("scheduler --port 0", *workers)
-        ]  # fmt: skip
+        ]
         while not os.path.exists(file):
             time.sleep(0.02)
         self.client = Client(scheduler_file=file, set_as_default=is_default)

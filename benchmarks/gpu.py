@@ -57,12 +57,13 @@ def baseline(units: Sequence[int], batch: int) -> Callable[..., float]:
 def adam_kernel(cp: Any) -> Callable[..., Any]:
     """Return ``adam(gradient, rate, w, m, v)``, which updates the last three in place."""
     return cp.ElementwiseKernel(
-        "T g, T rate", "T w, T m, T v",
+        "T g, T rate",
+        "T w, T m, T v",
         f"m = T({BETA1}) * m + T({1 - BETA1}) * g;"
         f"v = T({BETA2}) * v + T({1 - BETA2}) * g * g;"
         f"w -= rate * m / (sqrt(v) + T({EPSILON}))",
         "handwritten_adam",
-    )  # fmt: skip
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,8 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     units, batch = (QUICK_UNITS, QUICK_BATCH) if options.quick else (UNITS, BATCH)
     times = measure.interleaved(
         {name: measure.Side(step) for name, step in sides(units, batch).items()},
-        options.rounds, 2 if options.quick else 20,
-    )  # fmt: skip
+        options.rounds,
+        2 if options.quick else 20,
+    )
     report = measure.Report("gpu")
     on_cpu = mlp_small.fed(
         mlp_small.program(units, tf.train.AdamOptimizer(RATE)), mlp_small.batches(units, batch)

@@ -1,6 +1,6 @@
 """Chains of 10 to 10,000 ops: what an op costs to build, to lower and to run.
 
-    python benchmarks/graph_scale.py [--quick] [--rounds N]
+python benchmarks/graph_scale.py [--quick] [--rounds N]
 """
 
 from __future__ import annotations

@@ -230,7 +230,10 @@ class Attention:
         """Return the gradient of q, k and v."""
         slope, product = self.slope, self.product
         for q, k, v, dq, dk, dv, shares, taken in zip(
-            *self._split(self.qkv), *self._split(self.dqkv), self.shares, self._heads(dy),
+            *self._split(self.qkv),
+            *self._split(self.dqkv),
+            self.shares,
+            self._heads(dy),
             strict=True,
         ):
             np.matmul(shares.transpose(0, 2, 1), taken, dv)
@@ -262,9 +265,7 @@ class Layer:
 
     def forward(self, x: np.ndarray) -> None:
         """Add to `x` in place."""
-        x += self.out.forward(
-            self.attention.forward(self.qkv.forward(self.norm1.forward(x)))
-        )
+        x += self.out.forward(self.attention.forward(self.qkv.forward(self.norm1.forward(x))))
         x += self.down.forward(self.gelu.forward(self.up.forward(self.norm2.forward(x))))
 
     def backward(self, dx: np.ndarray) -> None:

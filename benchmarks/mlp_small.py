@@ -187,8 +187,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = measure.Report("mlp_small")
     times = measure.interleaved(
         {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
-        options.rounds, 5 if options.quick else 200,
-    )  # fmt: skip
+        options.rounds,
+        5 if options.quick else 200,
+    )
     *judged, both_cores = times
     report.note(f"{both_cores} {measure.spelled(times[both_cores])}/step")
     report.against_baseline({side: times[side] for side in judged}, LIMIT)

@@ -1,6 +1,6 @@
 """A perceptron of 1024-4096-4096-10 units, batches of 512, Adam: matrix products decide.
 
-    python benchmarks/mlp_wide.py [--quick] [--rounds N]
+python benchmarks/mlp_wide.py [--quick] [--rounds N]
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = measure.Report("mlp_wide")
     times = measure.interleaved(
         {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
-        options.rounds, 2,
-    )  # fmt: skip
+        options.rounds,
+        2,
+    )
     report.against_baseline(times, LIMIT)
     return report.status
 

@@ -73,8 +73,11 @@ class Demand:
     @property
     def bound(self) -> str:
         """What takes longest."""
-        slow = {"computation": self.compute_s, "network": self.network_s,
-                "scheduler": self.scheduler_s(1e-3)}  # fmt: skip
+        slow = {
+            "computation": self.compute_s,
+            "network": self.network_s,
+            "scheduler": self.scheduler_s(1e-3),
+        }
         return max(slow, key=slow.__getitem__)
 
 
@@ -97,8 +100,10 @@ def step_plan(units: Sequence[int], workers: int, shards: int) -> tuple[Any, Pla
         inputs, labels, loss, train = data_parallel.network(units, shards)
         init = tf.global_variables_initializer()  # this is what gives the variables their homes
         lowering.lower([], [init], {}, state_of, places=places)
-        given = [np.empty((workers * ROWS, units[0]), np.float32),
-                 np.empty(workers * ROWS, np.int32)]  # fmt: skip
+        given = [
+            np.empty((workers * ROWS, units[0]), np.float32),
+            np.empty(workers * ROWS, np.int32),
+        ]
         fed = feeds.feed_specs([inputs, labels], given, workers)
         return lowering.lower([loss], [train], fed, state_of, places=places), places
 
@@ -193,8 +198,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ceiling = None
     for workers in QUICK_WORKERS if options.quick else WORKERS:
         choices = sorted({min(workers, shards) for shards in SHARDS})
-        found = [demand(units, workers, shards) for shards in choices
-                 if workers * shards <= MOST_PAIRS]  # fmt: skip
+        found = [
+            demand(units, workers, shards) for shards in choices if workers * shards <= MOST_PAIRS
+        ]
         for each in found:
             report.note(told(each))
         best = min(found, key=lambda d: max(d.compute_s, d.network_s, d.scheduler_s(1e-3)))
@@ -202,7 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ceiling = best
     where = (
         f"at {ceiling.workers:,} workers, where the {ceiling.bound} takes longer than computing"
-        if ceiling else "beyond these"
+        if ceiling
+        else "beyond these"
     )
     report.note(f"the ceiling of a step of {ROWS:,} rows a worker is {where}")
     return report.status

@@ -127,8 +127,11 @@ class Undisturbed:
 
 def logged(place: str) -> tuple[dict[int, float], list[float]]:
     """Return when each step was done, and when each seal."""
-    lines = [line.split() for line in Path(place).read_text().splitlines(keepends=True)
-             if line.endswith("\n")]  # fmt: skip
+    lines = [
+        line.split()
+        for line in Path(place).read_text().splitlines(keepends=True)
+        if line.endswith("\n")
+    ]
     steps = {int(what): float(when) for what, when in lines if what != "sealed"}
     return steps, [float(when) for what, when in lines if what == "sealed"]
 

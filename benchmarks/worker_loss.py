@@ -53,9 +53,12 @@ class Workers:
     def __init__(self, nannies: bool) -> None:
         self.nannies = nannies
         self.cluster = LocalCluster(
-            n_workers=NUM_WORKERS if nannies else 0, threads_per_worker=1, host="127.0.0.1",
-            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
-        )  # fmt: skip
+            n_workers=NUM_WORKERS if nannies else 0,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
         self.client = Client(self.cluster, set_as_default=False)
         self.started: list[subprocess.Popen] = []
         self.fill()
@@ -105,8 +108,10 @@ class Trial:
     def __post_init__(self) -> None:
         last = self.steps if self.moment == "step" else 2
         for _ in range(2 if self.happening == "two kills" else 1):
-            at = self.numbers.randrange(2, last) if self.moment == "step" else (
-                self.numbers.randrange(last)
+            at = (
+                self.numbers.randrange(2, last)
+                if self.moment == "step"
+                else (self.numbers.randrange(last))
             )
             self.strikes.append((at, self.numbers.uniform(0.0, 0.03)))
 
@@ -214,20 +219,25 @@ def checkpoints(place: str) -> dict[str, np.ndarray]:
     for name in sorted(os.listdir(place)):
         if os.path.isdir(os.path.join(place, name)):
             group = zarr.open_group(os.path.join(place, name), mode="r")
-            found.update({
-                f"{name}:{key}": array[...]
-                for key, array in group.members(max_depth=None) if isinstance(array, zarr.Array)
-            })  # fmt: skip
+            found.update(
+                {
+                    f"{name}:{key}": array[...]
+                    for key, array in group.members(max_depth=None)
+                    if isinstance(array, zarr.Array)
+                }
+            )
     return found
 
 
 def same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> list[str]:
     """Return what is not bitwise equal, or only on one side."""
     return [
-        key for key in sorted(found.keys() | wanted.keys())
-        if key not in found or key not in wanted
+        key
+        for key in sorted(found.keys() | wanted.keys())
+        if key not in found
+        or key not in wanted
         or np.asarray(found[key]).tobytes() != np.asarray(wanted[key]).tobytes()
-    ]  # fmt: skip
+    ]
 
 
 def undisturbed(steps: int) -> dict[str, np.ndarray]:

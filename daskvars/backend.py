@@ -26,8 +26,9 @@ _here = sys.modules[__name__]
 
 _OPENBLAS_NAMES = [
     f"{prefix}openblas_{{}}_num_threads{suffix}"
-    for prefix in ("", "scipy_") for suffix in ("", "64_", "_64")
-]  # fmt: skip
+    for prefix in ("", "scipy_")
+    for suffix in ("", "64_", "_64")
+]
 _NANNYS_THRESHOLD = "65536"
 _MMAP_MAX, _TRIM_THRESHOLD, _MMAP_THRESHOLD, _TOP_PAD, _ARENA_MAX = -4, -1, -3, -2, -8
 
@@ -86,9 +87,11 @@ class _OneBlasThread:
                     put(1)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:

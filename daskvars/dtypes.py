@@ -35,9 +35,23 @@ class DType:
     """
 
     __slots__ = (
-        "_as_ref", "_is_ref_dtype", "as_datatype_enum", "as_numpy_dtype", "base_dtype", "is_bool",
-        "is_complex", "is_floating", "is_integer", "is_numpy_compatible", "is_quantized", "is_ref",
-        "is_unsigned", "name", "np", "real_dtype", "size",
+        "_as_ref",
+        "_is_ref_dtype",
+        "as_datatype_enum",
+        "as_numpy_dtype",
+        "base_dtype",
+        "is_bool",
+        "is_complex",
+        "is_floating",
+        "is_integer",
+        "is_numpy_compatible",
+        "is_quantized",
+        "is_ref",
+        "is_unsigned",
+        "name",
+        "np",
+        "real_dtype",
+        "size",
     )
 
     def __new__(cls, type_enum: int) -> DType:
@@ -158,19 +172,30 @@ INDEX = frozenset({int32, int64})
 
 # A Python type stands for what `tf.constant` makes of a value of that type.
 _PYTHON = {
-    builtins.float: float32, builtins.int: int32, builtins.bool: bool,
-    builtins.complex: complex128, builtins.str: string, builtins.bytes: string,
+    builtins.float: float32,
+    builtins.int: int32,
+    builtins.bool: bool,
+    builtins.complex: complex128,
+    builtins.str: string,
+    builtins.bytes: string,
     builtins.object: string,
 }
 _NUMPY = {
     **{dtype.np.type: dtype for dtype in NUMERIC | {bool, string}},
-    np.str_: string, np.bytes_: string, np.longlong: int64, np.ulonglong: uint64,
+    np.str_: string,
+    np.bytes_: string,
+    np.longlong: int64,
+    np.ulonglong: uint64,
 }
 # Quantized numbers are NumPy's structured type of one field, named as they are.
 _QUANTIZED = {d.as_numpy_dtype: d for d in _PLAIN if d.is_quantized}
 _NAMES = {
-    "half": half, "half_ref": half._as_ref, "float": float32, "float_ref": float32._as_ref,
-    "double": double, "double_ref": double._as_ref,
+    "half": half,
+    "half_ref": half._as_ref,
+    "float": float32,
+    "float_ref": float32._as_ref,
+    "double": double,
+    "double_ref": double._as_ref,
     **{dtype.name: dtype for dtype in _INTERNED.values()},
 }
 _LOOKUP: dict[Any, DType] = {**_NAMES, **_PYTHON, **_NUMPY}
@@ -282,12 +307,16 @@ def _cast(array: np.ndarray, dtype: DType | None, name: str | None) -> np.ndarra
     if wanted is string and found is string:
         return _as_bytes(array, name, OBJECTS if array.dtype == object else "")
     convertible = found is wanted or (
-        found is not string and wanted is not string and wanted.is_numpy_compatible
+        found is not string
+        and wanted is not string
+        and wanted.is_numpy_compatible
         and (wanted.is_complex or not found.is_complex)
     )
     if not convertible:
-        raise TypeError(f"Expected {wanted.name}{_for(name)}, got an array of {array.dtype}. "
-                        "Cast it before it is passed.")
+        raise TypeError(
+            f"Expected {wanted.name}{_for(name)}, got an array of {array.dtype}. "
+            "Cast it before it is passed."
+        )
     return array.astype(wanted.np, copy=False)
 
 
@@ -352,8 +381,10 @@ def _array(value: Any, storage: Any, name: str | None) -> np.ndarray:
     try:
         return np.array(value, dtype=storage)
     except ValueError as error:
-        raise ValueError(f"Cannot make a rectangular array of the value{_for(name)}: {error}. "
-                         "Every row needs the same length.") from None
+        raise ValueError(
+            f"Cannot make a rectangular array of the value{_for(name)}: {error}. "
+            "Every row needs the same length."
+        ) from None
 
 
 def _from_indices(
@@ -397,8 +428,9 @@ def _refusal(value: Any, wanted: DType, name: str | None) -> TypeError:
         found = _PYTHON.get(type(leaf)) or _NUMPY.get(type(leaf))
         if found is None or not _fits_kind(found, wanted):
             break
-    return TypeError(f"Expected {wanted.name}{_for(name)}, "
-                     f"got {leaf!r} of type {type(leaf).__name__!r} instead.")
+    return TypeError(
+        f"Expected {wanted.name}{_for(name)}, got {leaf!r} of type {type(leaf).__name__!r} instead."
+    )
 
 
 def _too_wide(value: int, wanted: DType, name: str | None) -> TypeError:

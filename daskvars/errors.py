@@ -81,9 +81,7 @@ class OpError(Exception):
     is_permanent = False
     """Whether repeating what failed can only fail again; said of errors whose class may pass."""
 
-    def __init__(
-        self, node_def: Any, op: Any, message: str, error_code: int | None = None
-    ) -> None:
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None) -> None:
         super().__init__(message)
         self.node_def = node_def
         self.op = op
@@ -234,25 +232,34 @@ class CorruptChunkError(StoreError):
     Chunk (0, 2) of variable 'dense/kernel' in ckpt/model-10 cannot be used: the chunk is missing.
     """
 
-    def __init__(
-        self, variable: str, chunk: Sequence[int], reason: str, source: str = ""
-    ) -> None:
+    def __init__(self, variable: str, chunk: Sequence[int], reason: str, source: str = "") -> None:
         self.variable = variable
         self.chunk = tuple(chunk)
         self.reason = reason
         self.source = source
         place = f" in {source}" if source else ""
-        super().__init__(None, None, f"Chunk {self.chunk} of variable {variable!r}{place} cannot "
-                                     f"be used: {reason.rstrip('.')}.")
+        super().__init__(
+            None,
+            None,
+            f"Chunk {self.chunk} of variable {variable!r}{place} cannot "
+            f"be used: {reason.rstrip('.')}.",
+        )
 
 
 class RestoreError(OpError):
     """A strict restore found names, shapes or dtypes that differ; build it with `restore_error`."""
 
     def __init__(
-        self, node_def: Any, op: Any, message: str, *, missing: Iterable[str] = (),
-        unexpected: Iterable[str] = (), shapes: Iterable[tuple] = (),
-        dtypes: Iterable[tuple] = (), source: str = "",
+        self,
+        node_def: Any,
+        op: Any,
+        message: str,
+        *,
+        missing: Iterable[str] = (),
+        unexpected: Iterable[str] = (),
+        shapes: Iterable[tuple] = (),
+        dtypes: Iterable[tuple] = (),
+        source: str = "",
     ) -> None:
         super().__init__(node_def, op, message)
         self.missing = tuple(missing)
@@ -343,19 +350,32 @@ def restore_error(
     candidates = list(unexpected) or list(available)
     suggested = NEAR_MATCH_PAIRS // max(1, len(candidates))
     lines = [f"Cannot restore from {source}; nothing was assigned."]
-    lines += section("missing", [
-        f"{name}: Key {name} not found in checkpoint"
-        + (did_you_mean(name, candidates) if position < suggested else "")
-        for position, name in enumerate(missing)
-    ])
+    lines += section(
+        "missing",
+        [
+            f"{name}: Key {name} not found in checkpoint"
+            + (did_you_mean(name, candidates) if position < suggested else "")
+            for position, name in enumerate(missing)
+        ],
+    )
     lines += section("unexpected", list(unexpected))
-    titles = ("with another shape (Assign requires shapes of both tensors to match.)",
-              "with another dtype (expected dtype does not equal original dtype)")  # fmt: skip
+    titles = (
+        "with another shape (Assign requires shapes of both tensors to match.)",
+        "with another dtype (expected dtype does not equal original dtype)",
+    )
     for title, rows in zip(titles, (shapes, dtypes), strict=True):
         lines += section(title, [f"{name}: wanted {a}, stored {b}" for name, a, b in rows])
     kind = MissingKeysError if missing else MismatchError
-    return kind(None, None, "\n".join(lines), missing=missing, unexpected=unexpected,
-                shapes=shapes, dtypes=dtypes, source=source)
+    return kind(
+        None,
+        None,
+        "\n".join(lines),
+        missing=missing,
+        unexpected=unexpected,
+        shapes=shapes,
+        dtypes=dtypes,
+        source=source,
+    )
 
 
 def section(title: str, rows: Sequence[str]) -> list[str]:
@@ -366,10 +386,22 @@ def section(title: str, rows: Sequence[str]) -> list[str]:
 _BY_CODE: dict[int, type[OpError]] = {
     cls.code: cls
     for cls in (
-        CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError,
-        AlreadyExistsError, PermissionDeniedError, ResourceExhaustedError,
-        FailedPreconditionError, AbortedError, OutOfRangeError, UnimplementedError,
-        InternalError, UnavailableError, DataLossError, UnauthenticatedError,
+        CancelledError,
+        UnknownError,
+        InvalidArgumentError,
+        DeadlineExceededError,
+        NotFoundError,
+        AlreadyExistsError,
+        PermissionDeniedError,
+        ResourceExhaustedError,
+        FailedPreconditionError,
+        AbortedError,
+        OutOfRangeError,
+        UnimplementedError,
+        InternalError,
+        UnavailableError,
+        DataLossError,
+        UnauthenticatedError,
     )
 }
 

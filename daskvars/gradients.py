@@ -328,9 +328,7 @@ def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Grad
     for i, output in enumerate(op.outputs):
         if dys[i] is not None:
             dys[i] = densify(dys[i])
-        elif (
-            is_differentiable(output) and output.spec.dtype is not variant and not has_branches
-        ):
+        elif is_differentiable(output) and output.spec.dtype is not variant and not has_branches:
             dys[i] = zeros_like(output)
     found = gradient_of(op)(op, *dys)
     found = tuple(found) if isinstance(found, tuple | list) else (found,)

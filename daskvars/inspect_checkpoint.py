@@ -60,9 +60,10 @@ def print_tensors_in_checkpoint_file(
         print(reader.debug_string().decode())
     shapes = reader.get_variable_to_shape_map()
     counted = [
-        int(numpy.prod(shape)) for name, shape in shapes.items()
+        int(numpy.prod(shape))
+        for name, shape in shapes.items()
         if not count_exclude_pattern or not re.match(count_exclude_pattern, name)
-    ]  # fmt: skip
+    ]
     excluded = f" (excluding {count_exclude_pattern})" if count_exclude_pattern else ""
     print(f"# Total number of params: {sum(counted)}{excluded}")
 
@@ -179,11 +180,13 @@ def _difference(
                     yield f"! {key}  chunks not there in the {number}: {_listed(indices)}"
     values = [
         assemble_region(
-            source.records[key], tuple(slice(None) for _ in one.shape), source.load,
+            source.records[key],
+            tuple(slice(None) for _ in one.shape),
+            source.load,
             partial(in_parallel, source.storage),
         )
         for source in sources
-    ]  # fmt: skip
+    ]
     said = _changed(*values)
     if said:
         yield f"! {key}  {said}"

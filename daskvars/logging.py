@@ -11,14 +11,35 @@ from collections import Counter
 from typing import Any
 
 DEBUG, INFO, WARN, ERROR, FATAL = (
-    logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL
-)  # fmt: skip
+    logging.DEBUG,
+    logging.INFO,
+    logging.WARNING,
+    logging.ERROR,
+    logging.CRITICAL,
+)
 
 __all__ = [
-    "DEBUG", "ERROR", "FATAL", "INFO", "WARN", "debug", "error", "fatal", "flush", "get_logger",
-    "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog",
-    "warn", "warning",
-]  # fmt: skip
+    "DEBUG",
+    "ERROR",
+    "FATAL",
+    "INFO",
+    "WARN",
+    "debug",
+    "error",
+    "fatal",
+    "flush",
+    "get_logger",
+    "get_verbosity",
+    "info",
+    "log",
+    "log_every_n",
+    "log_first_n",
+    "log_if",
+    "set_verbosity",
+    "vlog",
+    "warn",
+    "warning",
+]
 
 _logger = logging.getLogger("daskvars")
 _counts: Counter[tuple[int, str]] = Counter()  # how often each message was to be logged

@@ -127,9 +127,10 @@ class Message:
     def plain(self) -> dict[str, Any]:
         """Return the fields that are set as plain data that JSON can hold."""
         return {
-            name: _plain(self._values[name]) for name in self.fields
+            name: _plain(self._values[name])
+            for name in self.fields
             if name in self._values and self.HasField(name)
-        }  # fmt: skip
+        }
 
     def SerializeToString(self) -> bytes:
         """Return the message as JSON."""

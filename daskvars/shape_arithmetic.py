@@ -116,8 +116,10 @@ def _wider(a: int | None, b: int | None, shapes: tuple[Shape, ...]) -> int | Non
     if b is None:
         return a
     found = " and ".join(map(show, shapes))
-    raise ValueError(f"Dimensions must be equal, but are {a} and {b}. "
-                     f"Incompatible shapes for broadcasting: {found}")
+    raise ValueError(
+        f"Dimensions must be equal, but are {a} and {b}. "
+        f"Incompatible shapes for broadcasting: {found}"
+    )
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
@@ -128,8 +130,9 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     """
     index = operator.index(axis)
     if not -rank <= index < rank:
-        raise ValueError(f"{what} {index} is out of range for rank {rank}: "
-                         f"expected a value in [{-rank}, {rank})")
+        raise ValueError(
+            f"{what} {index} is out of range for rank {rank}: expected a value in [{-rank}, {rank})"
+        )
     return index % rank
 
 

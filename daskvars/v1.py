@@ -33,23 +33,58 @@ __version__ = VERSION = "1.15.0"
 
 # Context managers enter the default graph for the length of their block.
 _CONTEXTS = {
-    "colocate_with", "container", "control_dependencies", "device", "init_scope", "name_scope",
-    "op_scope", "variable_creator_scope", "variable_op_scope", "variable_scope",
-}  # fmt: skip
+    "colocate_with",
+    "container",
+    "control_dependencies",
+    "device",
+    "init_scope",
+    "name_scope",
+    "op_scope",
+    "variable_creator_scope",
+    "variable_op_scope",
+    "variable_scope",
+}
 # Functions that mean the default graph, whichever tensors they are given.
 _OF_DEFAULT_GRAPH = {
-    "add_check_numerics_ops", "add_loss", "add_to_collection", "add_to_collections",
-    "get_local_variable", "get_variable",
-}  # fmt: skip
+    "add_check_numerics_ops",
+    "add_loss",
+    "add_to_collection",
+    "add_to_collections",
+    "get_local_variable",
+    "get_variable",
+}
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
-    "ClusterDef", "ClusterSpec", "DType", "DeviceSpec", "Dimension", "Graph", "GraphDef",
-    "GraphKeys", "IndexedSlices", "InputSpec", "JobDef", "LSTMStateTuple", "MetaGraphDef",
-    "NoGradient", "NodeDef", "NotDifferentiable", "OpDef", "Operation", "RegisterGradient",
-    "Server", "ServerDef", "Spec", "Tensor", "TensorShape", "VariableScope", "as_dtype",
+    "ClusterDef",
+    "ClusterSpec",
+    "DType",
+    "DeviceSpec",
+    "Dimension",
+    "Graph",
+    "GraphDef",
+    "GraphKeys",
+    "IndexedSlices",
+    "InputSpec",
+    "JobDef",
+    "LSTMStateTuple",
+    "MetaGraphDef",
+    "NoGradient",
+    "NodeDef",
+    "NotDifferentiable",
+    "OpDef",
+    "Operation",
+    "RegisterGradient",
+    "Server",
+    "ServerDef",
+    "Spec",
+    "Tensor",
+    "TensorShape",
+    "VariableScope",
+    "as_dtype",
     "get_default_graph",
-    "register_tensor_conversion_function", "reset_default_graph",
-}  # fmt: skip
+    "register_tensor_conversion_function",
+    "reset_default_graph",
+}
 _EAGER_ONLY = {"GradientTape", "config", "data", "function", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
@@ -127,12 +162,13 @@ def _register_op(*args: Any, **kwargs: Any) -> Callable[..., Any]:
 
 _SPECIAL = {
     "InteractiveSession": _Interactive(
-        "InteractiveSession", (in_graph_class(daskvars.InteractiveSession),),
+        "InteractiveSession",
+        (in_graph_class(daskvars.InteractiveSession),),
         {n: getattr(daskvars.InteractiveSession, n) for n in ("__doc__", "__module__")}
         | {"_original": daskvars.InteractiveSession},
     ),
     "register_op": _register_op,
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -155,13 +191,20 @@ def _compat() -> types.ModuleType:
 _tables_initializer = in_graph(tables_initializer)
 # What programs use besides graphs; eager programs have Python's own.
 _V1_ONLY = {
-    "VERSION": VERSION, "app": app, "compat": _compat(), "flags": flags, "gfile": gfile,
+    "VERSION": VERSION,
+    "app": app,
+    "compat": _compat(),
+    "flags": flags,
+    "gfile": gfile,
     "get_logger": logging.get_logger,
-    "initialize_all_tables": _tables_initializer, "tables_initializer": _tables_initializer,
+    "initialize_all_tables": _tables_initializer,
+    "tables_initializer": _tables_initializer,
     **{name: getattr(switches, name) for name in switches.__all__},
-}  # fmt: skip
+}
 __all__ = sorted({*daskvars.__all__, *_V1_ONLY} - _EAGER_ONLY)
-globals().update({
-    name: _V1_ONLY[name] if name in _V1_ONLY else _graph_mode(name, getattr(daskvars, name))
-    for name in __all__
-})  # fmt: skip
+globals().update(
+    {
+        name: _V1_ONLY[name] if name in _V1_ONLY else _graph_mode(name, getattr(daskvars, name))
+        for name in __all__
+    }
+)

@@ -244,9 +244,10 @@ class Versioned:
 
 
 def changed(
-    blocks: Sequence[Any], made_by: Any,
+    blocks: Sequence[Any],
+    made_by: Any,
     write: Callable[[list[np.ndarray], Callable[[np.ndarray, np.ndarray], None]], Any],
-) -> list[Versioned]:  # fmt: skip
+) -> list[Versioned]:
     """Give the next versions of some blocks, of which some rows change.
 
     Args:
@@ -270,7 +271,7 @@ def changed(
         owned = [
             version if version._version.owns_memory() else Versioned(np.asarray(version))
             for version in versions
-        ]  # fmt: skip
+        ]
         return rewritten([version._version for version in owned], made_by, write)
 
 

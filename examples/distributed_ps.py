@@ -38,10 +38,18 @@ def launch(num_workers):
     cluster = [f"--ps_hosts={ports[0]}", f"--worker_hosts={','.join(ports[1:])}"]
     tasks = [("ps", 0), *(("worker", n) for n in range(num_workers))]
     processes = [
-        subprocess.Popen([sys.executable, __file__, f"--job_name={job}", f"--task_index={task}",
-                          *cluster, *sys.argv[1:]])
+        subprocess.Popen(
+            [
+                sys.executable,
+                __file__,
+                f"--job_name={job}",
+                f"--task_index={task}",
+                *cluster,
+                *sys.argv[1:],
+            ]
+        )
         for job, task in tasks
-    ]  # fmt: skip
+    ]
     codes = [process.wait() for process in processes[1:]]
     processes[0].kill()
     processes[0].wait()
@@ -50,9 +58,11 @@ def launch(num_workers):
 
 def model(cluster):
     """Return the input, the target, the loss, the train op and its hooks."""
-    with tf.device(tf.train.replica_device_setter(
-        cluster=cluster, worker_device=f"/job:worker/task:{FLAGS.task_index}"
-    )):  # fmt: skip
+    with tf.device(
+        tf.train.replica_device_setter(
+            cluster=cluster, worker_device=f"/job:worker/task:{FLAGS.task_index}"
+        )
+    ):
         x = tf.placeholder(tf.float32, [None, 3])
         y = tf.placeholder(tf.float32, [None, 1])
         weights = tf.get_variable("weights", [3, 1])
@@ -82,9 +92,7 @@ def main(_):
     ) as sess:
         while not sess.should_stop():
             inputs = rng.normal(size=(32, 3)).astype("f4")
-            found, values, _ = sess.run(
-                [weights, loss, train], {x: inputs, y: inputs @ WEIGHTS}
-            )
+            found, values, _ = sess.run([weights, loss, train], {x: inputs, y: inputs @ WEIGHTS})
             runs += 1
     print(f"worker {FLAGS.task_index}: {runs} runs, loss {values:.1e}, {found.ravel().round(2)}")
     return 0

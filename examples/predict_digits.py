@@ -1,6 +1,6 @@
 """Restore the network that `train_digits` saved and classify the images held out.
 
-    python examples/predict_digits.py digits.zarr
+python examples/predict_digits.py digits.zarr
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The network of `train_digits` as TensorFlow-1 code: a graph, placeholders and a session.
 
-    python examples/train_digits_v1.py [--store PATH]
+python examples/train_digits_v1.py [--store PATH]
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ def batches(rows: int, batch: int, seed: int = 0):
 
 def memory(client: Client) -> dict[str, int]:
     """Return the most bytes that each worker has had so far."""
+
     def peak() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
@@ -85,9 +86,10 @@ def train(model: Model, client: Client, session: tf.Session, feeds, steps: int) 
         times.append(time.perf_counter() - start)
         losses.append(float(found))
     return {
-        "step_s": statistics.median(times), "moved": (moved(client) - before) / steps,
+        "step_s": statistics.median(times),
+        "moved": (moved(client) - before) / steps,
         "losses": losses,
-    }  # fmt: skip
+    }
 
 
 def trial(client: Client, options: argparse.Namespace, store: Path) -> dict:
@@ -134,13 +136,17 @@ def run(options: argparse.Namespace) -> dict:
     store = Path(options.store or tempfile.mkdtemp(prefix="train-embedding-"))
     scratch = str(store / "versions")
     cluster = LocalCluster(
-        n_workers=options.workers, threads_per_worker=1, memory_limit=options.memory_limit,
-        host="127.0.0.1", dashboard_address=None,
-    )  # fmt: skip
+        n_workers=options.workers,
+        threads_per_worker=1,
+        memory_limit=options.memory_limit,
+        host="127.0.0.1",
+        dashboard_address=None,
+    )
     try:
         with (
             dv.config.set(scratch=scratch, seal_every_s=options.seal_every),
-            cluster, Client(cluster) as client,
+            cluster,
+            Client(cluster) as client,
         ):
             return trial(client, options, store)
     finally:
@@ -158,8 +164,8 @@ def main(arguments: list[str] | None = None) -> dict:
         f"peak memory of a worker: {format_bytes(found['peak'])}, "
         f"its share of the variables {format_bytes(int(found['share']))}"
     )
-    print("initialized in {init_s:.1f} s, saved in {save_s:.1f} s, restored in {restore_s:.1f} s"
-          .format(**found))  # fmt: skip
+    times = "initialized in {init_s:.1f} s, saved in {save_s:.1f} s, restored in {restore_s:.1f} s"
+    print(times.format(**found))
     return found
 
 

@@ -181,7 +181,8 @@ def _philox(key0, key1, first, words, size):
     generator = np.random.Philox(key=0)
     state = generator.state
     state["state"] = {
-        "counter": np.array([first, 0, 0, 0], np.uint64), "key": np.array([key0, key1], np.uint64)
+        "counter": np.array([first, 0, 0, 0], np.uint64),
+        "key": np.array([key0, key1], np.uint64),
     }
     generator.state = {**state, "buffer_pos": 4}
     words._host[: 4 * size] = generator.random_raw(4 * size)

@@ -201,10 +201,20 @@ def _in_place(name, function):
 
 
 _OPERATORS = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "pow": "power",
-    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
-    "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift", "matmul": "matmul",
-}  # fmt: skip
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "true_divide",
+    "pow": "power",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "left_shift",
+    "rshift": "right_shift",
+    "matmul": "matmul",
+}
 
 
 def host(value):
@@ -238,8 +248,10 @@ def device(value):
         checked(found._host.dtype)
         return found
     if isinstance(value, tuple | list):
-        return type(value)(map(device, value)) if type(value) in (tuple, list) else tuple(
-            map(device, value)
+        return (
+            type(value)(map(device, value))
+            if type(value) in (tuple, list)
+            else tuple(map(device, value))
         )
     return value
 
@@ -282,9 +294,7 @@ class ufunc:
         known = [np.asarray(h).dtype for h in hosts if isinstance(h, np.ndarray | np.generic)]
         types = [k.name for k in known]
         for loop in self.loops:
-            if all(
-                any(_can_cast(k, char) for char in loop) for k in known
-            ):
+            if all(any(_can_cast(k, char) for char in loop) for k in known):
                 return
         raise TypeError(f"Wrong type ({types}) of arguments for cupy.{self.name}")
 
@@ -324,11 +334,18 @@ for _name, function in _OPERATORS.items():
     if _name != "matmul":
         _in_place(f"__i{_name}__", function)
 for _name, function in {
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+    "eq": "equal",
     "ne": "not_equal",
-}.items():  # fmt: skip
+}.items():
     _operator(f"__{_name}__", function, False)
 for _name, function in {
-    "neg": "negative", "invert": "invert", "abs": "absolute", "pos": "positive",
-}.items():  # fmt: skip
+    "neg": "negative",
+    "invert": "invert",
+    "abs": "absolute",
+    "pos": "positive",
+}.items():
     setattr(ndarray, f"__{_name}__", lambda self, _u=function: NAMES[_u](self))

@@ -10,12 +10,13 @@ STAND_IN = "stand-in"
 GPUS = [
     STAND_IN,
     pytest.param(
-        "cupy", marks=[
+        "cupy",
+        marks=[
             pytest.mark.gpu,
             pytest.mark.skipif(not backend.GPU_AVAILABLE, reason="needs a GPU and CuPy"),
         ],
     ),
-]  # fmt: skip
+]
 
 
 def install(gpu, put=setattr):

@@ -16,9 +16,17 @@ from daskvars import backend
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 SCRIPTS = (
-    "adam_big", "char_lm", "checkpoint", "convnet", "counter", "embedding", "graph_scale",
-    "mlp_small", "mlp_wide", "var_scale",
-)  # fmt: skip
+    "adam_big",
+    "char_lm",
+    "checkpoint",
+    "convnet",
+    "counter",
+    "embedding",
+    "graph_scale",
+    "mlp_small",
+    "mlp_wide",
+    "var_scale",
+)
 # What `sides` of a benchmark takes for a small version of the same program.
 TRAINING = {
     "adam_big": lambda m: (m.QUICK_SIZE,),
@@ -87,8 +95,7 @@ def test_a_figure_over_its_limit_is_reported(load, capsys):
     report.against_baseline({"daskvars": 2.0, "a": 4.0, "b": 1.5}, 1.2)
     assert report.status == 1
     assert capsys.readouterr().out == (
-        "some: a 4 s/step\n"
-        "some: daskvars 2 s/step, b 1.5 s/step, ratio 1.33 (limit 1.20) OVER\n"
+        "some: a 4 s/step\nsome: daskvars 2 s/step, b 1.5 s/step, ratio 1.33 (limit 1.20) OVER\n"
     )
     report = measure.Report("other")
     report.against_limit("run", 10e-6, 40e-6)

@@ -43,9 +43,9 @@ def test_inspect_lists_a_checkpoint(tmp_path, capsys):
     path = save(tmp_path / "m", w=np.zeros((3, 2), "f4"), b=[True])
     status, lines, _ = run(capsys, "inspect", path)
     assert (status, [line.split() for line in lines]) == (
-        0, [["b", "bool", "[1]", "1"], ["w", "float32", "[3,", "2]", "24"],
-            ["2", "variables", "25"]],
-    )  # fmt: skip
+        0,
+        [["b", "bool", "[1]", "1"], ["w", "float32", "[3,", "2]", "24"], ["2", "variables", "25"]],
+    )
     assert run(capsys, "inspect", path, "--values", "b")[:2] == (0, ["[ True]"])
     assert run(capsys, "inspect", tmp_path)[:2] == (0, lines), "the directory of a saver"
 
@@ -89,9 +89,14 @@ def test_diff_tells_names_kinds_and_values_apart(tmp_path, capsys):
     status, lines, _ = run(capsys, "diff", first, second)
     assert (status, lines) == (
         1,
-        ["! kind  float32 [1] -> int32 [1]", "+ new  int32 []", "- only  int32 []",
-         "! text  1 of 2 elements differ", "! value  1 of 2 elements differ, by at most 0.5"],
-    )  # fmt: skip
+        [
+            "! kind  float32 [1] -> int32 [1]",
+            "+ new  int32 []",
+            "- only  int32 []",
+            "! text  1 of 2 elements differ",
+            "! value  1 of 2 elements differ, by at most 0.5",
+        ],
+    )
     assert run(capsys, "diff", first, first)[0] == 0
 
 
@@ -195,8 +200,9 @@ def test_diff_and_verify_look_at_what_is_there(tmp_path, capsys, damage, message
             sess.run(v.initializer)
             paths.append(tf.train.Saver().save(sess, str(tmp_path / name)))
     assert run(capsys, "diff", *paths)[:2] == (
-        0, [f"{paths[0]} and {paths[1]} hold the same variables"]
-    )  # fmt: skip
+        0,
+        [f"{paths[0]} and {paths[1]} hold the same variables"],
+    )
     damage(tmp_path / ("one", "other")[damaged])
     status, lines, _ = run(capsys, "diff", *paths)
     assert status == 1
@@ -245,7 +251,10 @@ def test_diff_of_zarr_groups_tells_what_is_not_there(tmp_path, capsys):
     shutil.copytree(tmp_path / "other", tmp_path / "third")
     (tmp_path / "third" / "a" / "c" / "1").unlink()
     status, lines, _ = run(capsys, "diff", tmp_path / "other", tmp_path / "third")
-    assert (status, lines) == (1, [
-        "! a  chunks not there in the second: (1,)",
-        "! a  2 of 4 elements differ, by at most 4",
-    ])  # fmt: skip
+    assert (status, lines) == (
+        1,
+        [
+            "! a  chunks not there in the second: (1,)",
+            "! a  2 of 4 elements differ, by at most 4",
+        ],
+    )

@@ -59,17 +59,20 @@ def test_configuration_is_immutable():
         config.get().batch_parts = 3
 
 
-@pytest.mark.parametrize(("overrides", "error", "match"), [
-    ({"chunk_byte": 1}, TypeError, "'chunk_byte'.*did you mean 'chunk_bytes'"),
-    ({"zzz": 1}, TypeError, "no config knob 'zzz'"),
-    ({"chunk_bytes": "128MiB"}, TypeError, "chunk_bytes must be int, found '128MiB'"),
-    ({"chunk_bytes": None}, TypeError, "chunk_bytes must be int"),
-    ({"num_threads": True}, TypeError, "num_threads must be int or None"),
-    ({"keep_freed_memory": 1}, TypeError, "keep_freed_memory must be bool"),
-    ({"scratch": 3}, TypeError, "scratch must be str or None"),
-    ({"seal_every_s": -1}, ValueError, "seal_every_s must be positive"),
-    ({"max_in_flight": 0}, ValueError, "max_in_flight must be positive"),
-])
+@pytest.mark.parametrize(
+    ("overrides", "error", "match"),
+    [
+        ({"chunk_byte": 1}, TypeError, "'chunk_byte'.*did you mean 'chunk_bytes'"),
+        ({"zzz": 1}, TypeError, "no config knob 'zzz'"),
+        ({"chunk_bytes": "128MiB"}, TypeError, "chunk_bytes must be int, found '128MiB'"),
+        ({"chunk_bytes": None}, TypeError, "chunk_bytes must be int"),
+        ({"num_threads": True}, TypeError, "num_threads must be int or None"),
+        ({"keep_freed_memory": 1}, TypeError, "keep_freed_memory must be bool"),
+        ({"scratch": 3}, TypeError, "scratch must be str or None"),
+        ({"seal_every_s": -1}, ValueError, "seal_every_s must be positive"),
+        ({"max_in_flight": 0}, ValueError, "max_in_flight must be positive"),
+    ],
+)
 def test_mistakes_change_nothing(overrides, error, match):
     before = config.get()
     with pytest.raises(error, match=match):

@@ -15,10 +15,29 @@ from daskvars import dtypes
 from daskvars.dtypes import DType, as_dtype, infer_dtype, to_numpy
 
 ENUMS = {
-    "float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int16": 5, "int8": 6, "string": 7,
-    "complex64": 8, "int64": 9, "bool": 10, "qint8": 11, "quint8": 12, "qint32": 13,
-    "bfloat16": 14, "qint16": 15, "quint16": 16, "uint16": 17, "complex128": 18, "float16": 19,
-    "resource": 20, "variant": 21, "uint32": 22, "uint64": 23,
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "string": 7,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "qint8": 11,
+    "quint8": 12,
+    "qint32": 13,
+    "bfloat16": 14,
+    "qint16": 15,
+    "quint16": 16,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "resource": 20,
+    "variant": 21,
+    "uint32": 22,
+    "uint64": 23,
 }
 KINDS = {
     "is_floating": {"float16", "bfloat16", "float32", "float64"},
@@ -29,10 +48,28 @@ KINDS = {
     "is_quantized": {"qint8", "quint8", "qint16", "quint16", "qint32"},
 }
 SIZES = {
-    "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int8": 1, "int16": 2, "int32": 4,
-    "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1, "complex64": 8,
-    "complex128": 16, "qint8": 1, "quint8": 1, "qint16": 2, "quint16": 2, "qint32": 4,
-    "resource": 1, "variant": 1,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "bool": 1,
+    "complex64": 8,
+    "complex128": 16,
+    "qint8": 1,
+    "quint8": 1,
+    "qint16": 2,
+    "quint16": 2,
+    "qint32": 4,
+    "resource": 1,
+    "variant": 1,
 }
 
 
@@ -57,9 +94,9 @@ def test_table(name, enum):
         assert dtype.size == SIZES[name]
 
 
-@pytest.mark.parametrize("name", sorted(
-    KINDS["is_floating"] | KINDS["is_integer"] | {"bool"} | KINDS["is_complex"]
-))
+@pytest.mark.parametrize(
+    "name", sorted(KINDS["is_floating"] | KINDS["is_integer"] | {"bool"} | KINDS["is_complex"])
+)
 def test_numpy_round_trip(name):
     dtype = as_dtype(name)
     assert as_dtype(dtype.np) is as_dtype(dtype.as_numpy_dtype) is dtype
@@ -115,21 +152,48 @@ def test_sets():
     assert {dtypes.int32, dtypes.int64} == dtypes.INDEX
     assert dtypes.NUMERIC == dtypes.FLOATING | dtypes.INTEGER | dtypes.COMPLEX
     assert dtypes.REAL.isdisjoint(dtypes.COMPLEX) and dtypes.NUMERIC.isdisjoint(dtypes.QUANTIZED)
-    for kind, names in (("FLOATING", "is_floating"), ("INTEGER", "is_integer"),
-                        ("COMPLEX", "is_complex"), ("QUANTIZED", "is_quantized")):
+    for kind, names in (
+        ("FLOATING", "is_floating"),
+        ("INTEGER", "is_integer"),
+        ("COMPLEX", "is_complex"),
+        ("QUANTIZED", "is_quantized"),
+    ):
         assert {dtype.name for dtype in getattr(dtypes, kind)} == KINDS[names]
 
 
-@pytest.mark.parametrize(("value", "name"), [
-    (1, "int32"), (2**31 - 1, "int32"), (-(2**31), "int32"), (2**31, "int64"), (2**63, "uint64"),
-    (1.5, "float32"), (True, "bool"), (1j, "complex128"), ("a", "string"), (b"a", "string"),
-    ([1, 2], "int32"), ([1, 2**31], "int64"), ([-(2**31)], "int32"), ([2**63], "uint64"),
-    ([1, 2.5], "float32"), ([True, False], "bool"), ([True, 2], "int32"), ([[1j], [1]],
-     "complex128"), (["a", b"\xff"], "string"), ([], "float32"), ([[], []], "float32"),
-    (np.float64(1), "float64"), (np.int8([1]), "int8"), (np.array(["a"]), "string"),
-    ([np.float64(1.5)], "float32"), ([np.float16(1.5)], "float16"),
-    ([ml_dtypes.bfloat16(1)], "bfloat16"), (range(3), "int32"),
-])
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (1, "int32"),
+        (2**31 - 1, "int32"),
+        (-(2**31), "int32"),
+        (2**31, "int64"),
+        (2**63, "uint64"),
+        (1.5, "float32"),
+        (True, "bool"),
+        (1j, "complex128"),
+        ("a", "string"),
+        (b"a", "string"),
+        ([1, 2], "int32"),
+        ([1, 2**31], "int64"),
+        ([-(2**31)], "int32"),
+        ([2**63], "uint64"),
+        ([1, 2.5], "float32"),
+        ([True, False], "bool"),
+        ([True, 2], "int32"),
+        ([[1j], [1]], "complex128"),
+        (["a", b"\xff"], "string"),
+        ([], "float32"),
+        ([[], []], "float32"),
+        (np.float64(1), "float64"),
+        (np.int8([1]), "int8"),
+        (np.array(["a"]), "string"),
+        ([np.float64(1.5)], "float32"),
+        ([np.float16(1.5)], "float16"),
+        ([ml_dtypes.bfloat16(1)], "bfloat16"),
+        (range(3), "int32"),
+    ],
+)
 def test_inference(value, name):
     dtype = as_dtype(name)
     assert infer_dtype(value) is dtype
@@ -137,15 +201,39 @@ def test_inference(value, name):
     assert type(array) is np.ndarray and array.dtype == dtype.np
 
 
-@pytest.mark.parametrize(("value", "dtype"), [
-    (1.5, "int32"), ("a", "float32"), (1, "string"), (1, "bool"), (1.0, "bool"), (1j, "float32"),
-    ([1, 1.5], "int32"), (["a", 1], "string"), ([1, "a"], None), ([1, None], "float32"),
-    ([1, None], None), ([0, 2], "bool"), ({"a": 1}, None), (300, "uint8"), (-1, "uint8"),
-    ([1, 300], "uint8"), (2**70, None), ([2**70], None), (2**40, "int32"), (1.0, "qint8"),
-    (np.array(["a"]), "int32"), (np.array([1.0]), "string"), (np.array([1j]), "float32"),
-    (np.array([1, "a"], object), None), (np.array([0], "M8[s]"), None), (1, "resource"),
-    (object(), None), ([object()], "int32"),
-])
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (1.5, "int32"),
+        ("a", "float32"),
+        (1, "string"),
+        (1, "bool"),
+        (1.0, "bool"),
+        (1j, "float32"),
+        ([1, 1.5], "int32"),
+        (["a", 1], "string"),
+        ([1, "a"], None),
+        ([1, None], "float32"),
+        ([1, None], None),
+        ([0, 2], "bool"),
+        ({"a": 1}, None),
+        (300, "uint8"),
+        (-1, "uint8"),
+        ([1, 300], "uint8"),
+        (2**70, None),
+        ([2**70], None),
+        (2**40, "int32"),
+        (1.0, "qint8"),
+        (np.array(["a"]), "int32"),
+        (np.array([1.0]), "string"),
+        (np.array([1j]), "float32"),
+        (np.array([1, "a"], object), None),
+        (np.array([0], "M8[s]"), None),
+        (1, "resource"),
+        (object(), None),
+        ([object()], "int32"),
+    ],
+)
 def test_values_that_do_not_fit(value, dtype):
     with pytest.raises(TypeError):
         to_numpy(value, dtype and as_dtype(dtype), name="x")
@@ -166,12 +254,23 @@ def test_errors_name_the_culprit():
         infer_dtype([[1.0], 2.0])
 
 
-@pytest.mark.parametrize(("value", "dtype", "wanted"), [
-    (1, "float32", 1.0), (True, "int32", 1), (1, "complex64", 1), ([1, 2], "qint8", [1, 2]),
-    ([1, True], "float64", [1, 1]), (2**70, "float64", 2.0**70), ([2**70], "float32", [2.0**70]),
-    (1.5, "bfloat16", 1.5), (1.5, "float32_ref", 1.5),
-    (np.array([1.7]), "int32", [1]), (np.int64(3), "float32", 3.0), (np.bool_(True), "int8", 1),
-])
+@pytest.mark.parametrize(
+    ("value", "dtype", "wanted"),
+    [
+        (1, "float32", 1.0),
+        (True, "int32", 1),
+        (1, "complex64", 1),
+        ([1, 2], "qint8", [1, 2]),
+        ([1, True], "float64", [1, 1]),
+        (2**70, "float64", 2.0**70),
+        ([2**70], "float32", [2.0**70]),
+        (1.5, "bfloat16", 1.5),
+        (1.5, "float32_ref", 1.5),
+        (np.array([1.7]), "int32", [1]),
+        (np.int64(3), "float32", 3.0),
+        (np.bool_(True), "int8", 1),
+    ],
+)
 def test_values_that_fit(value, dtype, wanted):
     array = to_numpy(value, as_dtype(dtype))
     assert array.dtype == as_dtype(dtype).np
@@ -219,10 +318,16 @@ def test_integers_keep_their_values(value):
     assert infer_dtype(value).np == array.dtype
 
 
-@pytest.mark.parametrize("name, storage", [
-    ("qint8", np.int8), ("quint8", np.uint8), ("qint16", np.int16), ("quint16", np.uint16),
-    ("qint32", np.int32),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, storage",
+    [
+        ("qint8", np.int8),
+        ("quint8", np.uint8),
+        ("qint16", np.int16),
+        ("quint16", np.uint16),
+        ("qint32", np.int32),
+    ],
+)
 def test_quantized_types_are_structured_in_numpy(name, storage):
     dtype = getattr(dtypes, name)
     structured = np.dtype([(name, storage)])
@@ -232,8 +337,14 @@ def test_quantized_types_are_structured_in_numpy(name, storage):
     assert dtypes.to_numpy(np.array([(3,)], structured), dtype).tolist() == [3]
 
 
-@pytest.mark.parametrize("dtype", sorted(
-    {d for d in vars(dtypes).values() if isinstance(d, dtypes.DType)} - {dtypes.resource,
-    dtypes.variant}, key=int), ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "dtype",
+    sorted(
+        {d for d in vars(dtypes).values() if isinstance(d, dtypes.DType)}
+        - {dtypes.resource, dtypes.variant},
+        key=int,
+    ),
+    ids=str,
+)
 def test_numpy_types_lead_back(dtype):
     assert dtypes.as_dtype(np.dtype(dtype.as_numpy_dtype)) is dtype

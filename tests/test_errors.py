@@ -9,14 +9,28 @@ import pytest
 from daskvars import errors
 
 CODES = {
-    "CancelledError": 1, "UnknownError": 2, "InvalidArgumentError": 3, "DeadlineExceededError": 4,
-    "NotFoundError": 5, "AlreadyExistsError": 6, "PermissionDeniedError": 7,
-    "ResourceExhaustedError": 8, "FailedPreconditionError": 9, "AbortedError": 10,
-    "OutOfRangeError": 11, "UnimplementedError": 12, "InternalError": 13, "UnavailableError": 14,
-    "DataLossError": 15, "UnauthenticatedError": 16,
+    "CancelledError": 1,
+    "UnknownError": 2,
+    "InvalidArgumentError": 3,
+    "DeadlineExceededError": 4,
+    "NotFoundError": 5,
+    "AlreadyExistsError": 6,
+    "PermissionDeniedError": 7,
+    "ResourceExhaustedError": 8,
+    "FailedPreconditionError": 9,
+    "AbortedError": 10,
+    "OutOfRangeError": 11,
+    "UnimplementedError": 12,
+    "InternalError": 13,
+    "UnavailableError": 14,
+    "DataLossError": 15,
+    "UnauthenticatedError": 16,
 }
-ALL = [value for value in vars(errors).values()
-       if isinstance(value, type) and issubclass(value, errors.OpError)]
+ALL = [
+    value
+    for value in vars(errors).values()
+    if isinstance(value, type) and issubclass(value, errors.OpError)
+]
 
 
 @pytest.mark.parametrize(("name", "code"), CODES.items())
@@ -77,23 +91,38 @@ def test_corrupt_chunk_names_variable_and_chunk():
 def test_restore_lists_everything_at_once():
     missing = [f"layer_{i}/kernel" for i in range(12, 16)]
     error = errors.restore_error(
-        missing, ["layer_12/kernle", "extra"], [("b", (3,), (4,))],
-        [("c", "float32", "int32")], ["layer_12/kernle", "extra", "b", "c"], "ckpt/model-7",
+        missing,
+        ["layer_12/kernle", "extra"],
+        [("b", (3,), (4,))],
+        [("c", "float32", "int32")],
+        ["layer_12/kernle", "extra", "b", "c"],
+        "ckpt/model-7",
     )
     text = str(error)
     assert isinstance(error, errors.NotFoundError) and isinstance(error, errors.RestoreError)
     assert error.error_code == errors.NOT_FOUND
-    for part in [*missing, "extra", "ckpt/model-7", "b: wanted (3,), stored (4,)",
-                 "c: wanted float32, stored int32", "did you mean 'layer_12/kernle'"]:
+    for part in [
+        *missing,
+        "extra",
+        "ckpt/model-7",
+        "b: wanted (3,), stored (4,)",
+        "c: wanted float32, stored int32",
+        "did you mean 'layer_12/kernle'",
+    ]:
         assert part in text
     back = pickle.loads(pickle.dumps(error))
     assert back.missing == tuple(missing) and back.shapes == (("b", (3,), (4,)),)
     assert str(back) == text
 
 
-@pytest.mark.parametrize("difference", [
-    {"shapes": [("v", (4,), (3,))]}, {"dtypes": [("v", "int32", "int64")]}, {"unexpected": ["v"]},
-])
+@pytest.mark.parametrize(
+    "difference",
+    [
+        {"shapes": [("v", (4,), (3,))]},
+        {"dtypes": [("v", "int32", "int64")]},
+        {"unexpected": ["v"]},
+    ],
+)
 def test_restore_without_missing_names_is_an_invalid_argument(difference):
     given = {"missing": [], "unexpected": [], "shapes": [], "dtypes": [], **difference}
     error = errors.restore_error(**given, available=["v"], source="s")
@@ -108,9 +137,7 @@ def test_restore_needs_a_difference():
 
 def test_restore_of_many_names_stays_quick():
     names = [f"scope_{i}/layer/kernel" for i in range(3000)]
-    error = errors.restore_error(
-        [f"{name}/missing" for name in names], [], [], [], names, "s"
-    )
+    error = errors.restore_error([f"{name}/missing" for name in names], [], [], [], names, "s")
     assert len(error.missing) == 3000 and "scope_2999/layer/kernel/missing" in str(error)
 
 

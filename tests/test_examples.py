@@ -41,9 +41,7 @@ numpy.savez(output, scores=dv.function(train_digits.logits)(images).numpy(),
 def run(*arguments, seconds=110):
     """Run Python in a fresh process and return what it prints."""
     command = [sys.executable, *map(str, arguments)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=seconds, cwd=EXAMPLES
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, cwd=EXAMPLES)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -16,21 +16,37 @@ from daskvars.graph.patterns import Elementwise
 from daskvars.ops.rules.shapes import like_first
 
 STOPS = OpDef(
-    "TestStops", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    "TestStops",
+    "x:F",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel="negative",
     gradient=NO_GRADIENT,
-)  # fmt: skip
+)
 TOO_MANY = OpDef(
-    "TestTooMany", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    "TestTooMany",
+    "x:F",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel="negative",
     gradient=lambda op, dy: (dy, dy),
-)  # fmt: skip
+)
 WRONG_SHAPE = OpDef(
-    "TestWrongShape", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    "TestWrongShape",
+    "x:F",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel="negative",
     gradient=lambda op, dy: tf.zeros([7]),
-)  # fmt: skip
+)
 WRONG_DTYPE = OpDef(
-    "TestWrongDtype", "x:F", infer=like_first, pattern=Elementwise(), kernel="negative",
+    "TestWrongDtype",
+    "x:F",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel="negative",
     gradient=lambda op, dy: tf.cast(dy, tf.float64),
-)  # fmt: skip
+)
 
 
 @pytest.fixture(autouse=True)
@@ -212,8 +228,11 @@ def test_wrong_gradients_are_named():
 
 def test_aggregation_methods_agree():
     x = tf.constant(2.0)
-    ways = [AggregationMethod.ADD_N, AggregationMethod.EXPERIMENTAL_TREE,
-            AggregationMethod.EXPERIMENTAL_ACCUMULATE_N]  # fmt: skip
+    ways = [
+        AggregationMethod.ADD_N,
+        AggregationMethod.EXPERIMENTAL_TREE,
+        AggregationMethod.EXPERIMENTAL_ACCUMULATE_N,
+    ]
     found = [tf.gradients(x * x + x, x, aggregation_method=way)[0] for way in ways]
     assert run(found) == [5.0, 5.0, 5.0]
     with pytest.raises(ValueError, match="aggregation_method"):

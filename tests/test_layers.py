@@ -7,21 +7,45 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
-    "errors", "messages", "dtypes", "shape_arithmetic", "chunk_grid", "shapes", "config", "backend",
-    "device_array", "versioned", "logging",
-]  # fmt: skip
+    "errors",
+    "messages",
+    "dtypes",
+    "shape_arithmetic",
+    "chunk_grid",
+    "shapes",
+    "config",
+    "backend",
+    "device_array",
+    "versioned",
+    "logging",
+]
 LEVELS = {
-    "graph": 1, "kernels": 1, "state": 1, "scripting": 1,
-    "ops": 2, "remote": 2,
-    "gradients": 3, "variables": 3, "lowering": 3,
+    "graph": 1,
+    "kernels": 1,
+    "state": 1,
+    "scripting": 1,
+    "ops": 2,
+    "remote": 2,
+    "gradients": 3,
+    "variables": 3,
+    "lowering": 3,
     "execution": 4,
-    "data": 5, "train": 5, "layers": 5, "losses": 5, "metrics": 5, "summary": 3,
-    "initializers": 4, "namespaces": 3,
+    "data": 5,
+    "train": 5,
+    "layers": 5,
+    "losses": 5,
+    "metrics": 5,
+    "summary": 3,
+    "initializers": 4,
+    "namespaces": 3,
     "nn": 6,  # names only: ops, and recurrent cells, which are layers
     "observe": 6,
     "inspect_checkpoint": 6,
-    "__init__": 7, "v1": 8, "cli": 9, "__main__": 10,
-}  # fmt: skip
+    "__init__": 7,
+    "v1": 8,
+    "cli": 9,
+    "__main__": 10,
+}
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
@@ -82,13 +106,24 @@ ADAPTER = "remote/dask_internals.py"
 # Modules of Dask's that have nothing for others to use, and what objects of theirs are used for
 # there: the names are of no attribute of ours.
 INTERNAL_MODULES = {
-    "distributed.dashboard", "distributed.protocol", "distributed.worker_state_machine",
-}  # fmt: skip
+    "distributed.dashboard",
+    "distributed.protocol",
+    "distributed.worker_state_machine",
+}
 INTERNAL_NAMES = {"thread_state", "context_meter", "NoValidWorkerError", "KilledWorker"}
 INTERNAL_ATTRIBUTES = {
-    "client_desires_keys", "client_releases_keys", "client_send", "loose_restrictions", "run_spec",
-    "task_counter", "transitions", "unrunnable", "waiters", "who_wants", "worker_restrictions",
-}  # fmt: skip
+    "client_desires_keys",
+    "client_releases_keys",
+    "client_send",
+    "loose_restrictions",
+    "run_spec",
+    "task_counter",
+    "transitions",
+    "unrunnable",
+    "waiters",
+    "who_wants",
+    "worker_restrictions",
+}
 INTERNAL_DEFINITIONS = {"_layer", "__dask_annotations__", "__dask_tokenize__"}
 
 

@@ -22,8 +22,9 @@ def test_levels_and_messages(caplog):
     tf.logging.vlog(tf.logging.ERROR, "wrong")
     tf.logging.flush()
     assert [(r.levelname, r.message) for r in caplog.records] == [
-        ("INFO", "step 3"), ("ERROR", "wrong"),
-    ]  # fmt: skip
+        ("INFO", "step 3"),
+        ("ERROR", "wrong"),
+    ]
 
 
 def test_messages_that_are_counted(caplog):

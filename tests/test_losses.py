@@ -74,9 +74,7 @@ def test_open_shapes_and_gradients(name):
 @pytest.mark.parametrize("reduction", REDUCED)
 def test_reductions(reduction):
     assert reduction in tf.losses.Reduction.all()
-    loss = dv.losses.mean_squared_error(
-        LABELS, PREDICTIONS, [[1.0], [0.0]], reduction=reduction
-    )
+    loss = dv.losses.mean_squared_error(LABELS, PREDICTIONS, [[1.0], [0.0]], reduction=reduction)
     assert_allclose(loss, REDUCED[reduction], rtol=1e-6)
 
 

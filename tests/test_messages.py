@@ -17,9 +17,14 @@ class Inner(Message):
 
 class Outer(Message):
     fields: ClassVar = {
-        "name": "", "flag": False, "data": b"", "inner": Inner, "many": [Inner], "numbers": [float],
+        "name": "",
+        "flag": False,
+        "data": b"",
+        "inner": Inner,
+        "many": [Inner],
+        "numbers": [float],
         "counts": dict,
-    }  # fmt: skip
+    }
 
 
 def full():
@@ -32,8 +37,11 @@ def full():
 def test_fields_have_defaults_and_are_there_without_being_made():
     message = Outer()
     assert (message.name, message.flag, message.inner.count, list(message.many)) == (
-        "", False, 0, []
-    )  # fmt: skip
+        "",
+        False,
+        0,
+        [],
+    )
     assert not any(map(message.HasField, message.fields))
     message.inner.count = np.int64(3)
     message.counts["GPU"] = 0
@@ -47,8 +55,10 @@ def test_fields_have_defaults_and_are_there_without_being_made():
 def test_an_unknown_field_is_an_error(name):
     message = Outer()
     for attempt in (
-        lambda: Outer(**{name: 1}), lambda: message.HasField(name), lambda: message.ClearField(name)
-    ):  # fmt: skip
+        lambda: Outer(**{name: 1}),
+        lambda: message.HasField(name),
+        lambda: message.ClearField(name),
+    ):
         with pytest.raises(ValueError, match=f"Outer has no field '{name}'"):
             attempt()
     with pytest.raises(AttributeError, match="has no field"):

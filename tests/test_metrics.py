@@ -225,29 +225,31 @@ def test_values_are_tensorflow_s(name):
 
 VARIABLES = {
     "mean": (lambda: tf.metrics.mean([1.0]), ["mean/total:0", "mean/count:0"]),
-    "accuracy": (
-        lambda: tf.metrics.accuracy([1], [1], name="acc"), ["acc/total:0", "acc/count:0"]
-    ),
+    "accuracy": (lambda: tf.metrics.accuracy([1], [1], name="acc"), ["acc/total:0", "acc/count:0"]),
     "precision": (
         lambda: tf.metrics.precision([1], [1]),
         ["precision/true_positives/count:0", "precision/false_positives/count:0"],
     ),
     "auc": (
         lambda: tf.metrics.auc([1], [1.0]),
-        [f"auc/{n}:0" for n in ("true_positives", "false_negatives", "true_negatives",
-                                "false_positives")],
+        [
+            f"auc/{n}:0"
+            for n in ("true_positives", "false_negatives", "true_negatives", "false_positives")
+        ],
     ),
     "recall_at_k": (
         lambda: tf.metrics.recall_at_k([[1]], [[0.1, 0.9]], 1, class_id=1),
-        ["recall_at_1_class1/true_positive_at_1_class1:0",
-         "recall_at_1_class1/false_negative_at_1_class1:0"],
+        [
+            "recall_at_1_class1/true_positive_at_1_class1:0",
+            "recall_at_1_class1/false_negative_at_1_class1:0",
+        ],
     ),
     "average_precision_at_k": (
         lambda: tf.metrics.average_precision_at_k([[1]], [[0.1, 0.9]], 1),
         ["average_precision_at_1/max:0", "average_precision_at_1/total:0"],
     ),
     "mean_iou": (lambda: tf.metrics.mean_iou([1], [1], 2), ["mean_iou/total_confusion_matrix:0"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", VARIABLES)

@@ -14,8 +14,16 @@ import daskvars.v1 as tf
 from daskvars.remote.regions.region import RegionProgram
 
 MODULES = [
-    dv, tf, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train,
-]  # fmt: skip
+    dv,
+    tf,
+    dv.data,
+    dv.layers,
+    dv.nn,
+    dv.nn.rnn_cell,
+    dv.observe,
+    dv.summary,
+    dv.train,
+]
 
 
 def run(code, *arguments, **options):
@@ -35,8 +43,13 @@ def run(code, *arguments, **options):
 def test_all_is_what_is_visible(module):
     def is_internal(value):  # subpackages become attributes when they are imported
         return isinstance(value, types.ModuleType) and value not in (
-            dv.config, dv.data, dv.errors, dv.observe, dv.patterns, *tf._NAMESPACES,
-        )  # fmt: skip
+            dv.config,
+            dv.data,
+            dv.errors,
+            dv.observe,
+            dv.patterns,
+            *tf._NAMESPACES,
+        )
 
     visible = {n for n, v in vars(module).items() if n[0] != "_" and not is_internal(v)}
     if module is dv.layers:
@@ -54,8 +67,15 @@ def test_all_is_sorted_and_resolves(module):
 
 def public_objects():
     for module in (
-        dv, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train,
-    ):  # fmt: skip
+        dv,
+        dv.data,
+        dv.layers,
+        dv.nn,
+        dv.nn.rnn_cell,
+        dv.observe,
+        dv.summary,
+        dv.train,
+    ):
         for name in module.__all__:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):
@@ -89,10 +109,21 @@ def test_v1_says_what_is_missing():
 
 
 @pytest.mark.parametrize(
-    "name", ["Variable", "Session", "zeros_initializer", "initializers.Zeros", "train.Saver",
-             "train.Optimizer", "train.AdamOptimizer", "PartitionedVariable", "InteractiveSession",
-             "Graph", "Tensor"],
-)  # fmt: skip
+    "name",
+    [
+        "Variable",
+        "Session",
+        "zeros_initializer",
+        "initializers.Zeros",
+        "train.Saver",
+        "train.Optimizer",
+        "train.AdamOptimizer",
+        "PartitionedVariable",
+        "InteractiveSession",
+        "Graph",
+        "Tensor",
+    ],
+)
 def test_v1_classes_are_the_package_s(name):
     eager, graph = dv, tf
     for part in name.split("."):
@@ -153,9 +184,13 @@ def test_an_eager_value_in_a_graph_is_a_clear_error():
 def test_an_op_registered_through_v1_builds_into_the_default_graph():
     tf.reset_default_graph()
     function = tf.register_op(
-        "PublicSurfaceTwice", "x:F", infer=lambda inputs: inputs[0],
-        pattern=tf.patterns.Elementwise(), kernel="positive", gradient=tf.NO_GRADIENT,
-    )  # fmt: skip
+        "PublicSurfaceTwice",
+        "x:F",
+        infer=lambda inputs: inputs[0],
+        pattern=tf.patterns.Elementwise(),
+        kernel="positive",
+        gradient=tf.NO_GRADIENT,
+    )
     assert function(1.0).graph is tf.get_default_graph()
     tf.reset_default_graph()
 

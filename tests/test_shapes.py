@@ -22,13 +22,28 @@ SHAPES = st.one_of(st.none(), RANKED)
 def test_dimension_arithmetic():
     three, unknown = Dimension(3), Dimension(None)
     results = {
-        "add": three + 2, "radd": 2 + three, "sub": three - 1, "rsub": 7 - three,
-        "mul": three * 2, "rmul": 2 * three, "floordiv": Dimension(7) // 2, "rfloordiv": 7 // three,
-        "mod": Dimension(7) % 4, "rmod": 7 % three,
+        "add": three + 2,
+        "radd": 2 + three,
+        "sub": three - 1,
+        "rsub": 7 - three,
+        "mul": three * 2,
+        "rmul": 2 * three,
+        "floordiv": Dimension(7) // 2,
+        "rfloordiv": 7 // three,
+        "mod": Dimension(7) % 4,
+        "rmod": 7 % three,
     }
     assert {key: int(value) for key, value in results.items()} == {
-        "add": 5, "radd": 5, "sub": 2, "rsub": 4, "mul": 6, "rmul": 6, "floordiv": 3,
-        "rfloordiv": 2, "mod": 3, "rmod": 1,
+        "add": 5,
+        "radd": 5,
+        "sub": 2,
+        "rsub": 4,
+        "mul": 6,
+        "rmul": 6,
+        "floordiv": 3,
+        "rfloordiv": 2,
+        "mod": 3,
+        "rmod": 1,
     }
     for result in (unknown + 1, 1 + unknown, three * None, 7 // unknown, unknown % unknown):
         assert isinstance(result, Dimension) and result.value is None
@@ -64,13 +79,16 @@ def test_dimension_values():
         Dimension(3).assert_is_compatible_with(4)
 
 
-@pytest.mark.parametrize(("dims", "text", "representation"), [
-    (None, "<unknown>", "TensorShape(None)"),
-    ([], "()", "TensorShape([])"),
-    ([5], "(5,)", "TensorShape([Dimension(5)])"),
-    ([None], "(?,)", "TensorShape([Dimension(None)])"),
-    ([None, 784], "(?, 784)", "TensorShape([Dimension(None), Dimension(784)])"),
-])
+@pytest.mark.parametrize(
+    ("dims", "text", "representation"),
+    [
+        (None, "<unknown>", "TensorShape(None)"),
+        ([], "()", "TensorShape([])"),
+        ([5], "(5,)", "TensorShape([Dimension(5)])"),
+        ([None], "(?,)", "TensorShape([Dimension(None)])"),
+        ([None, 784], "(?, 784)", "TensorShape([Dimension(None), Dimension(784)])"),
+    ],
+)
 def test_shape_prints_as_in_tensorflow(dims, text, representation):
     shape = TensorShape(dims)
     assert str(shape) == text and repr(shape) == representation
@@ -215,11 +233,18 @@ def test_axes():
         shapes.normalize_axes([0.5], 2)
 
 
-@pytest.mark.parametrize(("chunks", "shape", "wanted"), [
-    ("auto", (8,), ((8,),)), (3, (8,), ((3, 3, 2),)), (-1, (4, 2), ((4,), (2,))),
-    ({0: 2}, (4, 2), ((2, 2), (2,))), (((1, 3), (2,)), (4, 2), ((1, 3), (2,))),
-    ("auto", (), ()), ("auto", (0, 3), ((0,), (3,))),
-])
+@pytest.mark.parametrize(
+    ("chunks", "shape", "wanted"),
+    [
+        ("auto", (8,), ((8,),)),
+        (3, (8,), ((3, 3, 2),)),
+        (-1, (4, 2), ((4,), (2,))),
+        ({0: 2}, (4, 2), ((2, 2), (2,))),
+        (((1, 3), (2,)), (4, 2), ((1, 3), (2,))),
+        ("auto", (), ()),
+        ("auto", (0, 3), ((0,), (3,))),
+    ],
+)
 def test_normalize_chunks(chunks, shape, wanted):
     found = shapes.normalize_chunks(chunks, shape, dtypes.float32, limit_bytes=1 << 20)
     assert found == wanted
@@ -234,9 +259,17 @@ def test_automatic_chunks_keep_the_limit():
         assert len(found[0]) > 1 and largest * itemsize <= 1 << 16
 
 
-@pytest.mark.parametrize(("chunks", "shape"), [
-    (((1, 1),), (3,)), ((2, 2), (3,)), ("huge", (3,)), (None, (3,)), (2, (None,)), (2, None),
-])
+@pytest.mark.parametrize(
+    ("chunks", "shape"),
+    [
+        (((1, 1),), (3,)),
+        ((2, 2), (3,)),
+        ("huge", (3,)),
+        (None, (3,)),
+        (2, (None,)),
+        (2, None),
+    ],
+)
 def test_chunks_that_do_not_fit(chunks, shape):
     with pytest.raises(LayoutError, match="Chunks"):
         shapes.normalize_chunks(chunks, shape, dtypes.float32, limit_bytes=1024)
@@ -278,10 +311,13 @@ def test_split_evenly_needs_parts():
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        ([1, 2], [1, 2], [1, 2]), ([1, 2], [1, 3], [1, None]), ([None, 2], [1, 2], [None, 2]),
-        ([1], [1, 2], None), (None, [1], None),
+        ([1, 2], [1, 2], [1, 2]),
+        ([1, 2], [1, 3], [1, None]),
+        ([None, 2], [1, 2], [None, 2]),
+        ([1], [1, 2], None),
+        (None, [1], None),
     ],
-)  # fmt: skip
+)
 def test_most_specific_compatible_shape(a, b, expected):
     found = shapes.TensorShape(a).most_specific_compatible_shape(b)
     assert (None if found.dims is None else found.as_list()) == expected

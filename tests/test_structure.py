@@ -47,13 +47,16 @@ def facts(path):
         ast.get_docstring(tree),
         [(node.name, num_lines(node)) for node in nodes if isinstance(node, functions)],
         [
-            node.name for node in tree.body
-            if isinstance(node, functions | ast.ClassDef) and node.name[0] != "_"
-            and not ast.get_docstring(node) and f"\n{node.name}.__doc__ = " not in text
+            node.name
+            for node in tree.body
+            if isinstance(node, functions | ast.ClassDef)
+            and node.name[0] != "_"
+            and not ast.get_docstring(node)
+            and f"\n{node.name}.__doc__ = " not in text
         ],
         [node.lineno for node in handlers if node.type is None],
         [node.lineno for node in handlers if is_silent(node)],
-    )  # fmt: skip
+    )
 
 
 def num_lines(function):

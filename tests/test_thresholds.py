@@ -10,9 +10,20 @@ from tests import thresholds
 
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 SIZES = {
-    "BYTES", "ELEMENTS", "ROW", "ROWS", "TILE", "BLOCK", "STEP", "WORDS", "ROUNDS", "DRAW", "KEPT",
-    "KNOWN", "ITEMS",
-}  # fmt: skip
+    "BYTES",
+    "ELEMENTS",
+    "ROW",
+    "ROWS",
+    "TILE",
+    "BLOCK",
+    "STEP",
+    "WORDS",
+    "ROUNDS",
+    "DRAW",
+    "KEPT",
+    "KNOWN",
+    "ITEMS",
+}
 
 
 def constants():
@@ -33,9 +44,10 @@ def test_every_size_is_a_threshold_or_is_said_to_be_none():
     known = {(m, name) for m, values in thresholds.LOWEST.items() for name in values}
     others = set().union(*thresholds.NO_PATHS.values())
     found = [
-        (module, name) for module, name in constants()
+        (module, name)
+        for module, name in constants()
         if isinstance(getattr(importlib.import_module(module), name), int | float)
-    ]  # fmt: skip
+    ]
     assert not [pair for pair in found if pair not in known and pair[1] not in others]
     assert not others - {name for _, name in found}, "constants that are gone"
     assert set(thresholds.KNOBS) <= set(config.KNOBS)

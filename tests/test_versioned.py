@@ -26,8 +26,10 @@ def memory(block):
         return array
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(0, 6), max_size=4)), max_size=8),
-       st.data())  # fmt: skip
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(0, 6), max_size=4)), max_size=8),
+    st.data(),
+)
 def test_versions_keep_their_values(steps, data):
     array = np.arange(14.0).reshape(7, 2)
     versions, expected = [Versioned(array.copy())], [array]

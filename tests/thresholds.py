@@ -33,25 +33,42 @@ LOWEST = {
     "daskvars.state.stores.objects": {"QUICK_ITEMS": 0},
 }
 KNOBS = {
-    "batch_parts_min_flops": 1.0, "tile_elements": 2, "tile_min_elements": 1,
-    "inline_constant_bytes": 1, "feed_scatter_bytes": 1,
-}  # fmt: skip
+    "batch_parts_min_flops": 1.0,
+    "tile_elements": 2,
+    "tile_min_elements": 1,
+    "inline_constant_bytes": 1,
+    "feed_scatter_bytes": 1,
+}
 
 # Constants whose names look like sizes, and which choose no path: why.
 NO_PATHS = {
     "limits, beyond which something is refused": {
-        "MOST_ELEMENTS", "MOST_DOCUMENT_BYTES", "MOST_STRING_BYTES", "MOST_BYTES", "MAX_BYTES",
-        "MAX_PATH_BYTES", "MAX_SEGMENT_BYTES", "FREE_BYTES", "ITEM_BYTES", "EXTRA_BYTES",
+        "MOST_ELEMENTS",
+        "MOST_DOCUMENT_BYTES",
+        "MOST_STRING_BYTES",
+        "MOST_BYTES",
+        "MAX_BYTES",
+        "MAX_PATH_BYTES",
+        "MAX_SEGMENT_BYTES",
+        "FREE_BYTES",
+        "ITEM_BYTES",
+        "EXTRA_BYTES",
     },
     "what is a shape, and what is data": {"_MAX_ELEMENTS", "_MOST_KNOWN"},
     "of a GPU": {
-        "DEVICE_BLOCK_ELEMENTS", "DEVICE_PATCH_BYTES", "DEVICE_TILE", "DEVICE_COLUMN_BLOCK",
+        "DEVICE_BLOCK_ELEMENTS",
+        "DEVICE_PATCH_BYTES",
+        "DEVICE_TILE",
+        "DEVICE_COLUMN_BLOCK",
     },
     "facts": {"CHECKSUM_BYTES", "OWN_BYTES", "ZSTD_BLOCK_BYTES", "SHORT_ROW"},
     "memory that is kept, waited or warned of": {
-        "KEPT_BYTES", "LARGE_BYTES", "LEAST_BYTES", "MOST_RETAINED_BYTES",
+        "KEPT_BYTES",
+        "LARGE_BYTES",
+        "LEAST_BYTES",
+        "MOST_RETAINED_BYTES",
     },
-}  # fmt: skip
+}
 
 
 def lower():

@@ -32,20 +32,32 @@ class Batches:
     """
 
     def __init__(
-        self, arrays: Any, batch_size: int, shuffle: bool, seed: int | None, epochs: int | None,
-        prefetch: int, drop_remainder: bool, window: int,
-    ) -> None:  # fmt: skip
-        for name, value, least in (("batch_size", batch_size, 1), ("prefetch", prefetch, 0),
-                                   ("window", window, 1)):  # fmt: skip
+        self,
+        arrays: Any,
+        batch_size: int,
+        shuffle: bool,
+        seed: int | None,
+        epochs: int | None,
+        prefetch: int,
+        drop_remainder: bool,
+        window: int,
+    ) -> None:
+        for name, value, least in (
+            ("batch_size", batch_size, 1),
+            ("prefetch", prefetch, 0),
+            ("window", window, 1),
+        ):
             if value < least:
                 raise InvalidArgumentError(
                     None, None, f"batches(): {name} must be at least {least}, found {value}"
                 )
         if seed is not None and not shuffle:
             raise InvalidArgumentError(
-                None, None, f"batches(): seed={seed} is that of a shuffle, and rows come in their "
-                "order; say shuffle=True, or leave the seed out"
-            )  # fmt: skip
+                None,
+                None,
+                f"batches(): seed={seed} is that of a shuffle, and rows come in their "
+                "order; say shuffle=True, or leave the seed out",
+            )
         self._arrays, self._give = named_arrays(arrays)
         self._order = RowOrder(block_sizes(self._arrays), (seed or 0) if shuffle else None, window)
         self._size, self._epochs, self._prefetch = batch_size, epochs, prefetch
@@ -69,9 +81,11 @@ class Batches:
         epoch, position = int(state["epoch"]), int(state["position"])
         if epoch < 0 or not 0 <= position <= self.num_batches:
             raise InvalidArgumentError(
-                None, None, f"batches(): no state {dict(state)}: an epoch has {self.num_batches} "
-                "batches; was it of other data?"
-            )  # fmt: skip
+                None,
+                None,
+                f"batches(): no state {dict(state)}: an epoch has {self.num_batches} "
+                "batches; was it of other data?",
+            )
         self._place = (epoch, position)
         self._ahead.clear()
 
@@ -185,6 +199,4 @@ def batches(
     >>> [(x.tolist(), y.tolist()) for x, y in found]
     [([2, 4], [20, 40]), ([0, 1], [0, 10]), ([3], [30])]
     """
-    return Batches(
-        arrays, batch_size, shuffle, seed, epochs, prefetch, drop_remainder, window
-    )
+    return Batches(arrays, batch_size, shuffle, seed, epochs, prefetch, drop_remainder, window)

@@ -36,9 +36,11 @@ def named_arrays(arrays: Any) -> tuple[dict[Any, Any], Callable[[dict[Any, Any]]
     lengths = {str(k): v.shape[0] if v.ndim else None for k, v in named.items()}
     if len(set(lengths.values())) != 1 or None in lengths.values():
         raise InvalidArgumentError(
-            None, None, "batches() takes arrays with the same number of rows, found "
-            f"{lengths or 'none'}; give arrays that go together, row by row"
-        )  # fmt: skip
+            None,
+            None,
+            "batches() takes arrays with the same number of rows, found "
+            f"{lengths or 'none'}; give arrays that go together, row by row",
+        )
     return named, give
 
 

@@ -29,10 +29,16 @@ class GPUOptions(Message):
     """
 
     fields: ClassVar = {
-        "per_process_gpu_memory_fraction": 0.0, "allow_growth": False, "allocator_type": "",
-        "deferred_deletion_bytes": 0, "visible_device_list": "", "polling_active_delay_usecs": 0,
-        "polling_inactive_delay_msecs": 0, "force_gpu_compatible": False, "experimental": dict,
-    }  # fmt: skip
+        "per_process_gpu_memory_fraction": 0.0,
+        "allow_growth": False,
+        "allocator_type": "",
+        "deferred_deletion_bytes": 0,
+        "visible_device_list": "",
+        "polling_active_delay_usecs": 0,
+        "polling_inactive_delay_msecs": 0,
+        "force_gpu_compatible": False,
+        "experimental": dict,
+    }
 
 
 class OptimizerOptions(Message):
@@ -45,10 +51,14 @@ class OptimizerOptions(Message):
     L1, L0 = 0, -1
     DEFAULT, OFF, ON_1, ON_2 = 0, -1, 1, 2
     fields: ClassVar = {
-        "do_common_subexpression_elimination": False, "do_constant_folding": False,
-        "max_folded_constant_in_bytes": 0, "do_function_inlining": False, "opt_level": 0,
-        "global_jit_level": 0, "cpu_global_jit": False,
-    }  # fmt: skip
+        "do_common_subexpression_elimination": False,
+        "do_constant_folding": False,
+        "max_folded_constant_in_bytes": 0,
+        "do_function_inlining": False,
+        "opt_level": 0,
+        "global_jit_level": 0,
+        "cpu_global_jit": False,
+    }
 
 
 class RewriterConfig(Message):
@@ -56,18 +66,34 @@ class RewriterConfig(Message):
 
     DEFAULT, ON, OFF, AGGRESSIVE = 0, 1, 2, 3
     fields: ClassVar = {
-        **dict.fromkeys((
-            "layout_optimizer", "constant_folding", "shape_optimization", "remapping",
-            "arithmetic_optimization", "dependency_optimization", "loop_optimization",
-            "function_optimization", "debug_stripper", "scoped_allocator_optimization",
-            "pin_to_host_optimization", "implementation_selector", "auto_mixed_precision",
-            "meta_optimizer_iterations", "min_graph_nodes", "memory_optimization",
-            "meta_optimizer_timeout_ms",
-        ), 0),
-        "disable_model_pruning": False, "disable_meta_optimizer": False,
-        "fail_on_optimizer_errors": False, "memory_optimizer_target_node_name_scope": "",
+        **dict.fromkeys(
+            (
+                "layout_optimizer",
+                "constant_folding",
+                "shape_optimization",
+                "remapping",
+                "arithmetic_optimization",
+                "dependency_optimization",
+                "loop_optimization",
+                "function_optimization",
+                "debug_stripper",
+                "scoped_allocator_optimization",
+                "pin_to_host_optimization",
+                "implementation_selector",
+                "auto_mixed_precision",
+                "meta_optimizer_iterations",
+                "min_graph_nodes",
+                "memory_optimization",
+                "meta_optimizer_timeout_ms",
+            ),
+            0,
+        ),
+        "disable_model_pruning": False,
+        "disable_meta_optimizer": False,
+        "fail_on_optimizer_errors": False,
+        "memory_optimizer_target_node_name_scope": "",
         "optimizers": [str],
-    }  # fmt: skip
+    }
 
 
 class GraphOptions(Message):
@@ -78,11 +104,16 @@ class GraphOptions(Message):
     """
 
     fields: ClassVar = {
-        "enable_recv_scheduling": False, "optimizer_options": OptimizerOptions,
-        "build_cost_model": 0, "build_cost_model_after": 0, "infer_shapes": False,
-        "place_pruned_graph": False, "enable_bfloat16_sendrecv": False, "timeline_step": 0,
+        "enable_recv_scheduling": False,
+        "optimizer_options": OptimizerOptions,
+        "build_cost_model": 0,
+        "build_cost_model_after": 0,
+        "infer_shapes": False,
+        "place_pruned_graph": False,
+        "enable_bfloat16_sendrecv": False,
+        "timeline_step": 0,
         "rewrite_options": RewriterConfig,
-    }  # fmt: skip
+    }
 
 
 class ThreadPoolOptions(Message):
@@ -105,22 +136,32 @@ class ConfigProto(Message):
     """
 
     fields: ClassVar = {
-        "device_count": dict, "intra_op_parallelism_threads": 0,
-        "inter_op_parallelism_threads": 0, "use_per_session_threads": False,
-        "session_inter_op_thread_pool": [ThreadPoolOptions], "placement_period": 0,
-        "device_filters": [str], "gpu_options": GPUOptions, "allow_soft_placement": False,
-        "log_device_placement": False, "graph_options": GraphOptions,
-        "operation_timeout_in_ms": 0, "rpc_options": dict, "cluster_def": object,
-        "isolate_session_state": False, "share_cluster_devices_in_session": False,
+        "device_count": dict,
+        "intra_op_parallelism_threads": 0,
+        "inter_op_parallelism_threads": 0,
+        "use_per_session_threads": False,
+        "session_inter_op_thread_pool": [ThreadPoolOptions],
+        "placement_period": 0,
+        "device_filters": [str],
+        "gpu_options": GPUOptions,
+        "allow_soft_placement": False,
+        "log_device_placement": False,
+        "graph_options": GraphOptions,
+        "operation_timeout_in_ms": 0,
+        "rpc_options": dict,
+        "cluster_def": object,
+        "isolate_session_state": False,
+        "share_cluster_devices_in_session": False,
         "experimental": dict,
-    }  # fmt: skip
+    }
 
     def num_threads(self) -> int | None:
         """Return how many threads may run plans, or None where nothing limits them."""
         limits = (
-            self.inter_op_parallelism_threads, self.intra_op_parallelism_threads,
+            self.inter_op_parallelism_threads,
+            self.intra_op_parallelism_threads,
             self.device_count.get("CPU", 0),
-        )  # fmt: skip
+        )
         return max(limits) if max(limits) > 0 else None
 
 
@@ -128,8 +169,10 @@ class DebugOptions(Message):
     """Tensors to watch in a run: accepted; fetch what is to be looked at."""
 
     fields: ClassVar = {
-        "debug_tensor_watch_opts": [object], "global_step": 0, "reset_disk_byte_usage": False,
-    }  # fmt: skip
+        "debug_tensor_watch_opts": [object],
+        "global_step": 0,
+        "reset_disk_byte_usage": False,
+    }
 
 
 class RunOptions(Message):
@@ -141,10 +184,14 @@ class RunOptions(Message):
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
     fields: ClassVar = {
-        "trace_level": 0, "timeout_in_ms": 0, "inter_op_thread_pool": 0,
-        "output_partition_graphs": False, "debug_options": DebugOptions,
-        "report_tensor_allocations_upon_oom": False, "experimental": dict,
-    }  # fmt: skip
+        "trace_level": 0,
+        "timeout_in_ms": 0,
+        "inter_op_thread_pool": 0,
+        "output_partition_graphs": False,
+        "debug_options": DebugOptions,
+        "report_tensor_allocations_upon_oom": False,
+        "experimental": dict,
+    }
 
 
 class NodeExecStats(Message):
@@ -154,9 +201,12 @@ class NodeExecStats(Message):
     """
 
     fields: ClassVar = {
-        "node_name": "", "all_start_micros": 0, "all_end_rel_micros": 0, "timeline_label": "",
+        "node_name": "",
+        "all_start_micros": 0,
+        "all_end_rel_micros": 0,
+        "timeline_label": "",
         "thread_id": 0,
-    }  # fmt: skip
+    }
 
 
 class DeviceStepStats(Message):
@@ -182,6 +232,10 @@ class RunMetadata(Message):
     """
 
     fields: ClassVar = {
-        "step_stats": StepStats, "cost_graph": dict, "partition_graphs": [str], "num_tasks": 0,
-        "transfer_bytes": 0, "duration_s": 0.0,
-    }  # fmt: skip
+        "step_stats": StepStats,
+        "cost_graph": dict,
+        "partition_graphs": [str],
+        "num_tasks": 0,
+        "transfer_bytes": 0,
+        "duration_s": 0.0,
+    }

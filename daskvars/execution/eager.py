@@ -271,16 +271,26 @@ class EagerProgram(Graph):
             self._thread.name_scope = saved
 
     def create(
-        self, opdef: OpDef, inputs: tuple[Tensor, ...], attrs: dict[str, Any],
-        specs: Spec | tuple[Spec, ...], name: str,
-    ) -> Operation:  # fmt: skip
+        self,
+        opdef: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        specs: Spec | tuple[Spec, ...],
+        name: str,
+    ) -> Operation:
         """Record an operation."""
         here = self._here.state
         self._count = number = next(self._numbers)
         op = EagerOperation(
-            EagerTensor, opdef, name, attrs, specs, number, scopes.stacks.line or user_line(),
+            EagerTensor,
+            opdef,
+            name,
+            attrs,
+            specs,
+            number,
+            scopes.stacks.line or user_line(),
             inputs,
-        )  # fmt: skip
+        )
         if self._thread.devices:
             self._place(op)
         if not inputs and "value" in attrs:
@@ -417,9 +427,15 @@ class EagerProgram(Graph):
         effects = [op for op in ops if has_effect(op)]
         form = _Form(ops, fetches)
         program = _Lowered(
-            self.engine, form.signature, fetches, effects, form.leaves, True,
-            form.numbers.__getitem__, form.key_of,
-        )  # fmt: skip
+            self.engine,
+            form.signature,
+            fetches,
+            effects,
+            form.leaves,
+            True,
+            form.numbers.__getitem__,
+            form.key_of,
+        )
         results = program([leaf.value for leaf in form.leaves])
         for tensor, value in zip(fetches, results, strict=True):
             tensor.value = value

@@ -32,14 +32,27 @@ class EagerOperation(Operation):
     """
 
     __slots__ = (
-        "_handed", "_known", "_making", "_sources", "_specs", "_unclaimed", "holders", "record",
-    )  # fmt: skip
+        "_handed",
+        "_known",
+        "_making",
+        "_sources",
+        "_specs",
+        "_unclaimed",
+        "holders",
+        "record",
+    )
 
     def __init__(
-        self, making: type[Tensor], opdef: OpDef, name: str, attrs: dict[str, Any],
-        specs: Spec | tuple[Spec, ...], id: int, created_at: tuple[str, int] | None,
+        self,
+        making: type[Tensor],
+        opdef: OpDef,
+        name: str,
+        attrs: dict[str, Any],
+        specs: Spec | tuple[Spec, ...],
+        id: int,
+        created_at: tuple[str, int] | None,
         inputs: tuple[Tensor, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.graph = None
         self.opdef = opdef
         self.name = name
@@ -122,9 +135,9 @@ class EagerOperation(Operation):
 
     def enter(self, record: Record) -> None:
         """Become part of a record."""
-        self._sources = tuple([
-            (t.op, t.index) if t.op.record is record else t for t in self._sources
-        ])  # fmt: skip
+        self._sources = tuple(
+            [(t.op, t.index) if t.op.record is record else t for t in self._sources]
+        )
         self.record = record
         record.ops.append(self)
 
@@ -192,8 +205,9 @@ class Record:
         self._num_seen = len(self.ops)
         return any(
             (writes or others) and (key == other or EVERYTHING in (key, other))
-            for key, writes in wanted.items() for other, others in self._touched.items()
-        )  # fmt: skip
+            for key, writes in wanted.items()
+            for other, others in self._touched.items()
+        )
 
 
 def touched(op: EagerOperation) -> Iterator[tuple[str, bool]]:

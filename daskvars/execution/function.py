@@ -128,8 +128,12 @@ class _Trace:
             return item
         item = next(self._given)
         if isinstance(item, Tensor):
-            spec = Spec(item.spec.dtype, tuple(numpy.shape(item)) if item.spec.shape is None
-                        or None in item.spec.shape else item.spec.shape)  # fmt: skip
+            spec = Spec(
+                item.spec.dtype,
+                tuple(numpy.shape(item))
+                if item.spec.shape is None or None in item.spec.shape
+                else item.spec.shape,
+            )
         else:
             empty = to_numpy(numpy.empty(0, item.dtype), name="argument")
             spec = Spec(as_dtype(empty.dtype), tuple(item.shape))
@@ -163,10 +167,12 @@ class _Trace:
             return self.structure
         if self.is_single:
             return PROGRAM.constant(results[0], self.graph.results[0].spec.dtype)
-        rest = iter([
-            PROGRAM.constant(v, t.spec.dtype)
-            for v, t in zip(results, self.graph.results, strict=True)
-        ])  # fmt: skip
+        rest = iter(
+            [
+                PROGRAM.constant(v, t.spec.dtype)
+                for v, t in zip(results, self.graph.results, strict=True)
+            ]
+        )
         return nest.map_structure(
             lambda t: next(rest) if isinstance(t, Tensor) else t, self.structure
         )
@@ -222,9 +228,7 @@ def _data_signature(item: Any) -> Hashable:
     return "array", item.dtype, item.shape
 
 
-def function(
-    func: Callable[..., Any] | None = None, *, name: str | None = None
-) -> Any:
+def function(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
     """Compile a Python function: it is traced once per signature, then run as one plan.
 
     Args:
@@ -246,4 +250,3 @@ def function(
     if func is None:
         return functools.partial(function, name=name)
     return Function(func, name)
-

@@ -31,9 +31,12 @@ def _gradient(op: Operation, *dys: Tensor | None) -> Any:
     if not inputs:
         return [None] * len(op.inputs)
     backward = partial(
-        _backward, op.attrs["function"], [t.dtype.base_dtype for t in op.outputs],
-        [t.dtype.is_floating for t in op.inputs], [dy is not None for dy in dys],
-    )  # fmt: skip
+        _backward,
+        op.attrs["function"],
+        [t.dtype.base_dtype for t in op.outputs],
+        [t.dtype.is_floating for t in op.inputs],
+        [dy is not None for dy in dys],
+    )
     seeds = [dy for dy in dys if dy is not None]
     kinds = tuple(t.dtype.base_dtype for t in inputs)
     found = iter(apply(EAGER_PY_FUNC, *op.inputs, *seeds, function=backward, dtypes=kinds))
@@ -45,10 +48,13 @@ def _gradient(op: Operation, *dys: Tensor | None) -> Any:
 
 
 EAGER_PY_FUNC = OpDef(
-    "EagerPyFunc", "*inp:A", infer=_called,
+    "EagerPyFunc",
+    "*inp:A",
+    infer=_called,
     pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
-    kernel=control_kernels.call_python, gradient=_gradient,
-)  # fmt: skip
+    kernel=control_kernels.call_python,
+    gradient=_gradient,
+)
 
 
 def _results(func: Callable[..., Any], arguments: Sequence[Any], kinds: Sequence[DType]) -> list:
@@ -69,9 +75,12 @@ def _forward(func: Callable[..., Any], kinds: Sequence[DType], *arrays: Any) -> 
 
 
 def _backward(
-    function: partial, kinds: Sequence[DType], floating: Sequence[bool], used: Sequence[bool],
+    function: partial,
+    kinds: Sequence[DType],
+    floating: Sequence[bool],
+    used: Sequence[bool],
     *arrays: Any,
-) -> list:  # fmt: skip
+) -> list:
     """Give the gradients of the floating inputs; the last arrays are those of the results used."""
     with PROGRAM.called_back():
         sources = [constant(array) for array in arrays[: len(floating)]]
@@ -85,9 +94,11 @@ def _backward(
 
 
 def py_function(
-    func: Callable[..., Any] | None = None, inp: Sequence[Any] = (), Tout: Any = (),
+    func: Callable[..., Any] | None = None,
+    inp: Sequence[Any] = (),
+    Tout: Any = (),
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Call a Python function of eager tensors, which may be differentiated.
 
     Args:

@@ -63,9 +63,13 @@ class Session:
     """
 
     def __init__(
-        self, target: Any = "", graph: Graph | None = None, config: Any = None, store: Any = None,
+        self,
+        target: Any = "",
+        graph: Graph | None = None,
+        config: Any = None,
+        store: Any = None,
         consistency: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._graph = graph if graph is not None else scopes.current_builder()
         if self._graph is None:
             raise ValueError(
@@ -82,8 +86,10 @@ class Session:
         self._config = config or ConfigProto()
         self._engine = Engine(
             store or ("" if self._config.isolate_session_state else target),
-            self._config.num_threads(), self._config.allow_soft_placement, consistency,
-        )  # fmt: skip
+            self._config.num_threads(),
+            self._config.allow_soft_placement,
+            consistency,
+        )
         self._programs: dict[Any, tuple[Any, ...]] = {}
         self._closed = False
         self._entered: list[Any] = []
@@ -174,9 +180,7 @@ class Session:
         self._graph.note_run()
         found = self._programs.get(signature)
         if found is None:
-            program = self._engine.program(
-                signature, structure.tensors, structure.operations, fed
-            )
+            program = self._engine.program(signature, structure.tensors, structure.operations, fed)
             self._programs[signature] = (program, None)
             if self._config.log_device_placement:
                 log_placement(self._engine, *signature)
@@ -195,9 +199,7 @@ class Session:
         fed: list[Tensor] = []
         values: list[Any] = []
         for key, value in feed_dict.items():
-            for name, item in (
-                ((key, value),) if type(key) is Tensor else feed_pairs(key, value)
-            ):
+            for name, item in ((key, value),) if type(key) is Tensor else feed_pairs(key, value):
                 tensor = name
                 if (
                     type(name) is not Tensor
@@ -249,9 +251,11 @@ class Session:
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         """Raise UnimplementedError: a run is a transaction, and cannot be done in parts."""
         raise UnimplementedError(
-            None, None, "partial_run needs a run that goes on where it stopped, but a run here is "
+            None,
+            None,
+            "partial_run needs a run that goes on where it stopped, but a run here is "
             "a transaction that commits at its end. Fetch all that is needed in one run, or run "
-            "twice and feed the second run the tensors that the first one gave."
+            "twice and feed the second run the tensors that the first one gave.",
         )
 
     def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
@@ -364,9 +368,11 @@ class Session:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         for _ in range(2):
             self._entered.pop().__exit__(None, None, None)
         self.close()

@@ -39,9 +39,11 @@ class GradientTape:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._leave()
 
     @property
@@ -73,9 +75,12 @@ class GradientTape:
             PROGRAM.here.histories.append(self._history)
 
     def gradient(
-        self, target: Any, sources: Any, output_gradients: Any = None,
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
         unconnected_gradients: str = "none",
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Return the gradient of `target` with respect to each of `sources`, in their nesting.
 
         Args:

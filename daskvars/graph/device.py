@@ -13,8 +13,12 @@ def _device_type(value: Any) -> str:
 
 
 _FIELDS: dict[str, Callable[[Any], Any]] = {
-    "job": str, "replica": int, "task": int, "device_type": _device_type, "device_index": int,
-}  # fmt: skip
+    "job": str,
+    "replica": int,
+    "task": int,
+    "device_type": _device_type,
+    "device_index": int,
+}
 
 
 class DeviceSpec:
@@ -156,9 +160,7 @@ def canonical(text: str) -> str:
 @lru_cache(maxsize=16384)
 def merged(outer: str, inner: str) -> str:
     """Return `outer` with the fields of `inner` laid over it, as strings."""
-    return (
-        DeviceSpec.from_string(outer).make_merged_spec(DeviceSpec.from_string(inner)).to_string()
-    )
+    return DeviceSpec.from_string(outer).make_merged_spec(DeviceSpec.from_string(inner)).to_string()
 
 
 def merge_device(spec: Any) -> Callable[[Any], Any]:

@@ -98,10 +98,17 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         thread = self._thread
         with self._lock:
             op = Operation(
-                self, opdef, name, inputs, attrs, specs, next(self._ids),
-                scopes.stacks.line or user_line(), Tensor,
+                self,
+                opdef,
+                name,
+                inputs,
+                attrs,
+                specs,
+                next(self._ids),
+                scopes.stacks.line or user_line(),
+                Tensor,
                 self._control_inputs_for(inputs) if thread.controllers else (),
-            )  # fmt: skip
+            )
             if thread.devices or (inputs and inputs[0].op.device):
                 self._place(op)
             self._ops.append(op)
@@ -113,10 +120,17 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         return op
 
     def create_op(
-        self, op_type: str, inputs: Iterable[Any], dtypes: Any = None, input_types: Any = None,
-        name: str | None = None, attrs: dict[str, Any] | None = None, op_def: Any = None,
-        compute_shapes: bool = True, compute_device: bool = True,
-    ) -> Operation:  # fmt: skip
+        self,
+        op_type: str,
+        inputs: Iterable[Any],
+        dtypes: Any = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: dict[str, Any] | None = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
         """Add an operation and return it; one of an op that nobody registered cannot run.
 
         Args:
@@ -314,9 +328,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
           ValueError: it belongs to another graph, or the name is malformed.
           KeyError: there is nothing of that name.
         """
-        wanted = " or ".join(
-            ["Tensor"] * allow_tensor + ["Operation"] * allow_operation
-        )
+        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         if hasattr(obj, "_as_graph_element"):
             obj = obj._as_graph_element()
         if isinstance(obj, str | bytes):
@@ -332,9 +344,10 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
                 )
             if obj.graph is not self:
                 way = (
-                    "It is an eager value: use its numpy()." if obj.graph is None
+                    "It is an eager value: use its numpy()."
+                    if obj.graph is None
                     else "Run it in a session of its own graph: Session(graph=tensor.graph)."
-                )  # fmt: skip
+                )
                 raise ValueError(f"{wanted} {obj!r} is not an element of this graph. {way}")
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")

@@ -119,8 +119,7 @@ def shape_problem(
     inputs = ", ".join(map(in_brackets, given))
     return (
         f"{problem.rstrip('.')} for '{name}' (op: '{opdef.type}') with input shapes: {inputs}"
-        f"{key and f', of which the first is variable {key!r}'}."
-        + (more and f" {more}")
+        f"{key and f', of which the first is variable {key!r}'}." + (more and f" {more}")
     )
 
 

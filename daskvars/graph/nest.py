@@ -55,11 +55,10 @@ def assert_same_structure(first: Any, second: Any, what: str = "structures") -> 
         raise TypeError(
             f"{what}: the two structures don't have the same sequence type: {first!r}, {second!r}"
         )
-    counts = len(flatten(first)), len(flatten(second))
-    problem = (
-        "the two structures don't have the same nested structure" if counts[0] == counts[1] else
-        f"the two structures don't have the same number of elements: {counts[0]} and {counts[1]}"
-    )  # fmt: skip
+    one, other = len(flatten(first)), len(flatten(second))
+    problem = "the two structures don't have the same nested structure"
+    if one != other:
+        problem = f"the two structures don't have the same number of elements: {one} and {other}"
     raise ValueError(f"{what}: {problem}: {first!r} and {second!r}")
 
 

@@ -33,6 +33,7 @@ class NoGradient:
 
 NO_GRADIENT = NoGradient()
 
+
 class PassGradient:
     """The gradient of an op that gives its first input on: dense or sparse, it goes on as it is."""
 
@@ -186,8 +187,12 @@ class UnregisteredOp(OpDef):
     def __init__(self, type: str, dtypes: tuple[DType, ...]) -> None:
         specs = tuple([Spec(dtype, None) for dtype in dtypes])
         super().__init__(
-            type, "*inputs:A", infer=lambda inputs, **attrs: specs, pattern=Opaque(pure=False),
-            kernel=None, gradient=_not_defined,
+            type,
+            "*inputs:A",
+            infer=lambda inputs, **attrs: specs,
+            pattern=Opaque(pure=False),
+            kernel=None,
+            gradient=_not_defined,
         )
 
     def _register(self) -> None:

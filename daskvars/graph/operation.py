@@ -49,9 +49,19 @@ class Operation:
     """
 
     __slots__ = (
-        "__weakref__", "_control_inputs", "attrs", "created_at", "device", "graph", "id", "inputs",
-        "multiple", "name", "opdef", "outputs",
-    )  # fmt: skip
+        "__weakref__",
+        "_control_inputs",
+        "attrs",
+        "created_at",
+        "device",
+        "graph",
+        "id",
+        "inputs",
+        "multiple",
+        "name",
+        "opdef",
+        "outputs",
+    )
 
     def __init__(
         self,

@@ -61,9 +61,7 @@ class Block:
 class Pattern:
     """Base of all patterns."""
 
-    def access(
-        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Attrs
-    ) -> Access:
+    def access(self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Attrs) -> Access:
         """Return the labels for these concrete shapes (a shape of unknown rank is whole)."""
         raise NotImplementedError
 
@@ -149,8 +147,11 @@ def parse_subscripts(subscripts: str, ranks: tuple[int, ...], out_ranks: tuple[i
         terms += ["_" * rank for rank in ranks[len(terms) :]]
     out_terms = out_terms * len(out_ranks) if len(out_terms) == 1 else out_terms
     lead = max(
-        (r - len(t) + 3 for t, r in zip([*terms, *out_terms], [*ranks, *out_ranks], strict=False)
-         if "..." in t),
+        (
+            r - len(t) + 3
+            for t, r in zip([*terms, *out_terms], [*ranks, *out_ranks], strict=False)
+            if "..." in t
+        ),
         default=0,
     )
 
@@ -200,8 +201,10 @@ class Contraction(Pattern):
 
 def _drop_broadcast(dims: Dims, shape: Shape, outs: tuple[Dims, ...], out_shapes) -> Dims:
     sizes = {
-        d.label: n for out, s in zip(outs, out_shapes, strict=True)
-        for d, n in zip(out, s, strict=True) if d
+        d.label: n
+        for out, s in zip(outs, out_shapes, strict=True)
+        for d, n in zip(out, s, strict=True)
+        if d
     }
     return tuple(
         None if d and n == 1 and sizes.get(d.label, 1) != 1 else d

@@ -54,7 +54,9 @@ def can_fold(opdef: OpDef, attrs: Mapping[str, Any]) -> bool:
     if not isinstance(pattern, Opaque):
         return not opdef.seeded and not isinstance(pattern, Effect)
     return (
-        pattern.pure and not pattern.branches and not opdef.seeded
+        pattern.pure
+        and not pattern.branches
+        and not opdef.seeded
         and not any(callable(v) for k, v in attrs.items() if k[0] != "_")
     )
 
@@ -92,9 +94,7 @@ def _constant(tensor: Tensor, seen: ByIdentity[Any]) -> Any:
         value = full_value(known, tensor.spec)
     elif op.inputs and op.opdef.kernel is None and can_fold(op.opdef, op.attrs):
         value = _constant(op.inputs[tensor.index], seen)
-    elif (
-        op.inputs and op.opdef.trusted and can_fold(op.opdef, op.attrs) and _small(tensor.spec)
-    ):
+    elif op.inputs and op.opdef.trusted and can_fold(op.opdef, op.attrs) and _small(tensor.spec):
         inputs = []
         for t in op.inputs:
             inputs.append(_constant(t, seen))

@@ -35,9 +35,7 @@ def as_string(xp: Any, x: Any, *, template: str) -> Any:
     if x.dtype.kind == "b":
         return _each(lambda value: b"true" if value else b"false", x)
     if x.dtype.kind == "c":
-        return _each(
-            lambda z: f"({template % z.real},{template % z.imag})".encode(), x
-        )
+        return _each(lambda z: f"({template % z.real},{template % z.imag})".encode(), x)
     return _each(lambda value: (template % value).encode(), x)
 
 
@@ -81,9 +79,11 @@ def axes_in_order(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...
     for number in (axis,) if isinstance(axis, int) else axis:
         if not -rank <= number < rank:
             raise InvalidArgumentError(
-                None, None, f"Invalid reduction dimension {number} for input with {rank} "
+                None,
+                None,
+                f"Invalid reduction dimension {number} for input with {rank} "
                 f"dimension(s): it must be in [{-rank}, {rank})",
-            )  # fmt: skip
+            )
         if number % rank in found:
             raise InvalidArgumentError(
                 None, None, f"Duplicate reduction dimension {number % rank} in {axis}"

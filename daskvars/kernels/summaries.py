@@ -32,15 +32,22 @@ def histogram(xp: Any, x: Any, *, tag: str) -> numpy.ndarray:
     counts = numpy.bincount(buckets, minlength=limits.size)
     # Of a stretch of empty buckets only the last is kept, as TensorFlow does.
     kept = numpy.append((counts[:-1] > 0) | (counts[1:] > 0), True)
-    return summary([{"tag": tag, "histo": {
-        "min": float(values.min(initial=sys.float_info.max)),
-        "max": float(values.max(initial=-sys.float_info.max)),
-        "num": float(values.size),
-        "sum": float(values.sum()),
-        "sum_squares": float(numpy.square(values).sum()),
-        "bucket_limit": limits[kept].tolist(),
-        "bucket": counts[kept].astype(float).tolist(),
-    }}])  # fmt: skip
+    return summary(
+        [
+            {
+                "tag": tag,
+                "histo": {
+                    "min": float(values.min(initial=sys.float_info.max)),
+                    "max": float(values.max(initial=-sys.float_info.max)),
+                    "num": float(values.size),
+                    "sum": float(values.sum()),
+                    "sum_squares": float(numpy.square(values).sum()),
+                    "bucket_limit": limits[kept].tolist(),
+                    "bucket": counts[kept].astype(float).tolist(),
+                },
+            }
+        ]
+    )
 
 
 @functools.cache
@@ -62,10 +69,12 @@ def image(xp: Any, x: Any, *, tag: str, max_outputs: int) -> numpy.ndarray:
     """Give height, width and channels of the first images of a batch."""
     batch, height, width, channels = x.shape
     shape = {"height": height, "width": width, "colorspace": channels}
-    return summary([
-        {"tag": f"{tag}/image/{i}" if max_outputs > 1 else f"{tag}/image", "image": shape}
-        for i in range(min(batch, max_outputs))
-    ])  # fmt: skip
+    return summary(
+        [
+            {"tag": f"{tag}/image/{i}" if max_outputs > 1 else f"{tag}/image", "image": shape}
+            for i in range(min(batch, max_outputs))
+        ]
+    )
 
 
 @host_kernel
@@ -73,10 +82,12 @@ def audio(xp: Any, x: Any, rate: Any, *, tag: str, max_outputs: int) -> numpy.nd
     """Give sample rate, channels and frames of the first clips of a batch."""
     batch, frames, channels = x.shape if x.ndim == 3 else (*x.shape, 1)
     clip = {"sample_rate": float(rate), "num_channels": channels, "length_frames": frames}
-    return summary([
-        {"tag": f"{tag}/audio/{i}" if max_outputs > 1 else f"{tag}/audio", "audio": clip}
-        for i in range(min(batch, max_outputs))
-    ])  # fmt: skip
+    return summary(
+        [
+            {"tag": f"{tag}/audio/{i}" if max_outputs > 1 else f"{tag}/audio", "audio": clip}
+            for i in range(min(batch, max_outputs))
+        ]
+    )
 
 
 @host_kernel
@@ -85,9 +96,7 @@ def tensor(xp: Any, x: Any, *, tag: str, dtype: str, plugin: str) -> numpy.ndarr
     array = numpy.asarray(x)
     values = [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in array.flat]
     values = [number(float(v)) if isinstance(v, numpy.floating) else plain(v) for v in values]
-    value = {
-        "tag": tag, "tensor": {"dtype": dtype, "shape": list(array.shape), "values": values}
-    }  # fmt: skip
+    value = {"tag": tag, "tensor": {"dtype": dtype, "shape": list(array.shape), "values": values}}
     return summary([value | ({"metadata": {"plugin_name": plugin}} if plugin else {})])
 
 

@@ -172,14 +172,22 @@ class BatchNormalization(Layer):
         dtype = dtypes.float32 if small else self._dtype
         if self.scale:
             self.gamma = self.add_weight(
-                "gamma", shape, dtype, self.gamma_initializer, self.gamma_regularizer,
+                "gamma",
+                shape,
+                dtype,
+                self.gamma_initializer,
+                self.gamma_regularizer,
                 constraint=self.gamma_constraint,
-            )  # fmt: skip
+            )
         if self.center:
             self.beta = self.add_weight(
-                "beta", shape, dtype, self.beta_initializer, self.beta_regularizer,
+                "beta",
+                shape,
+                dtype,
+                self.beta_initializer,
+                self.beta_regularizer,
                 constraint=self.beta_constraint,
-            )  # fmt: skip
+            )
         scope = self._scope
         partitioner = scope.partitioner
         scope.set_partitioner(None)  # the averages are never cut
@@ -195,8 +203,9 @@ class BatchNormalization(Layer):
                     lambda name, initializer: self.add_weight(
                         name, shape, dtype, initializer, trainable=False
                     ),
-                    self.moving_mean_initializer, self.moving_variance_initializer,
-                )  # fmt: skip
+                    self.moving_mean_initializer,
+                    self.moving_variance_initializer,
+                )
         finally:
             scope.set_partitioner(partitioner)
 
@@ -239,9 +248,7 @@ class BatchNormalization(Layer):
             self._move(x, training, batch_mean, unbiased)
             mean = chosen(training, batch_mean, mean)
             variance = chosen(training, biased, variance)
-        return fused_batch_norm(
-            x, gamma, beta, mean, variance, is_training=False, **options
-        )[0]  # fmt: skip
+        return fused_batch_norm(x, gamma, beta, mean, variance, is_training=False, **options)[0]
 
     def _plain(self, x: Tensor, training: Any) -> Tensor:
         rank = x.get_shape().ndims
@@ -356,15 +363,26 @@ def batch_normalization(
     2
     """
     arguments = {
-        "axis": axis, "momentum": momentum, "epsilon": epsilon, "center": center, "scale": scale,
-        "beta_initializer": beta_initializer, "gamma_initializer": gamma_initializer,
+        "axis": axis,
+        "momentum": momentum,
+        "epsilon": epsilon,
+        "center": center,
+        "scale": scale,
+        "beta_initializer": beta_initializer,
+        "gamma_initializer": gamma_initializer,
         "moving_mean_initializer": moving_mean_initializer,
         "moving_variance_initializer": moving_variance_initializer,
-        "beta_regularizer": beta_regularizer, "gamma_regularizer": gamma_regularizer,
-        "beta_constraint": beta_constraint, "gamma_constraint": gamma_constraint,
-        "trainable": trainable, "renorm": renorm, "renorm_clipping": renorm_clipping,
-        "renorm_momentum": renorm_momentum, "fused": fused,
-        "virtual_batch_size": virtual_batch_size, "adjustment": adjustment,
-    }  # fmt: skip
+        "beta_regularizer": beta_regularizer,
+        "gamma_regularizer": gamma_regularizer,
+        "beta_constraint": beta_constraint,
+        "gamma_constraint": gamma_constraint,
+        "trainable": trainable,
+        "renorm": renorm,
+        "renorm_clipping": renorm_clipping,
+        "renorm_momentum": renorm_momentum,
+        "fused": fused,
+        "virtual_batch_size": virtual_batch_size,
+        "adjustment": adjustment,
+    }
     call = {"training": training}
     return applied(BatchNormalization, inputs, name, reuse, call, **arguments)

@@ -102,9 +102,12 @@ class Convolution(Layer):
         """Make `kernel` and `bias`."""
         channels = self._channels(input_shape)
         self.kernel = self.add_weight(
-            "kernel", self._kernel_shape(channels), initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
-        )  # fmt: skip
+            "kernel",
+            self._kernel_shape(channels),
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
         self._add_bias()
         self.built = True
 
@@ -125,9 +128,12 @@ class Convolution(Layer):
     def _add_bias(self) -> None:
         if self.use_bias:
             self.bias = self.add_weight(
-                "bias", [self.filters], initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer, constraint=self.bias_constraint,
-            )  # fmt: skip
+                "bias",
+                [self.filters],
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
 
     def call(self, inputs: Any) -> Tensor:
         """Return ``activation(convolution + bias)``."""
@@ -135,9 +141,14 @@ class Convolution(Layer):
 
     def _convolved(self, inputs: Tensor) -> Tensor:
         return convolution(
-            inputs, self.kernel, self.padding.upper(), self.strides, self.dilation_rate,
-            f"Conv{self.rank}D", op_format(self.data_format, self.rank),
-        )  # fmt: skip
+            inputs,
+            self.kernel,
+            self.padding.upper(),
+            self.strides,
+            self.dilation_rate,
+            f"Conv{self.rank}D",
+            op_format(self.data_format, self.rank),
+        )
 
     def _activated(self, outputs: Tensor) -> Tensor:
         if self.use_bias:
@@ -148,9 +159,12 @@ class Convolution(Layer):
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return [batch, *windows, filters], in the order of the data format."""
         found = zip(
-            space_of(input_shape, self.data_format), self.kernel_size, self.strides,
-            self.dilation_rate, strict=True,
-        )  # fmt: skip
+            space_of(input_shape, self.data_format),
+            self.kernel_size,
+            self.strides,
+            self.dilation_rate,
+            strict=True,
+        )
         space = [
             num_windows(n, window, self.padding, step, rate) for n, window, step, rate in found
         ]
@@ -229,10 +243,25 @@ class TransposedConvolution(Convolution):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            filters, kernel_size, strides, padding, data_format, 1, activation, use_bias,
-            kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
-            activity_regularizer, kernel_constraint, bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            1,
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            trainable,
+            name,
+            **kwargs,
+        )
 
     def _kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (*self.kernel_size, self.filters, channels)
@@ -249,9 +278,13 @@ class TransposedConvolution(Convolution):
             found = [dynamic[0], *sizes]
             wanted = [n if m is None else m for m, n in zip(wanted, found, strict=True)]
         outputs = self.transposed(
-            inputs, self.kernel, wanted, self.strides, self.padding.upper(),
+            inputs,
+            self.kernel,
+            wanted,
+            self.strides,
+            self.padding.upper(),
             op_format(self.data_format, self.rank),
-        )  # fmt: skip
+        )
         outputs.set_shape(known)
         return outputs
 

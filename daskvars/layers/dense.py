@@ -77,14 +77,20 @@ class Dense(Layer):
         size = self._last_size(input_shape)
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(
-            "kernel", [size, self.units], initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
-        )  # fmt: skip
+            "kernel",
+            [size, self.units],
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
         if self.use_bias:
             self.bias = self.add_weight(
-                "bias", [self.units], initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer, constraint=self.bias_constraint,
-            )  # fmt: skip
+                "bias",
+                [self.units],
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:

@@ -31,9 +31,13 @@ class Dropout(Layer):
     """
 
     def __init__(
-        self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: Any = None,
+        self,
+        rate: Any = 0.5,
+        noise_shape: Any = None,
+        seed: int | None = None,
+        name: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(name=name, **kwargs)
         self.rate = rate
         self.noise_shape = noise_shape

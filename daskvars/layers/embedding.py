@@ -71,10 +71,13 @@ class Embedding(Layer):
     def build(self, input_shape: Any) -> None:
         """Make `embeddings`."""
         self.embeddings = self.add_weight(
-            "embeddings", [self.input_dim, self.output_dim],
-            initializer=self.embeddings_initializer, regularizer=self.embeddings_regularizer,
-            constraint=self.embeddings_constraint, chunks=self.chunks,
-        )  # fmt: skip
+            "embeddings",
+            [self.input_dim, self.output_dim],
+            initializer=self.embeddings_initializer,
+            regularizer=self.embeddings_regularizer,
+            constraint=self.embeddings_constraint,
+            chunks=self.chunks,
+        )
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:

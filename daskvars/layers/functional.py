@@ -14,9 +14,13 @@ from daskvars.layers.layer import Layer
 
 
 def applied(
-    layer_class: type[Layer], inputs: Any, name: Any, reuse: Any,
-    call: Mapping[str, Any] = MappingProxyType({}), **arguments: Any,
-) -> Any:  # fmt: skip
+    layer_class: type[Layer],
+    inputs: Any,
+    name: Any,
+    reuse: Any,
+    call: Mapping[str, Any] = MappingProxyType({}),
+    **arguments: Any,
+) -> Any:
     """Return the output of a new layer, of the dtype of `inputs`, in the scope `name`.
 
     With a name the variables are under just that name; a second layer of the name must be told to
@@ -39,9 +43,10 @@ def functional(layer_class: type[Layer], name: str, has_variables: bool = True) 
       has_variables: whether there is something to `reuse`.
     """
     plain = [
-        p for p in list(inspect.signature(layer_class.__init__).parameters.values())[1:]
+        p
+        for p in list(inspect.signature(layer_class.__init__).parameters.values())[1:]
         if p.kind is p.POSITIONAL_OR_KEYWORD
-    ]  # fmt: skip
+    ]
     first = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     last = first.replace(name="reuse", default=None)
     signature = inspect.Signature([first, *plain, *([last] if has_variables else [])])

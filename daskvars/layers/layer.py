@@ -207,9 +207,11 @@ class Layer(LayerLosses):
         """
         if dtype is None and self._dtype_is_inputs:
             _check_floating(
-                self._dtype, f"Weight {name!r} of layer {self._name!r}, which has the dtype of "
-                "the layer's input,", "give the weight a dtype, or cast the input",
-            )  # fmt: skip
+                self._dtype,
+                f"Weight {name!r} of layer {self._name!r}, which has the dtype of "
+                "the layer's input,",
+                "give the weight a dtype, or cast the input",
+            )
         if trainable and synchronization is VariableSynchronization.ON_READ:
             raise ValueError(
                 "Synchronization value can be set to VariableSynchronization.ON_READ only for "
@@ -222,11 +224,18 @@ class Layer(LayerLosses):
         self._set_scope(None)
         with self._entered(self.built or self._reuse):
             variable = get_variable(
-                name, shape, as_dtype(dtype or self._dtype or float32), initializer,
-                trainable=trainable and self.trainable, constraint=constraint,
-                use_resource=use_resource, synchronization=synchronization,
-                aggregation=aggregation, partitioner=partitioner, chunks=chunks,
-            )  # fmt: skip
+                name,
+                shape,
+                as_dtype(dtype or self._dtype or float32),
+                initializer,
+                trainable=trainable and self.trainable,
+                constraint=constraint,
+                use_resource=use_resource,
+                synchronization=synchronization,
+                aggregation=aggregation,
+                partitioner=partitioner,
+                chunks=chunks,
+            )
         if any(variable is known for known in self.weights):
             return variable
         if program.is_eager and not self._is_functional:
@@ -346,9 +355,10 @@ class Layer(LayerLosses):
             )
         for number, tensor in enumerate(nest.flatten(inputs)):
             _check_floating(
-                getattr(tensor, "dtype", float32), f"Input {number} of {named}, which multiplies "
-                "it with weights,", "cast it first",
-            )  # fmt: skip
+                getattr(tensor, "dtype", float32),
+                f"Input {number} of {named}, which multiplies it with weights,",
+                "cast it first",
+            )
 
     def _check_program(self) -> None:
         program = owner()

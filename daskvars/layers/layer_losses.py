@@ -71,9 +71,8 @@ class LayerLosses:
             return [item for item in items if id(item) in free]
         reached = _reached_from(nest.flatten(inputs)) if items else set()
         return [
-            item for item in items
-            if id(item) not in free and getattr(item, "op", item) in reached
-        ]  # fmt: skip
+            item for item in items if id(item) not in free and getattr(item, "op", item) in reached
+        ]
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -79,14 +79,22 @@ class LayerNormalization(Layer):
         dtype = dtypes.float32 if small else self._dtype
         if self.scale:
             self.gamma = self.add_weight(
-                "gamma", [size], dtype, self.gamma_initializer, self.gamma_regularizer,
+                "gamma",
+                [size],
+                dtype,
+                self.gamma_initializer,
+                self.gamma_regularizer,
                 constraint=self.gamma_constraint,
-            )  # fmt: skip
+            )
         if self.center:
             self.beta = self.add_weight(
-                "beta", [size], dtype, self.beta_initializer, self.beta_regularizer,
+                "beta",
+                [size],
+                dtype,
+                self.beta_initializer,
+                self.beta_regularizer,
                 constraint=self.beta_constraint,
-            )  # fmt: skip
+            )
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:

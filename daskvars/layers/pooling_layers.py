@@ -40,9 +40,14 @@ class Pooling(Layer):
     kind = "MAX"
 
     def __init__(
-        self, pool_size: Any, strides: Any, padding: str = "valid",
-        data_format: str = "channels_last", name: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(name=name, **kwargs)
         self.pool_size = sizes_of(pool_size, self.rank, "pool_size")
         self.strides = sizes_of(strides, self.rank, "strides")
@@ -54,9 +59,15 @@ class Pooling(Layer):
         """Return the pooled input."""
         name = "MaxPool" if self.kind == "MAX" else "AvgPool"
         return pool(
-            convert_to_tensor(inputs), self.pool_size, self.kind, self.padding.upper(), None,
-            self.strides, name, op_format(self.data_format, self.rank),
-        )  # fmt: skip
+            convert_to_tensor(inputs),
+            self.pool_size,
+            self.kind,
+            self.padding.upper(),
+            None,
+            self.strides,
+            name,
+            op_format(self.data_format, self.rank),
+        )
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         """Return [batch, *windows, channels], in the order of the data format."""

@@ -57,10 +57,25 @@ class SeparableConvolution(Convolution):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
-            use_bias, None, bias_initializer, None, bias_regularizer, activity_regularizer, None,
-            bias_constraint, trainable, name, **kwargs,
-        )  # fmt: skip
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            None,
+            bias_initializer,
+            None,
+            bias_regularizer,
+            activity_regularizer,
+            None,
+            bias_constraint,
+            trainable,
+            name,
+            **kwargs,
+        )
         self.depth_multiplier = depth_multiplier
         self.depthwise_initializer = depthwise_initializer
         self.pointwise_initializer = pointwise_initializer
@@ -75,24 +90,33 @@ class SeparableConvolution(Convolution):
         """Make both kernels and `bias`."""
         channels = self._channels(input_shape)
         self.depthwise_kernel = self.add_weight(
-            "depthwise_kernel", (*self.kernel_size, channels, self.depth_multiplier),
-            initializer=self.depthwise_initializer, regularizer=self.depthwise_regularizer,
+            "depthwise_kernel",
+            (*self.kernel_size, channels, self.depth_multiplier),
+            initializer=self.depthwise_initializer,
+            regularizer=self.depthwise_regularizer,
             constraint=self.depthwise_constraint,
-        )  # fmt: skip
+        )
         ones = (1,) * self.rank
         self.pointwise_kernel = self.add_weight(
-            "pointwise_kernel", (*ones, self.depth_multiplier * channels, self.filters),
-            initializer=self.pointwise_initializer, regularizer=self.pointwise_regularizer,
+            "pointwise_kernel",
+            (*ones, self.depth_multiplier * channels, self.filters),
+            initializer=self.pointwise_initializer,
+            regularizer=self.pointwise_regularizer,
             constraint=self.pointwise_constraint,
-        )  # fmt: skip
+        )
         self._add_bias()
         self.built = True
 
     def _convolved(self, inputs: Tensor) -> Tensor:
         return nn_convolution_forms.separable_conv2d(
-            inputs, self.depthwise_kernel, self.pointwise_kernel, self.strides,
-            self.padding.upper(), self.dilation_rate, data_format=op_format(self.data_format, 2),
-        )  # fmt: skip
+            inputs,
+            self.depthwise_kernel,
+            self.pointwise_kernel,
+            self.strides,
+            self.padding.upper(),
+            self.dilation_rate,
+            data_format=op_format(self.data_format, 2),
+        )
 
 
 class SeparableConv1D(SeparableConvolution):
@@ -112,10 +136,14 @@ class SeparableConv1D(SeparableConvolution):
         height = 2 if self.data_format == "channels_first" else 1
         # The stride is that of both axes: a depthwise convolution has but one.
         outputs = nn_convolution_forms.separable_conv2d(
-            expand_dims(inputs, height), expand_dims(self.depthwise_kernel, 0),
-            expand_dims(self.pointwise_kernel, 0), self.strides * 2, self.padding.upper(),
-            (1, *self.dilation_rate), data_format=op_format(self.data_format, 2),
-        )  # fmt: skip
+            expand_dims(inputs, height),
+            expand_dims(self.depthwise_kernel, 0),
+            expand_dims(self.pointwise_kernel, 0),
+            self.strides * 2,
+            self.padding.upper(),
+            (1, *self.dilation_rate),
+            data_format=op_format(self.data_format, 2),
+        )
         return squeeze(outputs, [height])
 
 

@@ -181,9 +181,7 @@ def softmax_cross_entropy(
             even = truediv(label_smoothing, classes)
             labels = add(multiply(labels, 1.0 - label_smoothing), even)
         labels = stop_gradient(labels, name="labels_stop_gradient")
-        losses = softmax_cross_entropy_with_logits_v2(
-            labels=labels, logits=logits, name="xentropy"
-        )
+        losses = softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -212,9 +210,7 @@ def sparse_softmax_cross_entropy(
     0.6931
     """
     _check_given(labels=labels, logits=logits)
-    with name_scope(
-        scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]
-    ) as scope:
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
         labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
         if not isinstance(weights, float):
             weights = fitted_weights(weights, labels, expand=False)

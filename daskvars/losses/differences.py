@@ -88,9 +88,11 @@ def mean_squared_error(
     >>> float(mean_squared_error([1.0, 2.0], [1.0, 4.0]))
     2.0
     """
-    with floats(
-        scope, "mean_squared_error", weights, labels=labels, predictions=predictions
-    ) as (scope, labels, predictions):
+    with floats(scope, "mean_squared_error", weights, labels=labels, predictions=predictions) as (
+        scope,
+        labels,
+        predictions,
+    ):
         losses = squared_difference(predictions, labels)
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
@@ -109,9 +111,11 @@ def absolute_difference(
     >>> float(absolute_difference([1.0, 2.0], [1.0, 4.0]))
     1.0
     """
-    with floats(
-        scope, "absolute_difference", weights, labels=labels, predictions=predictions
-    ) as (scope, labels, predictions):
+    with floats(scope, "absolute_difference", weights, labels=labels, predictions=predictions) as (
+        scope,
+        labels,
+        predictions,
+    ):
         losses = absolute(subtract(predictions, labels))
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
@@ -176,9 +180,11 @@ def cosine_distance(
     axis = either(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("You must specify 'axis'.")
-    with floats(
-        scope, "cosine_distance_loss", weights, labels=labels, predictions=predictions
-    ) as (scope, labels, predictions):
+    with floats(scope, "cosine_distance_loss", weights, labels=labels, predictions=predictions) as (
+        scope,
+        labels,
+        predictions,
+    ):
         losses = subtract(1.0, reduce_sum(multiply(predictions, labels), [axis], keepdims=True))
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 

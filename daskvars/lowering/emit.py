@@ -69,11 +69,16 @@ class _Emission:
             self.value(ref)  # a variable that is only read must have a value all the same
         updates = {key: self.value(ref) for key, ref in self.program.updates.items()}
         return Plan(
-            regions, tuple(self.infos), outputs, updates, dict(self.program.required),
-            dict(self.program.presence), sum(n for n, _ in flops),
+            regions,
+            tuple(self.infos),
+            outputs,
+            updates,
+            dict(self.program.required),
+            dict(self.program.presence),
+            sum(n for n, _ in flops),
             sum(n for n, place in flops if n and device_type_of(place) != "GPU"),
             any(node.contracts for node in nodes),
-        )  # fmt: skip
+        )
 
     def value(self, ref: Ref) -> Value:
         node = ref.node
@@ -81,15 +86,18 @@ class _Emission:
             if id(node) not in self.leaves:
                 self.leaves[id(node)] = len(self.infos)
                 is_seen = node.kind == SEEN
-                self.infos.append(LeafInfo(
-                    STATE if is_seen else node.kind, node.what, node.specs[0], node.layouts[0],
-                    is_seen,
-                ))  # fmt: skip
+                self.infos.append(
+                    LeafInfo(
+                        STATE if is_seen else node.kind,
+                        node.what,
+                        node.specs[0],
+                        node.layouts[0],
+                        is_seen,
+                    )
+                )
             return Value(Origin(-1, self.leaves[id(node)]), ref.spec, ref.layout, (), 0)
         origin = Origin(self.region_of[id(node)], self.positions[ref])
-        return Value(
-            origin, ref.spec, ref.layout, node.out_maps[ref.index], len(node.grid)
-        )
+        return Value(origin, ref.spec, ref.layout, node.out_maps[ref.index], len(node.grid))
 
     def _region(self, number: int, group: Group) -> Region:
         builder = _RegionBuilder(self, group, self.used)
@@ -178,18 +186,28 @@ class _RegionBuilder:
             arguments = tuple(self.slot(node, i) for i in range(len(node.inputs)))
             self.begun[id(node)] = out = self._new_slot()
             attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
-            self.calls.append(Call(
-                begin, arguments, (out,), attrs, name=node.name, shapes=(None,), dtypes=(None,)
-            ))  # fmt: skip
+            self.calls.append(
+                Call(
+                    begin, arguments, (out,), attrs, name=node.name, shapes=(None,), dtypes=(None,)
+                )
+            )
             return
         arguments = tuple(self.begun[id(other)] for other in (node, *part.running))
         outs = tuple(self._new_slot() for _ in node.specs)
         self.slots.update((Ref(node, i), slot) for i, slot in enumerate(outs))
-        self.calls.append(Call(
-            finish, arguments, outs, {}, multiple=node.multiple, name=node.name,
-            shapes=tuple(_nominal(spec.shape, None) for spec in node.specs),
-            dtypes=tuple(spec.dtype.np for spec in node.specs), promised=_promised(node),
-        ))  # fmt: skip
+        self.calls.append(
+            Call(
+                finish,
+                arguments,
+                outs,
+                {},
+                multiple=node.multiple,
+                name=node.name,
+                shapes=tuple(_nominal(spec.shape, None) for spec in node.specs),
+                dtypes=tuple(spec.dtype.np for spec in node.specs),
+                promised=_promised(node),
+            )
+        )
 
     def add(self, node: Node) -> None:
         """Add the call of `node`; merging partial results takes one call for each but the first."""
@@ -217,16 +235,27 @@ class _RegionBuilder:
         pattern = node.opdef.pattern
         inner = pattern.inner if isinstance(pattern, Effect) else pattern
         writes = isinstance(pattern, Effect) and pattern.writes
-        self.calls.append(Call(
-            block_kernel(node), arguments, tuple(outs), attrs, node.operands, block, node.multiple,
-            node.name, isinstance(inner, Elementwise),
-            isinstance(inner, (Movement, Opaque)) and inner.view,
-            node.opdef.in_place, node.opdef.check,
-            tuple(map(_block_shape, node.specs, node.layouts, [node.ragged] * len(outs))),
-            tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
-            _is_fresh(node, inner) and not writes,
-            _promised(node), node.opdef.trusted,
-        ))  # fmt: skip
+        self.calls.append(
+            Call(
+                block_kernel(node),
+                arguments,
+                tuple(outs),
+                attrs,
+                node.operands,
+                block,
+                node.multiple,
+                node.name,
+                isinstance(inner, Elementwise),
+                isinstance(inner, (Movement, Opaque)) and inner.view,
+                node.opdef.in_place,
+                node.opdef.check,
+                tuple(map(_block_shape, node.specs, node.layouts, [node.ragged] * len(outs))),
+                tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
+                _is_fresh(node, inner) and not writes,
+                _promised(node),
+                node.opdef.trusted,
+            )
+        )
 
     def _add_plain(self, node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> None:
         """Add the call of a node that belongs to no op."""
@@ -244,9 +273,13 @@ class _RegionBuilder:
         parts = []
         for part in range(math.prod(grid[axis] for axis in node.merges)):
             source = Source(
-                value, "part", merged=node.merges, grid=grid, part=part,
+                value,
+                "part",
+                merged=node.merges,
+                grid=grid,
+                part=part,
                 has_own_rows=node.kernel == PLACE,
-            )  # fmt: skip
+            )
             parts.append(self._input((value.origin, "part", node.merges, part), source, shape))
         if node.kernel == PLACE:
             self.slots[Ref(node)] = out = self._new_slot()
@@ -276,18 +309,29 @@ class _RegionBuilder:
         outputs = tuple(numbers[self.slots[ref]] for ref in exported)
         count = len(self.sources)
         return RegionProgram(
-            name, count, constants, calls, outputs, _copied(calls, outputs, count, constants),
+            name,
+            count,
+            constants,
+            calls,
+            outputs,
+            _copied(calls, outputs, count, constants),
             tuple(self.shapes),
-        )  # fmt: skip
+        )
 
 
 def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> Call:
     """Return the call of a node that belongs to no op: it merges, or gives a value on."""
     spec = node.specs[0]
     return Call(
-        node.kernel, arguments, outs, {}, name=node.name, elementwise=node.merges is not None,
-        shapes=(_nominal(spec.shape, node.layouts[0]),), dtypes=(spec.dtype.np,),
-    )  # fmt: skip
+        node.kernel,
+        arguments,
+        outs,
+        {},
+        name=node.name,
+        elementwise=node.merges is not None,
+        shapes=(_nominal(spec.shape, node.layouts[0]),),
+        dtypes=(spec.dtype.np,),
+    )
 
 
 def _is_fresh(node: Node, pattern: Any) -> bool:
@@ -348,9 +392,13 @@ def _block_attrs(node: Node, attrs: dict[str, Any]) -> Source:
         in_shapes, in_offsets = _located([(r.spec, w, m) for r, w, m in ins], index)
         out_shapes, out_offsets = _located(outs, index)
         block = Block(
-            in_shapes, in_offsets, out_shapes, out_offsets,
-            tuple(r.spec.shape for r, _, _ in ins), tuple(s.shape for s in node.specs),
-        )  # fmt: skip
+            in_shapes,
+            in_offsets,
+            out_shapes,
+            out_offsets,
+            tuple(r.spec.shape for r, _, _ in ins),
+            tuple(s.shape for s in node.specs),
+        )
         found = node.opdef.block(attrs, block)
         table[index] = {k: v for k, v in found.items() if k not in node.operands}
     return Source(None, "attrs", attrs=table)

@@ -71,10 +71,12 @@ def functionalize(
     program.outputs = [walk.final(t) for t in fetches]
     program.updates = walk.changed()
     program.asked = [
-        walk.values[id(t)] for op in _grouped(targets)
+        walk.values[id(t)]
+        for op in _grouped(targets)
         if not getattr(op.opdef.pattern, "writes", False)
-        for t in op.outputs if id(t) in walk.values
-    ]  # fmt: skip
+        for t in op.outputs
+        if id(t) in walk.values
+    ]
     if program.required:
         _require_used(program)
     return program
@@ -104,9 +106,13 @@ class _Walk:
     """The state of one pass over operations."""
 
     def __init__(
-        self, program: Program, state_of: Any, sequential: bool, identify: Any,
+        self,
+        program: Program,
+        state_of: Any,
+        sequential: bool,
+        identify: Any,
         deferred: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.program = program
         self.unread = SEEN if deferred else STATE
         self.identify = identify
@@ -157,9 +163,7 @@ class _Walk:
             found = self._version(tensor, None if self.sequential else (seen or {}))
         return found
 
-    def _version(
-        self, handle: Tensor, seen: Seen | None, newest: bool = False
-    ) -> Ref:
+    def _version(self, handle: Tensor, seen: Seen | None, newest: bool = False) -> Ref:
         """Return the variable's value after the writes `seen` (None: after all so far)."""
         key = handle.op.attrs["key"]
         chain = self.writes.get(key, ())
@@ -199,7 +203,8 @@ class _Walk:
     def changed(self) -> dict[Any, Ref]:
         """Return what the variables became, and in a body what else it was given to change."""
         return {
-            key: chain[-1] for key, chain in self.writes.items()
+            key: chain[-1]
+            for key, chain in self.writes.items()
             if isinstance(key, str) or key in self.from_around
         }
 
@@ -260,18 +265,27 @@ class _Walk:
         opdef = op.opdef
         if isinstance(opdef, UnregisteredOp):
             raise NotFoundError(
-                None, op.name, f"Op type not registered {op.type!r}: operation {op.name!r} cannot "
+                None,
+                op.name,
+                f"Op type not registered {op.type!r}: operation {op.name!r} cannot "
                 f"run (made at {op.where}). Register the op with register_op().",
-            )  # fmt: skip
+            )
         if opdef.seeded:
             drawn = self.identify(op.attrs.get("_key_of", op))
             inputs = [self.program.leaf(KEY, drawn, UNKNOWN), *inputs]
         attrs = {k: v for k, v in op.attrs.items() if k not in _NOT_FOR_RULES}
         specs = tuple([t.spec for t in outputs])
         node = Node(
-            op.name, opdef, opdef.kernel, inputs, attrs, specs, op.multiple,
-            op.attrs.get("operands", ()), op=op,
-        )  # fmt: skip
+            op.name,
+            opdef,
+            opdef.kernel,
+            inputs,
+            attrs,
+            specs,
+            op.multiple,
+            op.attrs.get("operands", ()),
+            op=op,
+        )
         if not op.inputs and "value" in attrs and specs[0].dtype is not None:
             self.values[id(op.outputs[0])] = self.program.leaf(
                 CONSTANT, attrs["value"], specs[0], attrs.get("chunks")
@@ -303,9 +317,11 @@ class _Walk:
         ]
         states = list(dict.fromkeys(k for body in bodies for k in _states(body)))
         written = [k for k in states if any(k in body.updates for body in bodies)]
-        keys = list(dict.fromkeys(
-            leaf.what for body in bodies for leaf in body.leaves.values() if leaf.kind == KEY
-        ))  # fmt: skip
+        keys = list(
+            dict.fromkeys(
+                leaf.what for body in bodies for leaf in body.leaves.values() if leaf.kind == KEY
+            )
+        )
         handles = {k: h for body in bodies for k, h in body.handles.items()}
         first_state, first_key = len(inputs), len(inputs) + len(states)
         for key in states:
@@ -322,8 +338,7 @@ class _Walk:
         node = self._node(op, inputs, outputs)
         node.multiple = True
         node.specs += tuple(
-            self.state_of(handles[k])[0] if isinstance(k, str) else handles[k].spec
-            for k in written
+            self.state_of(handles[k])[0] if isinstance(k, str) else handles[k].spec for k in written
         )
         node.attrs = {k: v for k, v in op.attrs.items() if k not in ("branches", "positions")}
         node.attrs["written"] = tuple(first_state + states.index(k) for k in written)
@@ -336,9 +351,12 @@ class _Walk:
         return {**seen, **{k: len(self.writes[k]) for k in written}} if written else seen
 
     def _body(
-        self, branch: FuncGraph, positions: Sequence[int], outer: Sequence[Tensor],
+        self,
+        branch: FuncGraph,
+        positions: Sequence[int],
+        outer: Sequence[Tensor],
         needed: Sequence[int] | None,
-    ) -> _Body:  # fmt: skip
+    ) -> _Body:
         handles: dict[Key, Tensor] = {}
 
         def state_of(handle: Tensor):
@@ -362,9 +380,14 @@ class _Walk:
         return _Body(program, handles)
 
     def _inline(
-        self, op: Operation, branch: FuncGraph, positions: Sequence[int], inputs: list[Ref],
-        seen: Seen, needed: Sequence[int] | None,
-    ) -> Seen:  # fmt: skip
+        self,
+        op: Operation,
+        branch: FuncGraph,
+        positions: Sequence[int],
+        inputs: list[Ref],
+        seen: Seen,
+        needed: Sequence[int] | None,
+    ) -> Seen:
         """Put a branch that is known to be taken in the place of the operation."""
         for tensor, position in zip(branch.inputs, positions, strict=True):
             self.values[id(tensor)] = inputs[position]

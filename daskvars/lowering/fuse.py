@@ -187,5 +187,3 @@ def _work(node: Node) -> float:
         return 1.0
     pattern = getattr(node.opdef.pattern, "inner", node.opdef.pattern)
     return 1.0 + pattern.flops(shapes or out, out)
-
-

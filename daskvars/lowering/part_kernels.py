@@ -27,7 +27,7 @@ def row_attrs(node: Node) -> Source:
     table: dict[tuple[int, ...], dict[str, Any]] = {
         (number,): {"offset": start, "count": count, "size": sum(sizes)}
         for number, (start, count) in enumerate(zip(starts, sizes, strict=False))
-    }  # fmt: skip
+    }
     return Source(None, "attrs", attrs=table)
 
 
@@ -35,9 +35,16 @@ def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], bloc
     """Return the call that takes a block's own rows out of all."""
     dtypes = tuple(spec.dtype.np for spec in node.specs)
     return Call(
-        node.kernel, args, outs, {}, block=block, multiple=True, name=node.name,
-        shapes=(None,) * len(outs), dtypes=dtypes,
-    )  # fmt: skip
+        node.kernel,
+        args,
+        outs,
+        {},
+        block=block,
+        multiple=True,
+        name=node.name,
+        shapes=(None,) * len(outs),
+        dtypes=dtypes,
+    )
 
 
 def place_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) -> Call:

@@ -160,9 +160,10 @@ def _taken(node: Node, homes: dict[str, str] | None = None, place: str = "") -> 
       place: what is there already, variables or results of nodes, does not count.
     """
     return sum(
-        _nbytes(ref.spec) for ref in dict.fromkeys(node.inputs)
+        _nbytes(ref.spec)
+        for ref in dict.fromkeys(node.inputs)
         if not _is_single(ref) and not (place and _place_of(ref, homes or {}) == place)
-    )  # fmt: skip
+    )
 
 
 def _is_single(ref: Ref) -> bool:

@@ -131,9 +131,7 @@ class Source:
         counts = [range(self.grid[axis]) for axis in self.merged]
         numbers = dict(zip(self.merged, list(itertools.product(*counts))[self.part], strict=True))
         rest = iter(block)
-        full = [
-            numbers[axis] if axis in numbers else next(rest) for axis in range(len(self.grid))
-        ]
+        full = [numbers[axis] if axis in numbers else next(rest) for axis in range(len(self.grid))]
         return Piece(self.value.origin, tuple(full))
 
     def _cut(self, index: Index) -> Cut:
@@ -272,9 +270,9 @@ class Plan:
                 if source.value is None or source.value.origin.region < 0:
                     continue
                 spread = region.num_tasks if source.kind == "block" and not source.axes else 1
-                shared = math.prod(source.grid[a] for a in source.merged) if (
-                    source.has_own_rows
-                ) else 1
+                shared = (
+                    math.prod(source.grid[a] for a in source.merged) if (source.has_own_rows) else 1
+                )
                 total += source.value.nbytes() * spread // shared
         return total
 

@@ -136,9 +136,14 @@ class _Propagation:
     def _merge(self, node: Node, index: int, missing: tuple[int, ...]) -> None:
         rest = [axis for axis in range(len(node.grid)) if axis not in missing]
         merge = Node(
-            node.name, None, node.access.combine, [Ref(node, index)], {}, (node.specs[index],),
+            node.name,
+            None,
+            node.access.combine,
+            [Ref(node, index)],
+            {},
+            (node.specs[index],),
             op=node.op,
-        )  # fmt: skip
+        )
         merge.merges = missing
         merge.grid = tuple(node.grid[axis] for axis in rest)
         renumbered = {axis: i for i, axis in enumerate(rest)}
@@ -189,9 +194,12 @@ def _access(node: Node, in_shapes: list[Any], out_shapes: list[Any]) -> Access:
     access = pattern.access(in_shapes, out_shapes, node.rule_attrs)
     terms = (*access.inputs, *access.outputs)
     open_labels = {
-        dim.label for dims, shape in zip(terms, every, strict=True) if None in shape
-        for dim in dims if dim is not None
-    }  # fmt: skip
+        dim.label
+        for dims, shape in zip(terms, every, strict=True)
+        if None in shape
+        for dim in dims
+        if dim is not None
+    }
 
     def kept(dims: Dims) -> Dims:
         return tuple(None if d is None or d.label in open_labels else d for d in dims)
@@ -218,9 +226,10 @@ def _layout(dims: Dims, shape: Any, labels: dict[int, tuple[int, ...]]) -> Chunk
         return None
     return tuple(
         tuple(size * dim.factor for size in labels[dim.label])
-        if dim is not None and dim.label in labels else (n,)
+        if dim is not None and dim.label in labels
+        else (n,)
         for dim, n in zip(dims, shape, strict=True)
-    )  # fmt: skip
+    )
 
 
 def _map(dims: Dims, axis: dict[int, int]) -> tuple[int, ...]:

@@ -57,7 +57,9 @@ def _topological(ops: list[Operation], fed: Collection[int]) -> list[Operation]:
             elif done[op] is False and any(entry == (op, True) for entry in stack):
                 cycle = [entry[0] for entry in stack[stack.index((op, True)) :] if entry[1]]
                 raise InvalidArgumentError(
-                    None, op, f"Graph is invalid, contains a cycle with {len(cycle)} nodes: "
-                    f"{', '.join(other.name for other in cycle)} wait for one another"
-                )  # fmt: skip
+                    None,
+                    op,
+                    f"Graph is invalid, contains a cycle with {len(cycle)} nodes: "
+                    f"{', '.join(other.name for other in cycle)} wait for one another",
+                )
     return ordered

@@ -123,8 +123,10 @@ class _Routing:
         if not isinstance(node.opdef.pattern, Gather) or node.inputs[1] != self.ids:
             return False
         table = node.inputs[0].node
-        return isinstance(table, Leaf) and table.kind == STATE and (
-            _rows_of(table.layouts[0]) == self.rows
+        return (
+            isinstance(table, Leaf)
+            and table.kind == STATE
+            and (_rows_of(table.layouts[0]) == self.rows)
         )
 
     def _is_elementwise(self, node: Any) -> bool:
@@ -148,8 +150,17 @@ class _Routing:
         inputs = [self.ids, *self.routed]
         size = sum(self.rows)
         specs = tuple(Spec(ref.spec.dtype, (size, *ref.spec.shape[1:])) for ref in inputs)
-        node = Node(update.name, None, own_rows, inputs, {}, specs, multiple=True, op=update.op,
-                    device=update.device)  # fmt: skip
+        node = Node(
+            update.name,
+            None,
+            own_rows,
+            inputs,
+            {},
+            specs,
+            multiple=True,
+            op=update.op,
+            device=update.device,
+        )
         node.pinned = Access(
             tuple((None,) * len(ref.spec.shape) for ref in inputs), tuple(map(_dims, specs))
         )
@@ -162,14 +173,24 @@ class _Routing:
         if found is None:
             node = ref.node
             inputs = [
-                self.local[self.ids] if i == self.ids else
-                self._as_local(i) if self._has_rows(i) and not isinstance(i.node, Leaf) else
-                self.local.get(i, i)
+                self.local[self.ids]
+                if i == self.ids
+                else self._as_local(i)
+                if self._has_rows(i) and not isinstance(i.node, Leaf)
+                else self.local.get(i, i)
                 for i in node.inputs
-            ]  # fmt: skip
+            ]
             spec = Spec(node.specs[0].dtype, (sum(self.rows), *node.specs[0].shape[1:]))
-            copy = Node(node.name, node.opdef, node.kernel, inputs, dict(node.attrs), (spec,),
-                        op=node.op, device=self.device)  # fmt: skip
+            copy = Node(
+                node.name,
+                node.opdef,
+                node.kernel,
+                inputs,
+                dict(node.attrs),
+                (spec,),
+                op=node.op,
+                device=self.device,
+            )
             copy.pinned = Access(tuple(map(_by_block, inputs)), (_dims(spec),))
             copy.ragged = True
             self.made.append(copy)

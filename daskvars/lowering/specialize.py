@@ -100,10 +100,11 @@ def _infer(node: Node) -> None:
         raise InvalidArgumentError(None, node.op, problem + where) from None
     found = (inferred,) if isinstance(inferred, Spec) else tuple(inferred)
     node.specs = tuple(
-        spec if spec.shape is not None and None not in spec.shape
+        spec
+        if spec.shape is not None and None not in spec.shape
         else Spec(spec.dtype, shapes.merge(spec.shape, old.shape))
         for spec, old in zip(found, static, strict=True)
-    )  # fmt: skip
+    )
 
 
 def _specialize_body(body: Program, specs: list[Spec]) -> None:

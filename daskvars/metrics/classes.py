@@ -62,9 +62,12 @@ def mean_iou(
         check_same_shape(predictions, labels)
         total = metric_variable([num_classes] * 2, dtypes.float64, "total_confusion_matrix")
         counts = confusion_matrix(
-            _flat(labels), _flat(predictions), num_classes, dtypes.float64,
+            _flat(labels),
+            _flat(predictions),
+            num_classes,
+            dtypes.float64,
             weights=None if weights is None else _flat(weights),
-        )  # fmt: skip
+        )
         update = assign_add(total, counts)
         value = _iou(total.value())
         return collected(value, update, metrics_collections, updates_collections)

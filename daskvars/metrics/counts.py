@@ -84,9 +84,13 @@ false_negatives = _count("false_negatives", "labels of true were predicted false
 
 
 def _share(
-    labels: Any, predictions: Any, weights: Any, metrics_collections: Any,
-    updates_collections: Any, others: Callable[..., Pair],
-) -> Pair:  # fmt: skip
+    labels: Any,
+    predictions: Any,
+    weights: Any,
+    metrics_collections: Any,
+    updates_collections: Any,
+    others: Callable[..., Pair],
+) -> Pair:
     """Return which part true positives are of themselves and `others`."""
     labels, predictions, weights = _as_bools(labels, predictions, weights)
     right, new_right = true_positives(labels, predictions, weights)
@@ -118,8 +122,9 @@ def precision(
     0.5
     """
     with variable_scope(name, "precision", [predictions, labels, weights]):
-        return _share(labels, predictions, weights, metrics_collections, updates_collections,
-                      false_positives)  # fmt: skip
+        return _share(
+            labels, predictions, weights, metrics_collections, updates_collections, false_positives
+        )
 
 
 @metric
@@ -137,5 +142,6 @@ def recall(
     "true_positives/count" and "false_negatives/count".
     """
     with variable_scope(name, "recall", [predictions, labels, weights]):
-        return _share(labels, predictions, weights, metrics_collections, updates_collections,
-                      false_negatives)  # fmt: skip
+        return _share(
+            labels, predictions, weights, metrics_collections, updates_collections, false_negatives
+        )

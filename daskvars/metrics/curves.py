@@ -87,8 +87,9 @@ def auc(
         return collected(
             _area(values, curve, summation_method, "value"),
             _area(updates, curve, summation_method, "update_op"),
-            metrics_collections, updates_collections,
-        )  # fmt: skip
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
@@ -158,8 +159,12 @@ def sensitivity_at_specificity(
             best = cast(argmin(off, 0), dtypes.int32)
             return _share(counts["tp"][best], counts["fn"][best], name)
 
-        return collected(sensitivity(values, "value"), sensitivity(updates, "update_op"),
-                         metrics_collections, updates_collections)  # fmt: skip
+        return collected(
+            sensitivity(values, "value"),
+            sensitivity(updates, "update_op"),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 @metric
@@ -196,8 +201,12 @@ def specificity_at_sensitivity(
             best = cast(argmax(cumsum(nearest), 0), dtypes.int32)
             return _share(counts["tn"][best], counts["fp"][best], name)
 
-        return collected(specificity(values, "value"), specificity(updates, "update_op"),
-                         metrics_collections, updates_collections)  # fmt: skip
+        return collected(
+            specificity(values, "value"),
+            specificity(updates, "update_op"),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def _share(part: Tensor, rest: Tensor, name: str | None = None) -> Tensor:

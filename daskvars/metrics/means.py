@@ -53,9 +53,11 @@ def metric(function: Callable[..., Any]) -> Callable[..., Any]:
 def metric_variable(shape: Any, dtype: Any, name: str | None = None) -> Variable:
     """Return a variable of zeros in the local and the metric variables."""
     return Variable(
-        lambda: zeros(shape, dtype), trainable=False, name=name,
+        lambda: zeros(shape, dtype),
+        trainable=False,
+        name=name,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
-    )  # fmt: skip
+    )
 
 
 def collected(
@@ -128,14 +130,26 @@ def mean(
         else:
             values, weights = weighed(values, weights)
             found = reduce_sum(weights)
-        return _mean_of(total, count, reduce_sum(values), found, (values,),
-                        metrics_collections, updates_collections)  # fmt: skip
+        return _mean_of(
+            total,
+            count,
+            reduce_sum(values),
+            found,
+            (values,),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def _mean_of(
-    total: Variable, count: Variable, values: Tensor, found: Tensor, first: tuple[Tensor, ...],
-    metrics_collections: Any, updates_collections: Any,
-) -> Pair:  # fmt: skip
+    total: Variable,
+    count: Variable,
+    values: Tensor,
+    found: Tensor,
+    first: tuple[Tensor, ...],
+    metrics_collections: Any,
+    updates_collections: Any,
+) -> Pair:
     new_total = assign_add(total, values)
     with control_dependencies(first):
         new_count = assign_add(count, found)
@@ -185,8 +199,13 @@ def percentage_below(
 ) -> Pair:
     """Return which part of all values is below `threshold`. See `mean`."""
     below = cast(less(values, threshold), dtypes.float32)
-    return mean(below, weights, metrics_collections, updates_collections,
-                name or "percentage_below_threshold")  # fmt: skip
+    return mean(
+        below,
+        weights,
+        metrics_collections,
+        updates_collections,
+        name or "percentage_below_threshold",
+    )
 
 
 @metric
@@ -231,8 +250,9 @@ def mean_absolute_error(
     """Return the mean of |predictions - labels|. See `mean` and `accuracy`."""
     predictions, labels, weights = fitted(predictions, labels, weights)
     errors = absolute(subtract(predictions, labels))
-    return mean(errors, weights, metrics_collections, updates_collections,
-                name or "mean_absolute_error")  # fmt: skip
+    return mean(
+        errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error"
+    )
 
 
 @metric
@@ -247,8 +267,9 @@ def mean_squared_error(
     """Return the mean of (predictions - labels)². See `mean` and `accuracy`."""
     predictions, labels, weights = fitted(predictions, labels, weights)
     errors = squared_difference(labels, predictions)
-    return mean(errors, weights, metrics_collections, updates_collections,
-                name or "mean_squared_error")  # fmt: skip
+    return mean(
+        errors, weights, metrics_collections, updates_collections, name or "mean_squared_error"
+    )
 
 
 @metric
@@ -290,8 +311,9 @@ def mean_relative_error(
     zero = number(0, normalizer)
     errors = realdiv(absolute(subtract(labels, predictions)), normalizer)
     errors = where_v2(equal(normalizer, zero), zero, errors)
-    return mean(errors, weights, metrics_collections, updates_collections,
-                name or "mean_relative_error")  # fmt: skip
+    return mean(
+        errors, weights, metrics_collections, updates_collections, name or "mean_relative_error"
+    )
 
 
 @metric
@@ -314,5 +336,6 @@ def mean_cosine_distance(
     predictions, labels, weights = fitted(predictions, labels, weights)
     cosines = reduce_sum(multiply(predictions, labels), [dim], keepdims=True)
     value, update = mean(cosines, weights, name=name or "mean_cosine_distance")
-    return collected(subtract(1.0, value), subtract(1.0, update),
-                     metrics_collections, updates_collections)  # fmt: skip
+    return collected(
+        subtract(1.0, value), subtract(1.0, update), metrics_collections, updates_collections
+    )

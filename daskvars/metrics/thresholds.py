@@ -23,9 +23,11 @@ from daskvars.ops.state.assign import assign_add
 from daskvars.variables.variable_scope import variable_scope
 
 NAMES = {
-    "tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives",
+    "tp": "true_positives",
+    "fn": "false_negatives",
+    "tn": "true_negatives",
     "fp": "false_positives",
-}  # fmt: skip
+}
 Counts = dict[str, Tensor]
 
 COUNT = """Return how many {words} there were in all runs, for each threshold.
@@ -50,9 +52,12 @@ Raises:
 
 
 def counts_at(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any,
+    labels: Any,
+    predictions: Any,
+    thresholds: Sequence[float],
+    weights: Any,
     includes: Sequence[str] = ("tp", "fn", "tn", "fp"),
-) -> tuple[Counts, Counts]:  # fmt: skip
+) -> tuple[Counts, Counts]:
     """Return (values, updates) of counts for each threshold, under the keys of `includes`.
 
     With the predictions above each threshold as a matrix, a count is its product with the weights
@@ -142,9 +147,11 @@ def precision_at_thresholds(
     with variable_scope(name, "precision_at_thresholds", [predictions, labels, weights]):
         values, updates = counts_at(labels, predictions, thresholds, weights, ("tp", "fp"))
         return collected(
-            _share(values, "fp", "precision_value"), _share(updates, "fp", "precision_update_op"),
-            metrics_collections, updates_collections,
-        )  # fmt: skip
+            _share(values, "fp", "precision_value"),
+            _share(updates, "fp", "precision_update_op"),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 @metric
@@ -165,9 +172,11 @@ def recall_at_thresholds(
     with variable_scope(name, "recall_at_thresholds", [predictions, labels, weights]):
         values, updates = counts_at(labels, predictions, thresholds, weights, ("tp", "fn"))
         return collected(
-            _share(values, "fn", "recall_value"), _share(updates, "fn", "recall_update_op"),
-            metrics_collections, updates_collections,
-        )  # fmt: skip
+            _share(values, "fn", "recall_value"),
+            _share(updates, "fn", "recall_update_op"),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def _share(counts: Counts, others: str, name: str) -> Tensor:

@@ -94,9 +94,13 @@ def _counted(found: Tensor, weights: Any) -> Tensor:
 
 
 def _accumulated(
-    kind: str, labels: Tensor, predictions: Tensor, k: int | None, class_id: int | None,
+    kind: str,
+    labels: Tensor,
+    predictions: Tensor,
+    k: int | None,
+    class_id: int | None,
     weights: Any,
-) -> Pair:  # fmt: skip
+) -> Pair:
     """Return (value, update) of a count of true positives, or false positives or negatives."""
     with name_scope(None, _at_k(kind, k, class_id), [predictions, labels, weights]) as scope:
         if kind == "false_negative":
@@ -110,9 +114,16 @@ def _accumulated(
 
 
 def _share_at_top_k(
-    others: str, labels: Any, predictions_idx: Any, k: int | None, class_id: int | None,
-    weights: Any, scope: str, metrics_collections: Any, updates_collections: Any,
-) -> Pair:  # fmt: skip
+    others: str,
+    labels: Any,
+    predictions_idx: Any,
+    k: int | None,
+    class_id: int | None,
+    weights: Any,
+    scope: str,
+    metrics_collections: Any,
+    updates_collections: Any,
+) -> Pair:
     """Return which part true positives are of themselves and `others`."""
     predictions = cast(predictions_idx, dtypes.int64)
     labels = _rows_of_labels(labels, predictions)
@@ -144,8 +155,17 @@ def precision_at_top_k(
     with name_scope(
         name, _at_k("precision", k, class_id), [predictions_idx, labels, weights]
     ) as scope:
-        return _share_at_top_k("false_positive", labels, predictions_idx, k, class_id, weights,
-                               scope, metrics_collections, updates_collections)  # fmt: skip
+        return _share_at_top_k(
+            "false_positive",
+            labels,
+            predictions_idx,
+            k,
+            class_id,
+            weights,
+            scope,
+            metrics_collections,
+            updates_collections,
+        )
 
 
 @metric
@@ -187,13 +207,17 @@ def precision_at_k(
     ...     float(sess.run(update))
     0.5
     """
-    with name_scope(
-        name, _at_k("precision", k, class_id), [predictions, labels, weights]
-    ) as scope:
+    with name_scope(name, _at_k("precision", k, class_id), [predictions, labels, weights]) as scope:
         return precision_at_top_k(
-            labels, top_k(predictions, k)[1], k, class_id, weights, metrics_collections,
-            updates_collections, scope,
-        )  # fmt: skip
+            labels,
+            top_k(predictions, k)[1],
+            k,
+            class_id,
+            weights,
+            metrics_collections,
+            updates_collections,
+            scope,
+        )
 
 
 @metric
@@ -216,8 +240,17 @@ def recall_at_top_k(
     with name_scope(
         name, _at_k("recall", k, class_id), [predictions_idx, labels, weights]
     ) as scope:
-        return _share_at_top_k("false_negative", labels, predictions_idx, k, class_id, weights,
-                               scope, metrics_collections, updates_collections)  # fmt: skip
+        return _share_at_top_k(
+            "false_negative",
+            labels,
+            predictions_idx,
+            k,
+            class_id,
+            weights,
+            scope,
+            metrics_collections,
+            updates_collections,
+        )
 
 
 @metric
@@ -238,9 +271,15 @@ def recall_at_k(
     """
     with name_scope(name, _at_k("recall", k, class_id), [predictions, labels, weights]) as scope:
         return recall_at_top_k(
-            labels, top_k(predictions, k)[1], k, class_id, weights, metrics_collections,
-            updates_collections, scope,
-        )  # fmt: skip
+            labels,
+            top_k(predictions, k)[1],
+            k,
+            class_id,
+            weights,
+            metrics_collections,
+            updates_collections,
+            scope,
+        )
 
 
 def _average_precision(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
@@ -274,9 +313,7 @@ def average_precision_at_k(
     """
     if k < 1:
         raise ValueError(f"Invalid k={k}.")
-    with name_scope(
-        name, _at_k("average_precision", k), [predictions, labels, weights]
-    ) as scope:
+    with name_scope(name, _at_k("average_precision", k), [predictions, labels, weights]) as scope:
         predictions = convert_to_tensor(predictions)
         chosen = cast(top_k(predictions, k)[1], dtypes.int64)
         labels = _rows_of_labels(labels, chosen)

@@ -53,8 +53,11 @@ class Record:
         found = self._plans.get(label)
         if found is None:
             found = self._plans[label] = {
-                "runs": 0, "tasks": 0, "transfer_bytes": 0, "seconds": 0.0,
-            }  # fmt: skip
+                "runs": 0,
+                "tasks": 0,
+                "transfer_bytes": 0,
+                "seconds": 0.0,
+            }
         found["runs"] += 1
         found["tasks"] += scopes.total()
         found["transfer_bytes"] += transfer_bytes
@@ -125,16 +128,21 @@ class Record:
             return {
                 "version": self._version,
                 "seconds": (self._ended_s or time.time()) - self._began_s,
-                "runs": runs["runs"], "tasks": runs["tasks"],
-                "transfer_bytes": runs["transfer_bytes"], "run_seconds": runs["seconds"],
+                "runs": runs["runs"],
+                "tasks": runs["tasks"],
+                "transfer_bytes": runs["transfer_bytes"],
+                "run_seconds": runs["seconds"],
                 "lowerings": {"count": totals["lowerings"], "seconds": seconds["lowerings"]},
                 "seals": {
-                    "count": totals["seals"], "bytes": totals["sealed_bytes"],
-                    "seconds": seconds["seals"], "version": self._sealed_version,
+                    "count": totals["seals"],
+                    "bytes": totals["sealed_bytes"],
+                    "seconds": seconds["seals"],
+                    "version": self._sealed_version,
                 },
                 "repeated_runs": totals["repeated_runs"],
-                "plans": plans, "scopes": dict(self._scopes),
-            }  # fmt: skip
+                "plans": plans,
+                "scopes": dict(self._scopes),
+            }
 
     def trace(self) -> dict[str, Any]:
         """Return the latest runs, lowerings and seals as a Chrome trace, one row for each kind."""
@@ -146,12 +154,17 @@ class Record:
         ]
         rows += [
             {
-                "name": name, "cat": ROWS[row], "ph": "X", "pid": 0, "tid": row,
-                "ts": start_s * 1e6, "dur": duration_s * 1e6,
+                "name": name,
+                "cat": ROWS[row],
+                "ph": "X",
+                "pid": 0,
+                "tid": row,
+                "ts": start_s * 1e6,
+                "dur": duration_s * 1e6,
                 "args": {"version": version, "count": count, "bytes": nbytes},
             }
             for row, name, start_s, duration_s, version, count, nbytes in slices
-        ]  # fmt: skip
+        ]
         return {"traceEvents": rows, "otherData": {"dropped": dropped}}
 
     def write_metrics(self, path: str | PathLike[str]) -> None:
@@ -166,9 +179,11 @@ class Record:
 
 
 NOTES: dict[type, Any] = {
-    events.RunFinished: Record._ran, events.PlanLowered: Record._lowered,
-    events.Sealed: Record._sealed, events.RunsRepeated: Record._repeated,
-}  # fmt: skip
+    events.RunFinished: Record._ran,
+    events.PlanLowered: Record._lowered,
+    events.Sealed: Record._sealed,
+    events.RunsRepeated: Record._repeated,
+}
 
 
 @contextmanager

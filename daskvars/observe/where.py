@@ -62,6 +62,4 @@ def _holders(executor: Any, blocks: dict[str, Blocks]) -> dict[Any, str]:
     }
     futures = {b.reference.future.key: b.reference.future for b in remote_blocks(blocks.values())}
     who_has = executor.client.who_has(list(futures.values())) if futures else {}
-    return {
-        key: names.get(next(iter(who_has.get(key, ())), ""), "lost") for key in futures
-    }
+    return {key: names.get(next(iter(who_has.get(key, ())), ""), "lost") for key in futures}

@@ -19,4 +19,4 @@ Rooms, as people look for them:
 - ``protocols``: what Python's operators, ``t[...]`` and NumPy's functions mean for tensors.
 
 To add an op, write one `OpDef` and its function in the file of its family, its kernel under the
-same name in `daskvars.kernels`, and a sample in ``tests/ops``; no engine needs to be told. """
+same name in `daskvars.kernels`, and a sample in ``tests/ops``; no engine needs to be told."""

@@ -103,9 +103,11 @@ def _check_format(
         return
     if scientific or shortest:
         raise InvalidArgumentError(
-            None, None, f"scientific and shortest format not supported for datatype {dtype.name}: "
+            None,
+            None,
+            f"scientific and shortest format not supported for datatype {dtype.name}: "
             "they are for floats",
-        )  # fmt: skip
+        )
     if precision > -1:
         raise InvalidArgumentError(
             None, None, f"precision not supported for datatype {dtype.name}: it is for floats"
@@ -113,9 +115,11 @@ def _check_format(
 
 
 STRING_TO_NUMBER = _text_op(
-    "StringToNumber", "string_tensor:S", kernels.to_number,
+    "StringToNumber",
+    "string_tensor:S",
+    kernels.to_number,
     lambda inputs, *, dtype: Spec(dtype, inputs[0].shape),
-)  # fmt: skip
+)
 
 
 def string_to_number(
@@ -198,9 +202,14 @@ def _folded(inputs, *, axis, keepdims, separator, operands=()):
 
 
 REDUCE_JOIN = OpDef(
-    "ReduceJoin", "inputs:S", infer=_folded, pattern=Reduction(), kernel=kernels.reduce_join,
-    gradient=NO_GRADIENT, operands=("axis",),
-)  # fmt: skip
+    "ReduceJoin",
+    "inputs:S",
+    infer=_folded,
+    pattern=Reduction(),
+    kernel=kernels.reduce_join,
+    gradient=NO_GRADIENT,
+    operands=("axis",),
+)
 
 
 def reduce_join(
@@ -240,10 +249,13 @@ def reduce_join(
     keepdims = bool(either(keepdims, keep_dims, "keepdims", "keep_dims"))
     axis = either(axis, reduction_indices, "axis", "reduction_indices")
     return apply(
-        REDUCE_JOIN, convert_to_tensor(inputs, name="inputs"), name=name,
-        axis=None if axis is None else as_operand(axis), keepdims=keepdims,
+        REDUCE_JOIN,
+        convert_to_tensor(inputs, name="inputs"),
+        name=name,
+        axis=None if axis is None else as_operand(axis),
+        keepdims=keepdims,
         separator=separator.encode(),
-    )  # fmt: skip
+    )
 
 
 # -- changed -----------------------------------------------------------------------------------
@@ -352,9 +364,13 @@ def regex_replace(
     b'a<c>a<c>'
     """
     return apply(
-        REGEX_REPLACE, input, name=name, pattern=_checked_pattern(pattern), rewrite=rewrite,
+        REGEX_REPLACE,
+        input,
+        name=name,
+        pattern=_checked_pattern(pattern),
+        rewrite=rewrite,
         count=0 if replace_global else 1,
-    )  # fmt: skip
+    )
 
 
 def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Tensor:

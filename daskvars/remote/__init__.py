@@ -18,4 +18,4 @@ behalf of a state.
 
 The one rule: whatever Dask does not document is used in `dask_internals` and nowhere else, and
 `tests/remote/test_dask_internals.py` says, name by name, what is relied on. So a new Dask breaks
-one file, and its tests tell where. """
+one file, and its tests tell where."""

@@ -26,13 +26,39 @@ from distributed.worker import thread_state
 from distributed.worker_state_machine import TaskState as WorkerTask
 
 __all__ = [
-    "CutsLoose", "DataNode", "KilledWorker", "NoValidWorkerError", "RunGraph", "Task", "TaskRef",
-    "add_handler", "ask_scheduler", "before_close", "current_client", "current_key", "cut_loose",
-    "data_bytes", "fail_task", "futures_of", "groups_page", "hold_keys", "is_computed_again",
-    "limit_of_process", "pickle", "release_keys", "replace_recipes", "run_unbound_tasks",
-    "send_event", "show_seconds", "spill_one", "stranded_error", "stranded_tasks",
-    "task_functions", "unrepeatable_inputs", "waiting_tasks",
-]  # fmt: skip
+    "CutsLoose",
+    "DataNode",
+    "KilledWorker",
+    "NoValidWorkerError",
+    "RunGraph",
+    "Task",
+    "TaskRef",
+    "add_handler",
+    "ask_scheduler",
+    "before_close",
+    "current_client",
+    "current_key",
+    "cut_loose",
+    "data_bytes",
+    "fail_task",
+    "futures_of",
+    "groups_page",
+    "hold_keys",
+    "is_computed_again",
+    "limit_of_process",
+    "pickle",
+    "release_keys",
+    "replace_recipes",
+    "run_unbound_tasks",
+    "send_event",
+    "show_seconds",
+    "spill_one",
+    "stranded_error",
+    "stranded_tasks",
+    "task_functions",
+    "unrepeatable_inputs",
+    "waiting_tasks",
+]
 
 
 CUT_LOOSE = "daskvars-cut-loose"

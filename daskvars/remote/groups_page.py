@@ -36,10 +36,12 @@ def mended(update_layout: Callable[[Any], Layout]) -> Callable[[Any], Layout]:
     @wraps(update_layout)
     def in_order(page: Any) -> Layout:
         scheduler = page.scheduler
-        names = dependencies_first({
-            name: [before.name for before in group.dependencies]
-            for name, group in scheduler.task_groups.items()
-        })  # fmt: skip
+        names = dependencies_first(
+            {
+                name: [before.name for before in group.dependencies]
+                for name, group in scheduler.task_groups.items()
+            }
+        )
         page.scheduler = renamed(scheduler.task_groups, names)
         try:
             nodes, arrows = update_layout(page)

@@ -150,14 +150,16 @@ class WorkerMemory(WorkerPlugin):
         listed = ", ".join(f"{name} ({size:,} bytes)" for name, size in values[:10])
         more = f" and {len(values) - 10} more variables" if values[10:] else ""
         return ResourceExhaustedError(
-            None, label, f"worker {self.worker.name} at {self.worker.address} has no room for the "
+            None,
+            label,
+            f"worker {self.worker.name} at {self.worker.address} has no room for the "
             f"{nbytes:,} bytes that a task of {label!r} makes"
             f"{f': new values of {listed}{more}' if listed else ''}. Its memory limit is "
             f"{self.limit:,} bytes; its process has {self.used:,}, of which Dask holds {held:,} in "
             f"memory, besides {spilled:,} on disk. It waited {PATIENCE_S:.0f} s. Cut what is large "
             "in more chunks (chunks=, a partitioner), or use more workers, or ones with more "
-            "memory (memory_limit=)"
-        )  # fmt: skip
+            "memory (memory_limit=)",
+        )
 
 
 def _share(name: str) -> Any:

@@ -49,9 +49,14 @@ class Flag:
     """
 
     def __init__(
-        self, name: str, default: Any, help: str | None, parse: Callable[[Any], Any],
-        boolean: bool = False, many: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        default: Any,
+        help: str | None,
+        parse: Callable[[Any], Any],
+        boolean: bool = False,
+        many: bool = False,
+    ) -> None:
         self.name = name
         self.help = help
         self.boolean = boolean

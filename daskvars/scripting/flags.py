@@ -21,13 +21,30 @@ from daskvars.scripting.flag_values import (
 )
 
 __all__ = [
-    "FLAGS", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer",
+    "FLAGS",
+    "DEFINE_bool",
+    "DEFINE_boolean",
+    "DEFINE_enum",
+    "DEFINE_float",
+    "DEFINE_integer",
     "DEFINE_list",
-    "DEFINE_multi_enum", "DEFINE_multi_float", "DEFINE_multi_integer", "DEFINE_multi_string",
-    "DEFINE_spaceseplist", "DEFINE_string", "DuplicateFlagError", "Error", "Flag",
-    "FlagValues", "IllegalFlagValueError", "UnrecognizedFlagError", "ValidationError",
-    "mark_flag_as_required", "mark_flags_as_required", "register_validator",
-]  # fmt: skip
+    "DEFINE_multi_enum",
+    "DEFINE_multi_float",
+    "DEFINE_multi_integer",
+    "DEFINE_multi_string",
+    "DEFINE_spaceseplist",
+    "DEFINE_string",
+    "DuplicateFlagError",
+    "Error",
+    "Flag",
+    "FlagValues",
+    "IllegalFlagValueError",
+    "UnrecognizedFlagError",
+    "ValidationError",
+    "mark_flag_as_required",
+    "mark_flags_as_required",
+    "register_validator",
+]
 
 FLAGS = FlagValues()
 # What the arguments were called before TensorFlow 1.5.
@@ -106,9 +123,12 @@ def _split(separator: str | None, given: Any) -> list[str]:
 
 def _declares(public_name: str, what: str, parse: Any, many: bool = False) -> Callable[..., None]:
     def define(
-        name: str, default: Any, help: str | None, flag_values: FlagValues = FLAGS,
+        name: str,
+        default: Any,
+        help: str | None,
+        flag_values: FlagValues = FLAGS,
         short_name: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         flag_values.add(Flag(name, default, help, parse, parse is _boolean, many), short_name)
 
     return _declaration(public_name, what, define)
@@ -118,9 +138,14 @@ def _declares_number(
     public_name: str, what: str, parse: Any, many: bool = False
 ) -> Callable[..., None]:
     def define(
-        name: str, default: Any, help: str | None, lower_bound: Any = None, upper_bound: Any = None,
-        flag_values: FlagValues = FLAGS, short_name: str | None = None,
-    ) -> None:  # fmt: skip
+        name: str,
+        default: Any,
+        help: str | None,
+        lower_bound: Any = None,
+        upper_bound: Any = None,
+        flag_values: FlagValues = FLAGS,
+        short_name: str | None = None,
+    ) -> None:
         bounded = _bounded(parse, lower_bound, upper_bound)
         flag_values.add(Flag(name, default, help, bounded, False, many), short_name)
 
@@ -130,10 +155,14 @@ def _declares_number(
 
 def _declares_enum(public_name: str, what: str, many: bool = False) -> Callable[..., None]:
     def define(
-        name: str, default: Any, enum_values: Sequence[str], help: str | None,
-        flag_values: FlagValues = FLAGS, short_name: str | None = None,
+        name: str,
+        default: Any,
+        enum_values: Sequence[str],
+        help: str | None,
+        flag_values: FlagValues = FLAGS,
+        short_name: str | None = None,
         case_sensitive: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         parse = _one_of(list(enum_values), case_sensitive)
         flag_values.add(Flag(name, default, help, parse, False, many), short_name)
 
@@ -147,9 +176,10 @@ DEFINE_list = _declares(
     "DEFINE_list", "that is a list of strings between commas", functools.partial(_split, ",")
 )
 DEFINE_spaceseplist = _declares(
-    "DEFINE_spaceseplist", "that is a list of strings between blanks",
+    "DEFINE_spaceseplist",
+    "that is a list of strings between blanks",
     functools.partial(_split, None),
-)  # fmt: skip
+)
 DEFINE_multi_string = _declares("DEFINE_multi_string", "that may be repeated", str, many=True)
 DEFINE_integer = _declares_number("DEFINE_integer", "that is an integer", _integer)
 DEFINE_float = _declares_number("DEFINE_float", "that is a number", float)
@@ -166,9 +196,11 @@ DEFINE_multi_enum = _declares_enum(
 
 
 def register_validator(
-    flag_name: str, checker: Callable[[Any], bool], message: str = "Flag validation failed",
+    flag_name: str,
+    checker: Callable[[Any], bool],
+    message: str = "Flag validation failed",
     flag_values: FlagValues = FLAGS,
-) -> None:  # fmt: skip
+) -> None:
     """Raise ValidationError with `message` where ``checker(value)`` of a flag is not true."""
     flag_values[flag_name]  # there is one of that name
     flag_values._validators.append((flag_name, checker, message))
@@ -177,9 +209,11 @@ def register_validator(
 def mark_flag_as_required(flag_name: str, flag_values: FlagValues = FLAGS) -> None:
     """Raise ValidationError where a flag has no value, which is None, when flags are read."""
     register_validator(
-        flag_name, lambda value: value is not None, "Flag must have a value other than None.",
+        flag_name,
+        lambda value: value is not None,
+        "Flag must have a value other than None.",
         flag_values,
-    )  # fmt: skip
+    )
 
 
 def mark_flags_as_required(flag_names: Iterable[str], flag_values: FlagValues = FLAGS) -> None:

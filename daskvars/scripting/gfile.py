@@ -26,9 +26,22 @@ from daskvars.errors import (
 )
 
 __all__ = [
-    "Copy", "DeleteRecursively", "Exists", "FastGFile", "GFile", "Glob", "IsDirectory",
-    "ListDirectory", "MakeDirs", "MkDir", "Open", "Remove", "Rename", "Stat", "Walk",
-]  # fmt: skip
+    "Copy",
+    "DeleteRecursively",
+    "Exists",
+    "FastGFile",
+    "GFile",
+    "Glob",
+    "IsDirectory",
+    "ListDirectory",
+    "MakeDirs",
+    "MkDir",
+    "Open",
+    "Remove",
+    "Rename",
+    "Stat",
+    "Walk",
+]
 
 _ERRORS: list[tuple[type[OSError], type[Exception]]] = [
     (FileNotFoundError, NotFoundError),

@@ -7,10 +7,15 @@ that is.
 from __future__ import annotations
 
 __all__ = [
-    "disable_control_flow_v2", "disable_eager_execution", "disable_tensor_equality",
-    "disable_v2_behavior", "disable_v2_tensorshape", "enable_eager_execution",
-    "enable_v2_behavior", "executing_eagerly",
-]  # fmt: skip
+    "disable_control_flow_v2",
+    "disable_eager_execution",
+    "disable_tensor_equality",
+    "disable_v2_behavior",
+    "disable_v2_tensorshape",
+    "enable_eager_execution",
+    "enable_v2_behavior",
+    "executing_eagerly",
+]
 
 
 def disable_v2_behavior() -> None:

@@ -159,9 +159,11 @@ def restore(
 
 
 def read_pairs(
-    pairs: Mapping[str, tuple[VariableRecord, Chunks]], offsets: Mapping[str, tuple[int, ...]],
-    load: Load, run: Run,
-) -> dict[str, dict[Index, np.ndarray]]:  # fmt: skip
+    pairs: Mapping[str, tuple[VariableRecord, Chunks]],
+    offsets: Mapping[str, tuple[int, ...]],
+    load: Load,
+    run: Run,
+) -> dict[str, dict[Index, np.ndarray]]:
     """Give values in blocks, those with an offset from there on, in the order of `pairs`."""
     whole = {key: pair for key, pair in pairs.items() if key not in offsets}
     found = assemble_values(whole, load, run)

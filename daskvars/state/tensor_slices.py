@@ -59,9 +59,12 @@ def text_of(prefix: Any) -> str:
 
 @host_kernel
 def save_tensors(
-    xp: Any, prefix: Any, *tensors: np.ndarray, tensor_names: Sequence[str],
+    xp: Any,
+    prefix: Any,
+    *tensors: np.ndarray,
+    tensor_names: Sequence[str],
     shape_and_slices: Sequence[str],
-) -> tuple[()]:  # fmt: skip
+) -> tuple[()]:
     """Write a checkpoint at `prefix`: tensors, or the slices of larger ones, by name.
 
     Raises:
@@ -94,9 +97,14 @@ def joined(name: str, parts: Sequence[tuple[Any, np.ndarray]]) -> np.ndarray:
 
 @host_kernel
 def restore_tensors(
-    xp: Any, prefix: Any, *, tensor_names: Sequence[str], shape_and_slices: Sequence[str],
-    dtypes: Sequence[DType], shapes: Sequence[Any],
-) -> tuple[np.ndarray, ...]:  # fmt: skip
+    xp: Any,
+    prefix: Any,
+    *,
+    tensor_names: Sequence[str],
+    shape_and_slices: Sequence[str],
+    dtypes: Sequence[DType],
+    shapes: Sequence[Any],
+) -> tuple[np.ndarray, ...]:
     """Read tensors, or slices of them, from the checkpoint at `prefix`.
 
     Raises:
@@ -117,7 +125,9 @@ def restore_tensors(
         wanted[label], names[label] = (dtype, shape or (), ()), name
     check_wanted(source, wanted, names, allow_unexpected=True)
     read = partial(assemble_region, load=source.load, run=partial(in_parallel, store))
-    return tuple([
-        read(record, (slice(None),) * len(record.shape) if found is None else found[1])
-        for record, found in zip(map(source.records.get, tensor_names), slices, strict=True)
-    ])  # fmt: skip
+    return tuple(
+        [
+            read(record, (slice(None),) * len(record.shape) if found is None else found[1])
+            for record, found in zip(map(source.records.get, tensor_names), slices, strict=True)
+        ]
+    )

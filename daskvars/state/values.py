@@ -82,9 +82,17 @@ run again on the new one
     """
 
     __slots__ = (
-        "_blocks", "_changed", "_leases", "_lock", "_records", "arrivals", "base", "num_sessions",
-        "run_lock", "version",
-    )  # fmt: skip
+        "_blocks",
+        "_changed",
+        "_leases",
+        "_lock",
+        "_records",
+        "arrivals",
+        "base",
+        "num_sessions",
+        "run_lock",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.version = 0
@@ -210,9 +218,7 @@ run again on the new one
                 self.arrivals += 1
             return self.replace(updates, records or {})
 
-    def put(
-        self, updates: Mapping[str, Blocks], records: Mapping[str, VariableRecord]
-    ) -> int:
+    def put(self, updates: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> int:
         """Do what `commit` does, whatever the version is."""
         with self.run_lock:
             version = self.commit(updates, self.version, records)

@@ -17,9 +17,12 @@ from daskvars.summary.records import Event, SummaryValue
 MOST_CHARACTERS = 1 << 24  # in a line
 
 KINDS = {
-    "simple_value": "scalar", "histo": "histogram", "image": "image", "audio": "audio",
+    "simple_value": "scalar",
+    "histo": "histogram",
+    "image": "image",
+    "audio": "audio",
     "tensor": "tensor",
-}  # fmt: skip
+}
 FIELDS = {kind: field for field, kind in KINDS.items()}
 
 
@@ -87,6 +90,7 @@ def _event(data: dict[str, Any]) -> Event:
 
 def _belong_together(first: Event, second: Event) -> bool:
     return (
-        first.HasField("summary") and second.HasField("summary")
+        first.HasField("summary")
+        and second.HasField("summary")
         and (first.wall_time, first.step) == (second.wall_time, second.step)
-    )  # fmt: skip
+    )

@@ -49,9 +49,15 @@ class FileWriter:
     """
 
     def __init__(
-        self, logdir: Any, graph: Any = None, max_queue: int = 10, flush_secs: float = 120,
-        graph_def: Any = None, filename_suffix: str | None = None, session: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        logdir: Any,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
         if graph is not None and graph_def is not None:
             raise ValueError("graph and graph_def are two names of one argument: give only one")
         if session is not None and graph is None and graph_def is None:

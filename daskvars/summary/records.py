@@ -11,35 +11,52 @@ class HistogramProto(Message):
     """A histogram: `bucket[i]` counts what is below ``bucket_limit[i]`` and not below the last."""
 
     fields: ClassVar = {
-        "min": 0.0, "max": 0.0, "num": 0.0, "sum": 0.0, "sum_squares": 0.0,
-        "bucket_limit": [float], "bucket": [float],
-    }  # fmt: skip
+        "min": 0.0,
+        "max": 0.0,
+        "num": 0.0,
+        "sum": 0.0,
+        "sum_squares": 0.0,
+        "bucket_limit": [float],
+        "bucket": [float],
+    }
 
 
 class SummaryImage(Message):
     """What is known of an image: its size. The pixels are not kept."""
 
     fields: ClassVar = {
-        "height": 0, "width": 0, "colorspace": 0, "encoded_image_string": b"",
-    }  # fmt: skip
+        "height": 0,
+        "width": 0,
+        "colorspace": 0,
+        "encoded_image_string": b"",
+    }
 
 
 class SummaryAudio(Message):
     """What is known of a clip of sound: its size. The samples are not kept."""
 
     fields: ClassVar = {
-        "sample_rate": 0.0, "num_channels": 0, "length_frames": 0, "encoded_audio_string": b"",
+        "sample_rate": 0.0,
+        "num_channels": 0,
+        "length_frames": 0,
+        "encoded_audio_string": b"",
         "content_type": "",
-    }  # fmt: skip
+    }
 
 
 class SummaryValue(Message):
     """One value under a tag: one of a number, a histogram, an image, a sound or a tensor."""
 
     fields: ClassVar = {
-        "tag": "", "node_name": "", "simple_value": 0.0, "histo": HistogramProto,
-        "image": SummaryImage, "audio": SummaryAudio, "tensor": dict, "metadata": dict,
-    }  # fmt: skip
+        "tag": "",
+        "node_name": "",
+        "simple_value": 0.0,
+        "histo": HistogramProto,
+        "image": SummaryImage,
+        "audio": SummaryAudio,
+        "tensor": dict,
+        "metadata": dict,
+    }
     oneofs: ClassVar = {"value": ("simple_value", "histo", "image", "audio", "tensor")}
 
 
@@ -84,6 +101,11 @@ class Event(Message):
     """
 
     fields: ClassVar = {
-        "wall_time": 0.0, "step": 0, "file_version": "", "graph_def": [dict], "summary": Summary,
-        "session_log": SessionLog, "tagged_run_metadata": TaggedRunMetadata,
-    }  # fmt: skip
+        "wall_time": 0.0,
+        "step": 0,
+        "file_version": "",
+        "graph_def": [dict],
+        "summary": Summary,
+        "session_log": SessionLog,
+        "tagged_run_metadata": TaggedRunMetadata,
+    }

@@ -103,9 +103,12 @@ def histogram(
 
 
 def image(
-    name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[Any] | None = None,
+    name: str,
+    tensor: Any,
+    max_outputs: int = 3,
+    collections: Sequence[Any] | None = None,
     family: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Summarize images: height, width and channels of each; pixels are not kept.
 
     Args:
@@ -121,9 +124,13 @@ def image(
 
 
 def audio(
-    name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3,
-    collections: Sequence[Any] | None = None, family: str | None = None,
-) -> Tensor:  # fmt: skip
+    name: str,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Sequence[Any] | None = None,
+    family: str | None = None,
+) -> Tensor:
     """Summarize clips of sound: rate, channels and frames of each; samples are not kept.
 
     Args:
@@ -157,10 +164,14 @@ def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Te
 
 
 def tensor_summary(
-    name: str, tensor: Any, summary_description: str | None = None,
-    collections: Sequence[Any] | None = None, summary_metadata: Any = None,
-    family: str | None = None, display_name: str | None = None,
-) -> Tensor:  # fmt: skip
+    name: str,
+    tensor: Any,
+    summary_description: str | None = None,
+    collections: Sequence[Any] | None = None,
+    summary_metadata: Any = None,
+    family: str | None = None,
+    display_name: str | None = None,
+) -> Tensor:
     """Keep a whole tensor: dtype, shape and elements. For small ones.
 
     Args:
@@ -171,9 +182,14 @@ def tensor_summary(
     """
     tensor = convert_to_tensor(tensor)
     return _summarized(
-        TENSOR, name, tensor, collections, family, dtype=tensor.dtype.base_dtype.name,
+        TENSOR,
+        name,
+        tensor,
+        collections,
+        family,
+        dtype=tensor.dtype.base_dtype.name,
         plugin=summary_metadata or "",
-    )  # fmt: skip
+    )
 
 
 def merge(
@@ -226,9 +242,14 @@ def _tag(name: str, family: str | None, values: Sequence[Any]) -> Iterator[tuple
 
 
 def _summarized(
-    definition: OpDef, name: str, value: Any, collections: Sequence[Any] | None,
-    family: str | None, *more: Tensor, **attrs: Any,
-) -> Tensor:  # fmt: skip
+    definition: OpDef,
+    name: str,
+    value: Any,
+    collections: Sequence[Any] | None,
+    family: str | None,
+    *more: Tensor,
+    **attrs: Any,
+) -> Tensor:
     value = convert_to_tensor(value)
     with _tag(name, family, [value]) as (tag, scope):
         result = apply(definition, value, *more, name=scope or name, tag=tag or name, **attrs)

@@ -27,9 +27,13 @@ Rate = Tensor | Callable[[], Tensor]
 
 
 def exponential_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
-    staircase: bool = False, name: str | None = None,
-) -> Rate:  # fmt: skip
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Rate:
     """Return ``learning_rate * decay_rate ** (global_step / decay_steps)``.
 
     Args:
@@ -63,9 +67,13 @@ def exponential_decay(
 
 
 def natural_exp_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
-    staircase: bool = False, name: str | None = None,
-) -> Rate:  # fmt: skip
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Rate:
     """Return ``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
 
     See `exponential_decay` for the arguments.
@@ -79,9 +87,13 @@ def natural_exp_decay(
 
 
 def inverse_time_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, decay_rate: Any,
-    staircase: bool = False, name: str | None = None,
-) -> Rate:  # fmt: skip
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Rate:
     """Return ``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
 
     See `exponential_decay` for the arguments.
@@ -95,9 +107,14 @@ def inverse_time_decay(
 
 
 def polynomial_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, end_learning_rate: Any = 0.0001,
-    power: Any = 1.0, cycle: bool = False, name: str | None = None,
-) -> Rate:  # fmt: skip
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: str | None = None,
+) -> Rate:
     """Return a rate that falls to `end_learning_rate` within `decay_steps` steps.
 
     ``(learning_rate - end) * (1 - step / decay_steps) ** power + end``
@@ -128,9 +145,12 @@ def polynomial_decay(
 
 
 def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0,
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    alpha: Any = 0.0,
     name: str | None = None,
-) -> Rate:  # fmt: skip
+) -> Rate:
     """Return a rate that falls along half a cosine to ``alpha * learning_rate``.
 
     Args:
@@ -155,9 +175,14 @@ def cosine_decay(
 
 
 def cosine_decay_restarts(
-    learning_rate: Any, global_step: Any, first_decay_steps: Any, t_mul: float = 2.0,
-    m_mul: Any = 1.0, alpha: Any = 0.0, name: str | None = None,
-) -> Rate:  # fmt: skip
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: float = 2.0,
+    m_mul: Any = 1.0,
+    alpha: Any = 0.0,
+    name: str | None = None,
+) -> Rate:
     """Return a rate that falls along half a cosine, again and again.
 
     Args:
@@ -192,9 +217,14 @@ def cosine_decay_restarts(
 
 
 def linear_cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, num_periods: float = 0.5,
-    alpha: Any = 0.0, beta: Any = 0.001, name: str | None = None,
-) -> Rate:  # fmt: skip
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: float = 0.5,
+    alpha: Any = 0.0,
+    beta: Any = 0.001,
+    name: str | None = None,
+) -> Rate:
     """Return ``learning_rate * ((alpha + linear) * cosine + beta)``.
 
     `linear` falls from 1 to 0 in `decay_steps` steps, `cosine` makes `num_periods` periods between
@@ -224,10 +254,16 @@ def linear_cosine_decay(
 
 
 def noisy_linear_cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, initial_variance: Any = 1.0,
-    variance_decay: Any = 0.55, num_periods: float = 0.5, alpha: Any = 0.0, beta: Any = 0.001,
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: Any = 1.0,
+    variance_decay: Any = 0.55,
+    num_periods: float = 0.5,
+    alpha: Any = 0.0,
+    beta: Any = 0.001,
     name: str | None = None,
-) -> Rate:  # fmt: skip
+) -> Rate:
     """Return `linear_cosine_decay` with normal noise on its linear part.
 
     Args:
@@ -315,9 +351,12 @@ def _boundary(value: Any, x: Tensor) -> Tensor:
 
 
 def _scheduled(
-    formula: Callable[[Tensor, Tensor, str], Tensor], learning_rate: Any, global_step: Any,
-    name: str, keep_step: bool = False,
-) -> Rate:  # fmt: skip
+    formula: Callable[[Tensor, Tensor, str], Tensor],
+    learning_rate: Any,
+    global_step: Any,
+    name: str,
+    keep_step: bool = False,
+) -> Rate:
     """Build the rate in a graph, or return what computes it in the eager program."""
     if global_step is None:
         raise ValueError(f"global_step is required for {name}.")

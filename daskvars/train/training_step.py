@@ -71,9 +71,13 @@ def create_global_step(graph: Graph | None = None) -> Variable:
         raise ValueError('"global_step" already exists.')
     with entered_graph(graph), graph.name_scope(None):
         return get_variable(
-            GraphKeys.GLOBAL_STEP, shape=[], dtype=int64, initializer=Zeros(), trainable=False,
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=int64,
+            initializer=Zeros(),
+            trainable=False,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
-        )  # fmt: skip
+        )
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
@@ -102,9 +106,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')
 
 
-def numbered(
-    sess: Any, path: str, step: Any, with_zeros: bool
-) -> tuple[str, int | None]:
+def numbered(sess: Any, path: str, step: Any, with_zeros: bool) -> tuple[str, int | None]:
     """Return the path of a checkpoint of a step, and the step; None where there is none.
 
     Args:

@@ -58,8 +58,9 @@ def value_or_initial(handle: Tensor, initial_value: Tensor) -> Tensor:
     with building_in(handle.graph):
         value = cond(
             is_variable_initialized(handle),
-            lambda: read_variable(handle, "read"), lambda: initial_value,
-        )  # fmt: skip
+            lambda: read_variable(handle, "read"),
+            lambda: initial_value,
+        )
     place(value.op, handle.op.device)
     return value
 

@@ -140,9 +140,12 @@ class RandomUniform(Initializer):
     _arguments = ("minval", "maxval", "seed", "dtype")
 
     def __init__(
-        self, minval: float = 0, maxval: float | None = None, seed: int | None = None,
+        self,
+        minval: float = 0,
+        maxval: float | None = None,
+        seed: int | None = None,
         dtype: Any = float32,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.minval = minval
         self.maxval = maxval
         self.seed = seed
@@ -226,9 +229,13 @@ class VarianceScaling(Initializer):
     _arguments: tuple[str, ...] = ("scale", "mode", "distribution", "seed", "dtype")
 
     def __init__(
-        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
-        seed: int | None = None, dtype: Any = float32,
-    ) -> None:  # fmt: skip
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = float32,
+    ) -> None:
         if scale <= 0.0:
             raise ValueError(f"`scale` must be positive float, got {scale!r}")
         if mode not in ("fan_in", "fan_out", "fan_avg"):

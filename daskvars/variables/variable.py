@@ -111,15 +111,30 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         builder = owner()
         with building_in(builder):
             self._build(
-                builder, variable_name(builder, name), initial_value, dtype,
-                shape, expected_shape, validate_shape, caching_device, chunks,
-            )  # fmt: skip
+                builder,
+                variable_name(builder, name),
+                initial_value,
+                dtype,
+                shape,
+                expected_shape,
+                validate_shape,
+                caching_device,
+                chunks,
+            )
         builder.add_to_collections(keys, self)
 
     def _build(
-        self, builder: Any, name: str, initial_value: Any, dtype: Any, shape: Any,
-        expected_shape: Any, validate_shape: bool, caching_device: Any, chunks: Any,
-    ) -> None:  # fmt: skip
+        self,
+        builder: Any,
+        name: str,
+        initial_value: Any,
+        dtype: Any,
+        shape: Any,
+        expected_shape: Any,
+        validate_shape: bool,
+        caching_device: Any,
+        chunks: Any,
+    ) -> None:
         first = len(builder._ops)
         from_function = callable(initial_value)
         make = initial_values.made_by_function if from_function else initial_values.made_of_value
@@ -377,12 +392,17 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         keys = program.get_all_collection_keys()
         with program.name_scope(None):
             copied = memo[id(self)] = Variable(
-                self.read_value(), self._trainable,
+                self.read_value(),
+                self._trainable,
                 [key for key in keys if is_among(self, program.get_collection(key))],
-                shape is not None, name=self.op.name, constraint=self._constraint,
-                synchronization=self.synchronization, aggregation=self.aggregation, shape=shape,
+                shape is not None,
+                name=self.op.name,
+                constraint=self._constraint,
+                synchronization=self.synchronization,
+                aggregation=self.aggregation,
+                shape=shape,
                 chunks=self.chunks,
-            )  # fmt: skip
+            )
         return copied
 
     def __iter__(self) -> Iterator[Tensor]:

@@ -104,9 +104,7 @@ def checked_shape(
     return found
 
 
-def layout_of(
-    chunks: Any, shape: shapes.Shape, dtype: DType, name: str
-) -> Chunks | None:
+def layout_of(chunks: Any, shape: shapes.Shape, dtype: DType, name: str) -> Chunks | None:
     """Return the layout of a variable, None for one chunk.
 
     Raises:

@@ -24,10 +24,17 @@ from daskvars.variables.variable_arguments import value_dtype
 from daskvars.variables.variable_store import AUTO_REUSE, ReuseMode, default_store
 
 __all__ = [
-    "AUTO_REUSE", "ReuseMode", "VariableScope", "create_partitioned_variables",
-    "get_local_variable", "get_variable", "get_variable_scope", "no_regularizer",
-    "variable_op_scope", "variable_scope",
-]  # fmt: skip
+    "AUTO_REUSE",
+    "ReuseMode",
+    "VariableScope",
+    "create_partitioned_variables",
+    "get_local_variable",
+    "get_variable",
+    "get_variable_scope",
+    "no_regularizer",
+    "variable_op_scope",
+    "variable_scope",
+]
 
 
 class variable_scope:
@@ -86,8 +93,7 @@ class variable_scope:
             )
         if not isinstance(auxiliary_name_scope, bool):
             raise TypeError(
-                "The auxiliary_name_scope must be `True` or `False`, got "
-                f"{auxiliary_name_scope!r}."
+                f"The auxiliary_name_scope must be `True` or `False`, got {auxiliary_name_scope!r}."
             )
         if name_or_scope is None and reuse:
             raise ValueError("reuse=True cannot be used without a name_or_scope")
@@ -98,11 +104,16 @@ class variable_scope:
             self._name = name_or_scope.name.rpartition("/")[2]
         self._auxiliary_name_scope = auxiliary_name_scope
         self._arguments = {
-            "reuse": reuse, "initializer": initializer, "regularizer": regularizer,
-            "caching_device": caching_device, "partitioner": partitioner,
-            "custom_getter": custom_getter, "dtype": dtype, "use_resource": use_resource,
+            "reuse": reuse,
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "caching_device": caching_device,
+            "partitioner": partitioner,
+            "custom_getter": custom_getter,
+            "dtype": dtype,
+            "use_resource": use_resource,
             "constraint": constraint,
-        }  # fmt: skip
+        }
         self._builder = builder_for(tuple(values or ()))
         self._open: list[tuple[ExitStack, Any, VariableScope]] = []
 
@@ -135,9 +146,12 @@ class variable_scope:
 
 
 def variable_op_scope(
-    values: Iterable[Any], name_or_scope: Any, default_name: str | None = None, *args: Any,
+    values: Iterable[Any],
+    name_or_scope: Any,
+    default_name: str | None = None,
+    *args: Any,
     **kwargs: Any,
-) -> variable_scope:  # fmt: skip
+) -> variable_scope:
     """Open a variable scope: an older order of the arguments of `variable_scope`."""
     return variable_scope(name_or_scope, default_name, values, *args, **kwargs)
 
@@ -180,11 +194,15 @@ def create_partitioned_variables(
     with variable_scope(name, "PartitionedVariable", reuse=reuse):
         return list(
             get_variable(
-                "", shape, dtype if callable(initializer) else None, initializer,
-                trainable=trainable, collections=collections,
+                "",
+                shape,
+                dtype if callable(initializer) else None,
+                initializer,
+                trainable=trainable,
+                collections=collections,
                 partitioner=lambda **unused: slicing,
             )
-        )  # fmt: skip
+        )
 
 
 def no_regularizer(tensor: Any) -> None:
@@ -251,22 +269,27 @@ def get_variable(
     full_name = f"{prefix}/{name}" if prefix else name
     true_getter = default_store(builder).get_variable
     getter = scope.custom_getter if custom_getter is None else custom_getter
-    if getter is None:
-        with OutsideNames(current):
-            return true_getter(
-                full_name, shape, dtype, initializer, regularizer, scope.reuse, trainable,
-                collections, caching_device, partitioner, validate_shape, use_resource, constraint,
-                synchronization, aggregation, chunks,
-            )  # fmt: skip
     arguments = {
-        "shape": shape, "dtype": dtype, "initializer": initializer, "regularizer": regularizer,
-        "reuse": scope.reuse, "trainable": trainable, "collections": collections,
-        "caching_device": caching_device, "partitioner": partitioner,
-        "validate_shape": validate_shape, "use_resource": use_resource, "constraint": constraint,
-        "synchronization": synchronization, "aggregation": aggregation,
-    }  # fmt: skip
+        "shape": shape,
+        "dtype": dtype,
+        "initializer": initializer,
+        "regularizer": regularizer,
+        "reuse": scope.reuse,
+        "trainable": trainable,
+        "collections": collections,
+        "caching_device": caching_device,
+        "partitioner": partitioner,
+        "validate_shape": validate_shape,
+        "use_resource": use_resource,
+        "constraint": constraint,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
+    }
     if chunks is not None:
         arguments["chunks"] = chunks
+    if getter is None:
+        with OutsideNames(current):
+            return true_getter(full_name, **arguments)
     with current.name_scope(None):
         return _called(getter, true_getter, full_name, arguments)
 

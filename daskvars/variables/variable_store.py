@@ -94,11 +94,16 @@ class VariableStore:
         dtype = as_dtype(dtype).base_dtype
         shape = shapes.as_tuple(shape)
         arguments = {
-            "trainable": trainable, "collections": collections, "caching_device": caching_device,
-            "validate_shape": validate_shape, "use_resource": use_resource,
-            "constraint": constraint, "synchronization": synchronization,
-            "aggregation": aggregation, "chunks": chunks,
-        }  # fmt: skip
+            "trainable": trainable,
+            "collections": collections,
+            "caching_device": caching_device,
+            "validate_shape": validate_shape,
+            "use_resource": use_resource,
+            "constraint": constraint,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+            "chunks": chunks,
+        }
         if partitioner is not None and not callable(partitioner):
             raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
         if (partitioner is not None and shape != ()) or (reuse and name in self.partitioned):
@@ -116,9 +121,16 @@ class VariableStore:
     # -- one variable -------------------------------------------------------------------------
 
     def _single(
-        self, name: str, shape: shapes.Shape, dtype: DType, initializer: Any, regularizer: Any,
-        reuse: bool | None, arguments: dict[str, Any], partition_info: PartitionInfo | None = None,
-    ) -> Variable:  # fmt: skip
+        self,
+        name: str,
+        shape: shapes.Shape,
+        dtype: DType,
+        initializer: Any,
+        regularizer: Any,
+        reuse: bool | None,
+        arguments: dict[str, Any],
+        partition_info: PartitionInfo | None = None,
+    ) -> Variable:
         from_value = initializer is not None and not callable(initializer)
         if from_value and shape is not None:
             raise ValueError(
@@ -146,9 +158,16 @@ class VariableStore:
     # -- partitioned --------------------------------------------------------------------------
 
     def _partitioned(
-        self, name: str, shape: shapes.Shape, dtype: DType, initializer: Any, regularizer: Any,
-        reuse: bool | None, partitioner: Any, arguments: dict[str, Any],
-    ) -> PartitionedVariable:  # fmt: skip
+        self,
+        name: str,
+        shape: shapes.Shape,
+        dtype: DType,
+        initializer: Any,
+        regularizer: Any,
+        reuse: bool | None,
+        partitioner: Any,
+        arguments: dict[str, Any],
+    ) -> PartitionedVariable:
         name = name.removesuffix("/")  # the whole of a scope, by get_variable("")
         if name in self.variables:
             raise ValueError(
@@ -179,9 +198,15 @@ class VariableStore:
             if from_value:
                 source, given_shape = _piece(part_name, initializer, offset, part_shape), None
             part = self._single(
-                part_name, given_shape, dtype, source, regularizer, reuse, arguments,
+                part_name,
+                given_shape,
+                dtype,
+                source,
+                regularizer,
+                reuse,
+                arguments,
                 PartitionInfo(shape, offset),
-            )  # fmt: skip
+            )
             part._set_save_slice_info(SaveSliceInfo(name, shape, offset, part_shape))
             parts.append(part)
         made = PartitionedVariable(name, shape, parts[0].dtype.base_dtype, parts, partitions)
@@ -279,9 +304,13 @@ def _add_regularization_loss(name: str, variable: Variable, regularizer: Any) ->
 
 
 def _shared(
-    name: str, found: Any, shape: shapes.Shape, dtype: DType, reuse: bool | None,
+    name: str,
+    found: Any,
+    shape: shapes.Shape,
+    dtype: DType,
+    reuse: bool | None,
     what: str = "Variable",
-) -> Any:  # fmt: skip
+) -> Any:
     """Return `found` if it may be shared and is what was asked for."""
     if reuse is False:
         reset = "reset" if found.graph is None else "reset_default_graph"

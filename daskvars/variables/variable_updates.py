@@ -28,9 +28,12 @@ class VariableUpdates:
         raise NotImplementedError
 
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None,
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
         read_value: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Set the variable.
 
         Args:
@@ -47,17 +50,23 @@ class VariableUpdates:
         return self._updated(new, read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
         read_value: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Add `delta`; see `assign`."""
         new = assign_ops.assign_add(self.handle, delta, use_locking, name)
         return self._updated(new, read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None,
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
         read_value: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Subtract `delta`; see `assign`."""
         new = assign_ops.assign_sub(self.handle, delta, use_locking, name)
         return self._updated(new, read_value)

@@ -15,17 +15,19 @@ ROWS = np.arange(23)
 
 
 def stored(tmp_path, chunk=4):
-    array = zarr.create_array(LocalStore(tmp_path / "x.zarr"), shape=(23,), chunks=(chunk,),
-                              dtype="int64", overwrite=True)  # fmt: skip
+    array = zarr.create_array(
+        LocalStore(tmp_path / "x.zarr"), shape=(23,), chunks=(chunk,), dtype="int64", overwrite=True
+    )
     array[:] = ROWS
     return array
 
 
 def kinds(tmp_path):
     return {
-        "numpy": ROWS, "zarr": stored(tmp_path),
+        "numpy": ROWS,
+        "zarr": stored(tmp_path),
         "dask": dask.array.from_array(ROWS, chunks=((5, 1, 9, 8),)),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("kind", ["numpy", "zarr", "dask"])
@@ -106,9 +108,12 @@ def test_what_does_not_go_together_is_refused(arrays, options):
 def test_on_a_cluster_batches_are_lazy_and_come_again_after_a_loss(tmp_path):
     expected = list(dv.data.batches(stored(tmp_path), 4, shuffle=True, window=2))
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
-        as cluster, Client(cluster) as client, tf.Graph().as_default(),
-    ):  # fmt: skip
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+        tf.Graph().as_default(),
+    ):
         made = dv.data.batches(stored(tmp_path), 4, shuffle=True, window=2)
         x = tf.placeholder(tf.int64, [None])
         same = tf.identity(x)
@@ -117,8 +122,12 @@ def test_on_a_cluster_batches_are_lazy_and_come_again_after_a_loss(tmp_path):
                 assert isinstance(batch, dask.array.Array) and batch.shape == rows.shape
                 if number == 2:
                     address = next(iter(client.has_what()))
-                    client.run(lambda: __import__("os")._exit(1), workers=[address],
-                               wait=False, on_error="ignore")  # fmt: skip
+                    client.run(
+                        lambda: __import__("os")._exit(1),
+                        workers=[address],
+                        wait=False,
+                        on_error="ignore",
+                    )
                 np.testing.assert_array_equal(session.run(same, {x: batch}), rows)
 
 

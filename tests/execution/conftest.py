@@ -14,11 +14,14 @@ def running(workers):
     """A client of a cluster of one-thread workers; not the default: enter `client.as_current()`."""
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, host="127.0.0.1",
-            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-    ):  # fmt: skip
+    ):
         yield client
 
 

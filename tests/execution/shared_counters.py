@@ -51,9 +51,11 @@ def eventually(condition):
 def add(address, name, num_runs, consistency, is_fetched, done):
     """Count up as a client of its own."""
     with (
-        config.set(fsync_seals=False), tf.Graph().as_default(), Client(address),
+        config.set(fsync_seals=False),
+        tf.Graph().as_default(),
+        Client(address),
         tf.Session(store=name, consistency=consistency) as session,
-    ):  # fmt: skip
+    ):
         count, _, step = counters()
         for number in range(num_runs):
             session.run([step, count] if is_fetched else step)

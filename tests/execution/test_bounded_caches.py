@@ -27,9 +27,13 @@ COUNT, SIZE = (5000, 256) if ALL else (60, 8)
 MOST_BYTES = 10 << 20
 # Of what there are few: libraries, dtypes, the one kernel that draws on a GPU.
 FEW = {
-    "_blas_settings", "_glibc", "bucket_limits", "device_kernel", "item_bytes",
+    "_blas_settings",
+    "_glibc",
+    "bucket_limits",
+    "device_kernel",
+    "item_bytes",
     "memory_dtype",
-}  # fmt: skip
+}
 
 
 def resident_bytes():
@@ -84,8 +88,12 @@ def caches():
     """Return the package's functions that remember results."""
     modules = [m for name, m in sys.modules.items() if name.startswith("daskvars.")]
     named = [item for module in modules for item in vars(module).values()]
-    inside = [cell.cell_contents for item in named for cell in
-              getattr(item, "__closure__", None) or () if cell != CellType()]  # fmt: skip
+    inside = [
+        cell.cell_contents
+        for item in named
+        for cell in getattr(item, "__closure__", None) or ()
+        if cell != CellType()
+    ]
     found = [o for o in (*named, *inside) if isinstance(o, functools._lru_cache_wrapper)]
     return {id(o): o for o in found if (o.__module__ or "").startswith("daskvars.")}.values()
 
@@ -105,9 +113,12 @@ def run_all(run, numbers):
 
 
 MAKERS = {
-    "graphs": lambda: one_graph, "shapes": one_shape, "traces": one_trace,
-    "eager": lambda: one_eager, "failures": lambda: failing_graph,
-}  # fmt: skip
+    "graphs": lambda: one_graph,
+    "shapes": one_shape,
+    "traces": one_trace,
+    "eager": lambda: one_eager,
+    "failures": lambda: failing_graph,
+}
 
 
 @pytest.mark.timeout(1800 if ALL else 120)

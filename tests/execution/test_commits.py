@@ -55,9 +55,10 @@ def initialize(path: Path) -> None:
 def add(path: Path, num_runs: int, done) -> None:
     """Count up, each run a transaction, noting how many runs have returned."""
     with (
-        config.set(seal_every_s=0, fsync_seals=False), tf.Graph().as_default(),
+        config.set(seal_every_s=0, fsync_seals=False),
+        tf.Graph().as_default(),
         tf.Session(store=path) as session,
-    ):  # fmt: skip
+    ):
         step = counters()[2]
         for number in range(num_runs):
             session.run(step)
@@ -206,8 +207,9 @@ def everything_in(place: Path) -> dict[str, bytes]:
     """Give the contents of all files of a store but its lock."""
     return {
         str(path.relative_to(place)): path.read_bytes()
-        for path in place.rglob("*") if path.is_file() and path.parent.name != "lock"
-    }  # fmt: skip
+        for path in place.rglob("*")
+        if path.is_file() and path.parent.name != "lock"
+    }
 
 
 def test_what_others_wrote_is_taken_over_at_seals_and_openings(tmp_path):

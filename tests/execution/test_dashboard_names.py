@@ -63,9 +63,10 @@ def spent_on(dask_scheduler):
     """Return the (task prefix, activity) pairs that workers have reported seconds of."""
     metrics = dask_scheduler.cumulative_worker_metrics
     return {
-        key[1:3] for key, value in metrics.items()
+        key[1:3]
+        for key, value in metrics.items()
         if key[0] == "execute" and key[-1] == "seconds" and value > 0
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.cluster

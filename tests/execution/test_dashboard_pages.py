@@ -25,11 +25,14 @@ STATIC = ["/info/main/workers.html", "/info/main/logs.html", "/json/counts.json"
 def client():
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1",
-            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-    ):  # fmt: skip
+    ):
         yield client
 
 

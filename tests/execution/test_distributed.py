@@ -114,8 +114,11 @@ def test_arrays_of_this_process_move_to_the_cluster(two_workers):
 names = st.from_regex(r"[A-Za-z][A-Za-z0-9_./]{0,30}", fullmatch=True)
 
 
-@given(st.one_of(st.sampled_from(["backward", "features", "conv1/forward", "feedface"]), names),
-       st.uuids(), st.lists(st.integers(0, 99), max_size=3))  # fmt: skip
+@given(
+    st.one_of(st.sampled_from(["backward", "features", "conv1/forward", "feedface"]), names),
+    st.uuids(),
+    st.lists(st.integers(0, 99), max_size=3),
+)
 def test_a_key_is_grouped_under_its_label(label, token, numbers):
     stamp = f"0{token.hex[:15]}-7"
     key = Place(label, "-".join(map(str, numbers)), 0).key(stamp)

@@ -329,8 +329,9 @@ def test_reset_takes_a_path_as_a_session_does(tmp_path, monkeypatch):
 
 def test_the_period_does_not_stretch_with_the_length_of_a_seal(tmp_path, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(durable, "time", SimpleNamespace(
-        monotonic=lambda: clock[0], perf_counter=lambda: clock[0]))  # fmt: skip
+    monkeypatch.setattr(
+        durable, "time", SimpleNamespace(monotonic=lambda: clock[0], perf_counter=lambda: clock[0])
+    )
     finish = Writer.finish
 
     def slow(writer, *arguments):

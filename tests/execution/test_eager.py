@@ -168,8 +168,10 @@ def test_an_attribute_is_told_from_one_that_only_equals_it():
     x = dv.constant([-1.0, 2.0])
     flat = [dv.nn.leaky_relu(x * 1.0, alpha=alpha).numpy() for alpha in (0.0, -0.0, 0.0)]
     assert [np.signbit(row).tolist() for row in flat] == [
-        [True, False], [False, False], [True, False],
-    ]  # fmt: skip
+        [True, False],
+        [False, False],
+        [True, False],
+    ]
 
 
 @pytest.mark.parametrize("wrap", [None, dv.function], ids=["eager", "function"])

@@ -89,7 +89,7 @@ KINDS = {
     "dask, fortran, many": lambda path: blocks(2, np.asfortranarray),
     "dask of another dtype than said": lambda path: blocks(-1, lambda block: block.astype("f8")),
     "dask of zarr": lambda path: da.from_zarr(zarr_array(path)),
-}  # fmt: skip
+}
 SHAPED = {
     "no rows": (np.zeros((0, 3), np.float32), np.zeros((0, 3))),
     "dask without rows": (np.zeros((0, 3), np.float32), da.zeros((0, 3))),
@@ -100,7 +100,7 @@ SHAPED = {
     "series": (VALUES[0], pandas.Series(VALUES[0], index=list("abc"))),
     "dask with its chunk sizes computed": (VALUES[0], chosen().compute_chunk_sizes()),
     "xarray of rank 0": (np.float32(2.5), xarray.DataArray(2.5)),
-}  # fmt: skip
+}
 
 
 class Unreadable:
@@ -129,16 +129,19 @@ REFUSED = {
     "objects": (TypeError, "objects|Expected", lambda: VALUES.astype(object)),
     "times": (TypeError, "datetime64", lambda: VALUES.astype("M8[s]")),
     "missing values": (
-        TypeError, "objects|Expected",
+        TypeError,
+        "objects|Expected",
         lambda: pandas.DataFrame({c: pandas.array([1, None, 2, 3]) for c in "abc"}),
     ),
     "unknown chunks": (ValueError, r"compute_chunk_sizes\(\)", lambda: chosen()),
     "unreadable": (UnknownError, "OSError: the disk is gone", Unreadable),
     "failing": (UnknownError, "OSError: the disk is gone", lambda: of_one_task(lost)),
     "failing, one block of many": (
-        UnknownError, "OSError: the disk is gone", lambda: blocks(2, first_fails)
+        UnknownError,
+        "OSError: the disk is gone",
+        lambda: blocks(2, first_fails),
     ),
-}  # fmt: skip
+}
 
 
 # -- modes --------------------------------------------------------------------------------------
@@ -182,10 +185,15 @@ def eager(start):
     yield feed, variable.numpy
 
 
-@pytest.fixture(params=[
-    "session", "function", "eager", pytest.param("private", marks=pytest.mark.cluster),
-    pytest.param("shared", marks=pytest.mark.cluster),
-])  # fmt: skip
+@pytest.fixture(
+    params=[
+        "session",
+        "function",
+        "eager",
+        pytest.param("private", marks=pytest.mark.cluster),
+        pytest.param("shared", marks=pytest.mark.cluster),
+    ]
+)
 def mode(request):
     """What gives (feed, read) of a variable that begins with a value."""
     if request.param in ("session", "function", "eager"):
@@ -307,12 +315,17 @@ def test_texts_are_no_numbers(kind):
 
 
 @pytest.mark.parametrize("chunks", [-1, 1])
-@pytest.mark.parametrize("make", [
-    lambda texts, chunks: texts, lambda texts, chunks: np.array(texts),
-    lambda texts, chunks: pandas.Series(texts),
-    lambda texts, chunks: da.from_array(np.array(texts), chunks),
-    lambda texts, chunks: da.from_array(np.array(texts, object), chunks),
-], ids=["list", "numpy", "series", "dask", "dask of objects"])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda texts, chunks: texts,
+        lambda texts, chunks: np.array(texts),
+        lambda texts, chunks: pandas.Series(texts),
+        lambda texts, chunks: da.from_array(np.array(texts), chunks),
+        lambda texts, chunks: da.from_array(np.array(texts, object), chunks),
+    ],
+    ids=["list", "numpy", "series", "dask", "dask of objects"],
+)
 def test_texts_are_fed_as_bytes(make, chunks):
     wanted = np.array([b"a", "b\u00e4".encode()], object)
     with tf.Graph().as_default(), tf.Session() as run:
@@ -322,10 +335,12 @@ def test_texts_are_fed_as_bytes(make, chunks):
 
 def test_a_block_of_another_shape_than_said_is_an_error(mode):
     wrong = of_one_task(lambda: VALUES[1:])
-    with mode(VALUES) as (feed, _), pytest.raises(
-        (InvalidArgumentError, ValueError), match=r"\(3, 3\)|\[3,3\]"
+    with (
+        mode(VALUES) as (feed, _),
+        pytest.raises((InvalidArgumentError, ValueError), match=r"\(3, 3\)|\[3,3\]"),
     ):
         feed(wrong)
+
 
 def test_objects_are_no_texts():
     with tf.Graph().as_default(), tf.Session() as run:

@@ -123,10 +123,11 @@ def test_control_flow_inside():
         return dv.while_loop(
             lambda n, steps: n > 1,
             lambda n, steps: (
-                dv.cond(dv.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1), steps + 1,
+                dv.cond(dv.equal(n % 2, 0), lambda: n // 2, lambda: 3 * n + 1),
+                steps + 1,
             ),
             (n, dv.constant(0)),
-        )[1]  # fmt: skip
+        )[1]
 
     assert int(collatz(np.int32(6))) == 8
 
@@ -203,14 +204,64 @@ class _Options:
 
 # Values that Python, or a careless key, takes for equal: each is another argument.
 _DIFFERENT = [
-    0, False, 0.0, -0.0, 0j, complex(0.0, -0.0), complex(-0.0, 0.0), Fraction(0), Decimal("0"),
-    Decimal("-0"), Decimal("0.0"), _Weight.ZERO, 1, True, 1.0, 1 + 0j, _Level.ONE, math.nan, "nan",
-    None, "1", b"1", (), [], {}, set(), frozenset(), (1,), [1], {1: 1}, {True: 1}, {1: True},
-    {"a": 1, "b": 2}, {"b": 2, "a": 1}, ([1, 2], [3]), ([1], [2, 3]), ([], [1, 2, 3]), {1.0, 2},
-    {1, 2}, frozenset({0.0}), frozenset({-0.0}), _Options(0.0), _Options(-0.0), _Options(math.nan),
-    _Options(0), slice(0, 1), slice(False, 1), slice(0.0, 1), np.int32(1), np.int64(1),
-    np.float32(1), np.bool_(True), np.zeros(()), np.zeros(1), int, bool, float,
-]  # fmt: skip
+    0,
+    False,
+    0.0,
+    -0.0,
+    0j,
+    complex(0.0, -0.0),
+    complex(-0.0, 0.0),
+    Fraction(0),
+    Decimal("0"),
+    Decimal("-0"),
+    Decimal("0.0"),
+    _Weight.ZERO,
+    1,
+    True,
+    1.0,
+    1 + 0j,
+    _Level.ONE,
+    math.nan,
+    "nan",
+    None,
+    "1",
+    b"1",
+    (),
+    [],
+    {},
+    set(),
+    frozenset(),
+    (1,),
+    [1],
+    {1: 1},
+    {True: 1},
+    {1: True},
+    {"a": 1, "b": 2},
+    {"b": 2, "a": 1},
+    ([1, 2], [3]),
+    ([1], [2, 3]),
+    ([], [1, 2, 3]),
+    {1.0, 2},
+    {1, 2},
+    frozenset({0.0}),
+    frozenset({-0.0}),
+    _Options(0.0),
+    _Options(-0.0),
+    _Options(math.nan),
+    _Options(0),
+    slice(0, 1),
+    slice(False, 1),
+    slice(0.0, 1),
+    np.int32(1),
+    np.int64(1),
+    np.float32(1),
+    np.bool_(True),
+    np.zeros(()),
+    np.zeros(1),
+    int,
+    bool,
+    float,
+]
 
 
 def _again(value):
@@ -279,4 +330,3 @@ def test_an_object_without_a_hash_is_kept_by_its_trace():
     with dv.config.set(retrace_warning=1000):
         for i in range(100):  # each could take the address of the one before
             assert float(read(Setting(float(i)))) == i
-

@@ -58,12 +58,14 @@ def cluster(kind):
     with (
         SpecCluster(
             {"cpu": worker_spec({}), "gpu": worker_spec({"GPU": 1})},
-            scheduler={"cls": Scheduler, "options": {
-                "host": "127.0.0.1", "dashboard_address": ":0", "dashboard": False}},
+            scheduler={
+                "cls": Scheduler,
+                "options": {"host": "127.0.0.1", "dashboard_address": ":0", "dashboard": False},
+            },
             silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-    ):  # fmt: skip
+    ):
         client.run(gpus.install, kind, workers=[address(client, "gpu")])
         yield client
 

@@ -18,9 +18,12 @@ def test_a_seal_does_not_wait_for_room():
             found.append(len(runs.sent))
 
     executor = SimpleNamespace(
-        sealer=SimpleNamespace(is_asked=False), check_connected=lambda: None, values=Values(),
-        seal_if_asked=seal_if_asked, placing=SimpleNamespace(most_flight_bytes=math.inf),
-    )  # fmt: skip
+        sealer=SimpleNamespace(is_asked=False),
+        check_connected=lambda: None,
+        values=Values(),
+        seal_if_asked=seal_if_asked,
+        placing=SimpleNamespace(most_flight_bytes=math.inf),
+    )
     runs = InFlight(executor)
     runs.sent = {number: sent_run(0) for number in range(6)}
     done = [(0.0, {"done": number}) for number in range(1, 6)]
@@ -40,9 +43,12 @@ def test_a_seal_does_not_wait_for_room():
 def test_runs_in_flight_are_bounded_by_the_bytes_of_their_new_values():
     """With room for 100 bytes, 60 in flight leave some for 40 more and none for 41."""
     executor = SimpleNamespace(
-        sealer=SimpleNamespace(is_asked=False), check_connected=lambda: None, values=Values(),
-        seal_if_asked=lambda: None, placing=SimpleNamespace(most_flight_bytes=100),
-    )  # fmt: skip
+        sealer=SimpleNamespace(is_asked=False),
+        check_connected=lambda: None,
+        values=Values(),
+        seal_if_asked=lambda: None,
+        placing=SimpleNamespace(most_flight_bytes=100),
+    )
     runs = InFlight(executor)
     runs.sent = {number: sent_run(20) for number in range(3)}
     runs.admit(40)
@@ -58,6 +64,7 @@ def test_runs_in_flight_are_bounded_by_the_bytes_of_their_new_values():
 
 def sent_run(nbytes):
     return SimpleNamespace(
-        is_done=False, dispatch=SimpleNamespace(release=lambda: None),
+        is_done=False,
+        dispatch=SimpleNamespace(release=lambda: None),
         bound=SimpleNamespace(plan=SimpleNamespace(updates={}), new_bytes=nbytes),
-    )  # fmt: skip
+    )

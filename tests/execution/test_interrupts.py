@@ -60,6 +60,7 @@ def test_other_threads_need_no_shield():
 
 def test_an_interrupt_during_an_update_in_place_leaves_the_whole_update(handled, monkeypatch):
     """The session's last step is shielded: the interrupt comes, and both variables are updated."""
+
     def interrupted(function):
         def whole():
             signal.raise_signal(signal.SIGINT)

@@ -36,7 +36,9 @@ CHANGES = {
     "assign_sub": lambda v, number: tf.assign_sub(v, v * number),
     **{
         f"scatter_{kind} {name}": scattered(kind, ids)
-        for kind in SCATTERS for name, ids in IDS.items() if kind in ("update", "add") or ids == 5
+        for kind in SCATTERS
+        for name, ids in IDS.items()
+        if kind in ("update", "add") or ids == 5
     },
     **{
         f"scatter_nd_{kind}": lambda v, number, kind=kind: getattr(tf, f"scatter_nd_{kind}")(
@@ -48,7 +50,7 @@ CHANGES = {
     "twice in a run": lambda v, number: tf.scatter_add(
         v, [1, 2], after(tf.scatter_update(v, [2, 6], rows(v) * number), rows(v) + number)
     ),
-}  # fmt: skip
+}
 LAYOUTS = [((8, 3), None), ((8, 3), (3, 3)), ((8, 3), (4, 2)), ((8,), None), ((8,), (3,))]
 
 
@@ -136,8 +138,9 @@ def test_versioned_blocks_give_the_values_of_plain_ones(layout, target, lowered,
 def test_the_new_value_of_a_variable_above_the_threshold_is_fetched(two_workers):
     rows, width = versioned.VERSIONED_BYTES // 32, 8
     with two_workers.as_current(), tf.Graph().as_default(), tf.Session() as session:
-        v = tf.get_variable("v", [2 * rows, width], initializer=tf.zeros_initializer(),
-                            chunks=(rows, width))  # fmt: skip
+        v = tf.get_variable(
+            "v", [2 * rows, width], initializer=tf.zeros_initializer(), chunks=(rows, width)
+        )
         session.run(v.initializer)
         found = session.run(tf.scatter_add(v, [1, 2 * rows - 1], tf.ones([2, width])))
         assert found[[1, -1]].tolist() == [[1.0] * width] * 2 and found.sum() == 2 * width

@@ -43,8 +43,22 @@ def ways_to_give_on(v):
 
 
 @SIZES
-@pytest.mark.parametrize("way", ["fetch", "read", "identity", "reshape", "branch", "loop",
-                                 "checked", "printed", "python", "kept", "given"])  # fmt: skip
+@pytest.mark.parametrize(
+    "way",
+    [
+        "fetch",
+        "read",
+        "identity",
+        "reshape",
+        "branch",
+        "loop",
+        "checked",
+        "printed",
+        "python",
+        "kept",
+        "given",
+    ],
+)
 def test_what_was_fetched_is_the_users_alone(n, way):
     v = tf.Variable(np.zeros(n, "f4"))
     step = tf.group(v.assign_add(tf.ones([n])))

@@ -33,11 +33,14 @@ def test_an_op_on_a_gpu_that_is_not_there_is_refused(pinned, fetch):
     with tf.Session() as session, pytest.raises(InvalidArgumentError) as error:
         session.run(fetch(*pinned))
     for text in (
-        "Cannot assign a device for operation 'tower/", "(scope 'tower", "/job:worker/device:GPU:0",
+        "Cannot assign a device for operation 'tower/",
+        "(scope 'tower",
+        "/job:worker/device:GPU:0",
         "available devices are [ /job:localhost/replica:0/task:0/device:CPU:0 ]",
         "Make sure the device specification refers to a valid device",
-        "allow_soft_placement=True", "config.soft_placement",
-    ):  # fmt: skip
+        "allow_soft_placement=True",
+        "config.soft_placement",
+    ):
         assert text in str(error.value)
     assert error.value.op.name.startswith("tower/")
 

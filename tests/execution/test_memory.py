@@ -28,12 +28,18 @@ def workers_of(memory, count=1):
     """A client of workers of so much memory, each a process with a nanny."""
     with (
         LocalCluster(
-            n_workers=count, threads_per_worker=1, memory_limit=memory, host="127.0.0.1",
-            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL,
+            n_workers=count,
+            threads_per_worker=1,
+            memory_limit=memory,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-        client.as_current(), dv.Graph().as_default(), tf.Session() as session,
-    ):  # fmt: skip
+        client.as_current(),
+        dv.Graph().as_default(),
+        tf.Session() as session,
+    ):
         session.run(tf.no_op())
         yield client, session
 
@@ -55,7 +61,6 @@ def variables(number, size=SIZE, chunks=None):
 
 def step_of(values):
     return tf.group(*[v.assign_add(dv.ones_like(v)) for v in values])
-
 
 
 @pytest.mark.parametrize("memory", ["800MiB", "600MiB", "400MiB"])

@@ -34,10 +34,12 @@ class cluster_of:
     def __init__(self, **resources):
         self.cluster = SpecCluster(
             {name.replace("_", "-"): worker_spec(found) for name, found in resources.items()},
-            scheduler={"cls": Scheduler, "options": {
-                "host": "127.0.0.1", "dashboard_address": ":0", "dashboard": False}},
+            scheduler={
+                "cls": Scheduler,
+                "options": {"host": "127.0.0.1", "dashboard_address": ":0", "dashboard": False},
+            },
             silence_logs=logging.CRITICAL,
-        )  # fmt: skip
+        )
         self.client = Client(self.cluster, set_as_default=False)
 
     def __enter__(self):
@@ -83,7 +85,8 @@ def client(mixed):
 def ran(client):
     """Where tasks ran: prefix of their keys -> names of workers."""
     log = client.run_on_scheduler(
-        lambda dask_scheduler: list(dask_scheduler.plugins["where-tasks-ran"].ran))
+        lambda dask_scheduler: list(dask_scheduler.plugins["where-tasks-ran"].ran)
+    )
     names = {w: str(v["name"]) for w, v in client.scheduler_info(n_workers=-1)["workers"].items()}
     found = defaultdict(set)
     for key, worker in log:
@@ -98,8 +101,9 @@ def held_by(client, session, keys=None):
     for key, (record, blocks) in blocks_of(session).items():
         if keys is None or key in keys:
             futures = [b.reference.future for b in remote_blocks([blocks])]
-            for future, workers in zip(futures, map(client.who_has, map(_one, futures)),
-                                       strict=True):
+            for future, workers in zip(
+                futures, map(client.who_has, map(_one, futures)), strict=True
+            ):
                 for worker in workers[future.key]:
                     found[names[worker]] += record.nbytes // len(futures)
     return found
@@ -133,9 +137,11 @@ def test_the_log_of_where_tasks_ran_shows_no_violation(client):
     assert [name for name, nbytes in held.items() if nbytes] == ["ps-1"]
     found = ran(client)
     allowed = {
-        "any_gpu": {"worker-1", "worker-2"}, "second_gpu": {"worker-2"},
-        "on_cpu": {"ps-0", "ps-1", "worker-0"}, "pinned": {"ps-1"},
-    }  # fmt: skip
+        "any_gpu": {"worker-1", "worker-2"},
+        "second_gpu": {"worker-2"},
+        "on_cpu": {"ps-0", "ps-1", "worker-0"},
+        "pinned": {"ps-1"},
+    }
     for scope, workers in allowed.items():
         mine = [ran_on for prefix, ran_on in found.items() if scope in prefix]
         assert mine, scope
@@ -145,11 +151,14 @@ def test_the_log_of_where_tasks_ran_shows_no_violation(client):
 @pytest.mark.parametrize(
     ("device", "wanted"),
     [
-        ("/gpu:2", "/device:GPU:2"), ("/job:ps/gpu:0", "/job:ps/device:GPU:0"),
-        ("/job:moon", "/job:moon"), ("/job:ps/task:7/cpu:0", "/job:ps/task:7/device:CPU:*"),
-        ("/device:TPU:0", "/device:TPU:0"), ("/replica:3", "/replica:3"),
+        ("/gpu:2", "/device:GPU:2"),
+        ("/job:ps/gpu:0", "/job:ps/device:GPU:0"),
+        ("/job:moon", "/job:moon"),
+        ("/job:ps/task:7/cpu:0", "/job:ps/task:7/device:CPU:*"),
+        ("/device:TPU:0", "/device:TPU:0"),
+        ("/replica:3", "/replica:3"),
     ],
-)  # fmt: skip
+)
 def test_an_impossible_demand_is_refused_before_anything_is_sent(
     client, device, wanted, monkeypatch
 ):
@@ -199,8 +208,11 @@ def test_explain_says_why(client):
     z = tf.sqrt(x, name="z")
     with tf.Session() as sess:
         text = sess.explain([add, z], {x: np.ones(4)})
-    lines = {line.split(":")[0].split()[0]: line for line in text.splitlines()[1:]
-             if not line.startswith("region")}  # fmt: skip
+    lines = {
+        line.split(":")[0].split()[0]: line
+        for line in text.splitlines()[1:]
+        if not line.startswith("region")
+    }
     assert lines["y"].endswith("on /device:GPU:*: pinned by tf.device")
     assert lines["add"].endswith("on /job:ps/task:0: colocated with variable v")
     assert lines["z"].endswith("z: by cost: next to what it takes")
@@ -347,11 +359,15 @@ def test_workers_may_come_after_the_first_run():
 @pytest.mark.parametrize(
     ("name", "task"),
     [
-        ("ps-0", ("ps", 0)), ("/job:ps/task:12", ("ps", 12)), ("3", ("worker", 3)),
-        ("/job:a/replica:0/task:1", ("a", 1)), ("tcp://127.0.0.1:1", ("worker", None)),
-        ("alpha", ("worker", None)), ("SLURMCluster-2", ("SLURMCluster", 2)),
+        ("ps-0", ("ps", 0)),
+        ("/job:ps/task:12", ("ps", 12)),
+        ("3", ("worker", 3)),
+        ("/job:a/replica:0/task:1", ("a", 1)),
+        ("tcp://127.0.0.1:1", ("worker", None)),
+        ("alpha", ("worker", None)),
+        ("SLURMCluster-2", ("SLURMCluster", 2)),
     ],
-)  # fmt: skip
+)
 def test_a_name_says_which_task_it_is(name, task):
     assert task_of(name) == task
 
@@ -359,17 +375,30 @@ def test_a_name_says_which_task_it_is(name, task):
 @pytest.mark.parametrize(
     ("device", "names"),
     [
-        ("", "abcd"), ("/job:ps", "a"), ("/job:worker", "bcd"), ("/job:worker/task:1", "c"),
-        ("/gpu", "cd"), ("/gpu:0", "c"), ("/gpu:2", "d"), ("/gpu:3", ""), ("/cpu:0", "ab"),
-        ("/job:worker/cpu:0", "b"), ("/job:worker/task:2/cpu:5", "d"), ("/task:0", "ab"),
-        ("/job:worker/task:2/gpu:1", "d"), ("/job:worker/task:1/gpu:1", ""), ("/job:moon", ""),
+        ("", "abcd"),
+        ("/job:ps", "a"),
+        ("/job:worker", "bcd"),
+        ("/job:worker/task:1", "c"),
+        ("/gpu", "cd"),
+        ("/gpu:0", "c"),
+        ("/gpu:2", "d"),
+        ("/gpu:3", ""),
+        ("/cpu:0", "ab"),
+        ("/job:worker/cpu:0", "b"),
+        ("/job:worker/task:2/cpu:5", "d"),
+        ("/task:0", "ab"),
+        ("/job:worker/task:2/gpu:1", "d"),
+        ("/job:worker/task:1/gpu:1", ""),
+        ("/job:moon", ""),
     ],
-)  # fmt: skip
+)
 def test_a_device_is_a_set_of_workers(device, names):
     offers = [
-        Offer("a", "1", "ps", 0, 0, 1, 0, 0), Offer("b", "2", "worker", 0, 0, 1, 0, 0),
-        Offer("c", "3", "worker", 1, 1, 1, 0, 0), Offer("d", "4", "worker", 2, 2, 1, 0, 0),
-    ]  # fmt: skip
+        Offer("a", "1", "ps", 0, 0, 1, 0, 0),
+        Offer("b", "2", "worker", 0, 0, 1, 0, 0),
+        Offer("c", "3", "worker", 1, 1, 1, 0, 0),
+        Offer("d", "4", "worker", 2, 2, 1, 0, 0),
+    ]
     assert "".join(offer.name for offer in matching(offers, device)) == names
 
 

@@ -155,8 +155,11 @@ def test_a_copy_of_a_variable_is_another():
     assert twin["t"] is model["t"]
     assert [u.name for u in dv.trainable_variables()] == ["copied:0", "copied_1:0"]
     assert [u.name for u in dv.global_variables()] == [
-        "copied:0", "still:0", "copied_1:0", "still_1:0",
-    ]  # fmt: skip
+        "copied:0",
+        "still:0",
+        "copied_1:0",
+        "still_1:0",
+    ]
     assert copy.deepcopy([v, v])[0].name == "copied_2:0"
     both = copy.deepcopy([v, v])
     assert both[0] is both[1]
@@ -194,9 +197,11 @@ def test_a_tensor_inside_a_function_says_whose_it_is():
     (tensor,) = leaked
     assert not hasattr(tensor, "numpy")
     for look, error in (
-        (lambda: tensor.numpy(), AttributeError), (lambda: int(tensor), TypeError),
-        (lambda: float(tensor), TypeError), (lambda: np.asarray(tensor), NotImplementedError),
-    ):  # fmt: skip
+        (lambda: tensor.numpy(), AttributeError),
+        (lambda: int(tensor), TypeError),
+        (lambda: float(tensor), TypeError),
+        (lambda: np.asarray(tensor), NotImplementedError),
+    ):
         with pytest.raises(error, match=r"twice:0 .*'step'.*[Rr]eturn it"):
             look()
     for use in (lambda: tensor + 1.0, lambda: dv.function(lambda: tensor + 1.0)()):

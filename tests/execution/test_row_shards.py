@@ -20,8 +20,12 @@ def graph():
 
 
 def program():
-    table = tf.get_variable("t", [ROWS, DIM], chunks=(ROWS // 2, DIM),
-                            initializer=tf.random_uniform_initializer(-1, 1, seed=3))  # fmt: skip
+    table = tf.get_variable(
+        "t",
+        [ROWS, DIM],
+        chunks=(ROWS // 2, DIM),
+        initializer=tf.random_uniform_initializer(-1, 1, seed=3),
+    )
     ids = tf.placeholder(tf.int64, [None])
     loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids)))
     return table, ids, loss, tf.train.AdagradOptimizer(0.1).minimize(loss)
@@ -59,8 +63,10 @@ def addresses(session):
             assert isinstance(block, RemoteBlock)
             future, position = block.reference[:2]
             (worker,) = client.who_has([future])[future.key]
-            found[key, index] = worker, client.run(place, key=future.key, position=position,
-                                                   workers=[worker])[worker]  # fmt: skip
+            found[key, index] = (
+                worker,
+                client.run(place, key=future.key, position=position, workers=[worker])[worker],
+            )
     return found
 
 

@@ -60,8 +60,10 @@ OPERATIONS = {
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.booleans()), max_size=6),
-       st.sampled_from([None, (3, 6), (8, 2)]))  # fmt: skip
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.booleans()), max_size=6),
+    st.sampled_from([None, (3, 6), (8, 2)]),
+)
 def test_any_program_gives_the_local_bits(two_workers, program, chunks):
     results = []
     for remote in (False, True):

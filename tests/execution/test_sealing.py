@@ -178,9 +178,7 @@ def test_lost_feeds_are_sent_again(mortal):
     assert results[0][0] == 360.0
 
 
-def test_what_cannot_be_rebuilt_is_an_error_until_recovery(
-    cluster, tmp_path
-):
+def test_what_cannot_be_rebuilt_is_an_error_until_recovery(cluster, tmp_path):
     v = tf.Variable(np.zeros(4), name="v")
     add = tf.group(v.assign_add(np.ones(4)))
     with config.set(scratch=str(tmp_path)), initialized() as session:

@@ -34,9 +34,10 @@ def test_the_configuration_limits_the_threads():
 
 def test_what_changes_no_result_is_accepted():
     options = tf.ConfigProto(
-        allow_soft_placement=True, gpu_options=tf.GPUOptions(per_process_gpu_memory_fraction=0.3),
+        allow_soft_placement=True,
+        gpu_options=tf.GPUOptions(per_process_gpu_memory_fraction=0.3),
         graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=-1)),
-    )  # fmt: skip
+    )
     options.gpu_options.allow_growth = True
     options.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
     options.graph_options.rewrite_options.constant_folding = 2  # RewriterConfig.OFF
@@ -46,9 +47,12 @@ def test_what_changes_no_result_is_accepted():
 
 @pytest.mark.parametrize(
     "arguments, text",
-    [({"target": 37}, "target must be a string"), ({"config": 37}, "config must be a tf.ConfigP"),
-     ({"graph": 37}, "graph must be a tf.Graph")],
-)  # fmt: skip
+    [
+        ({"target": 37}, "target must be a string"),
+        ({"config": 37}, "config must be a tf.ConfigP"),
+        ({"graph": 37}, "graph must be a tf.Graph"),
+    ],
+)
 def test_arguments_of_other_types(arguments, text):
     with pytest.raises(TypeError, match=text):
         tf.Session(**arguments)
@@ -63,8 +67,9 @@ def test_placement_is_logged_once_per_signature(capsys):
         session.run(y)
         session.run(y)
     assert capsys.readouterr().err.splitlines() == [
-        "x: (Const): /device:GPU:0", "y: (Identity): /job:localhost/replica:0/task:0/device:CPU:0"
-    ]  # fmt: skip
+        "x: (Const): /device:GPU:0",
+        "y: (Identity): /job:localhost/replica:0/task:0/device:CPU:0",
+    ]
 
 
 def test_isolated_sessions_do_not_share():
@@ -109,9 +114,7 @@ def test_metadata_records_what_the_options_ask_for():
         assert not metadata.HasField("step_stats")
         assert metadata.num_tasks == 3
         assert metadata.duration_s > 0
-        options = tf.RunOptions(
-            trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True
-        )
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
         session.run(y, {x: np.ones((4, 4))}, options, metadata)
     (device,) = metadata.step_stats.dev_stats
     assert any("total" in node.timeline_label for node in device.node_stats)
@@ -158,9 +161,10 @@ def test_users_types_are_fetched_and_fed_by_their_functions():
             self.parts = [a, b]
 
     register_session_run_conversion_functions(
-        Pair, lambda pair: (pair.parts, tuple),
+        Pair,
+        lambda pair: (pair.parts, tuple),
         lambda pair, value: [(part, value) for part in pair.parts],
-    )  # fmt: skip
+    )
     with pytest.raises(ValueError, match="already been registered"):
         register_session_run_conversion_functions(Pair, None)
     pair = Pair(tf.constant(1.0), tf.constant(2.0))

@@ -69,10 +69,11 @@ def test_long_runs_leave_no_trace(shared_cluster, name, is_on_disk, tmp_path):
 
     def counts():
         return {
-            "scheduler": len(scheduler.tasks), "client": len(shared_cluster.futures),
+            "scheduler": len(scheduler.tasks),
+            "client": len(shared_cluster.futures),
             "files": len([p for p in tmp_path.rglob("*") if p.is_file()]),
             "workers": sum(shared_cluster.run(tasks_of_worker).values()),
-        }  # fmt: skip
+        }
 
     with config.set(scratch=str(tmp_path)), tf.Session(store=place) as session:
         session.run(tf.global_variables_initializer())
@@ -125,8 +126,9 @@ def test_what_is_lost_is_an_error_until_recovery(shared_cluster, other, name, is
         shared_cluster.cancel([Future(held, shared_cluster)], force=True)
         # Each has made a run since the seal, and none of them has them all.
         for session, client in ((one, shared_cluster), (two, other)):
-            with client.as_current(), pytest.raises(
-                UnavailableError, match=r"count.* cannot be rebuilt.*version is \d+"
+            with (
+                client.as_current(),
+                pytest.raises(UnavailableError, match=r"count.* cannot be rebuilt.*version is \d+"),
             ):
                 session.run(count)
         version = one.recover()

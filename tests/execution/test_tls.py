@@ -16,9 +16,13 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture(scope="module")
 def cluster():
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0",
-        security=Security.temporary(), silence_logs=logging.CRITICAL,
-    ) as found:  # fmt: skip
+        n_workers=2,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        security=Security.temporary(),
+        silence_logs=logging.CRITICAL,
+    ) as found:
         yield found
 
 
@@ -58,9 +62,10 @@ def test_a_client_without_the_certificate_is_refused(cluster, client, scheme):
 def test_what_is_started_listens_on_loopback(client):
     def listening():
         return [
-            connection.laddr.ip for connection in psutil.Process().net_connections("inet")
+            connection.laddr.ip
+            for connection in psutil.Process().net_connections("inet")
             if connection.status == psutil.CONN_LISTEN
-        ]  # fmt: skip
+        ]
 
     found = [*client.run(listening).values(), listening()]
     assert all(found)

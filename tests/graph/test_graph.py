@@ -253,8 +253,9 @@ def test_operations_of_a_variable_are_where_it_is_made_and_those_of_the_user_whe
     }
     w = tf.get_variable("w", [2], custom_getter=getter)  # by a getter
     assert lines(*seen, w.op) == [
-        "seen.append(tf.no_op())  # in the getter", "return getter(*args, **kwargs)",
-    ]  # fmt: skip
+        "seen.append(tf.no_op())  # in the getter",
+        "return getter(*args, **kwargs)",
+    ]
     with tf.init_scope():
         op = tf.no_op()  # in init_scope
     assert lines(op) == ["op = tf.no_op()  # in init_scope"]

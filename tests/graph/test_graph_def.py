@@ -14,14 +14,31 @@ from tests.ops.samples import SAMPLES
 # Ops of Python functions: a graph that was read has a stand-in, for files hold no code.
 PYTHON = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "CustomGradient")
 ATTRIBUTES = [
-    None, True, 3, -(2**70), 1.5, "text", b"\xff\0", (1, (2, None)), [1, [2]], dv.int32,
-    dv.float32._as_ref, dv.Spec(dv.qint8, (None, 2)), dv.Spec(dv.float32, None), 1 + 2j,
-]  # fmt: skip
+    None,
+    True,
+    3,
+    -(2**70),
+    1.5,
+    "text",
+    b"\xff\0",
+    (1, (2, None)),
+    [1, [2]],
+    dv.int32,
+    dv.float32._as_ref,
+    dv.Spec(dv.qint8, (None, 2)),
+    dv.Spec(dv.float32, None),
+    1 + 2j,
+]
 ARRAYS = [
-    np.float32([[1, np.nan], [np.inf, -0.0]]), np.array([True, False]), np.complex64(1 - 2j),
-    np.array([b"a", "\u00e4".encode()], object), np.zeros((0, 3), "i2"), np.array(7),
-    np.arange(3).astype(dv.bfloat16.as_numpy_dtype), np.arange(3, dtype=dv.qint8.np),
-]  # fmt: skip
+    np.float32([[1, np.nan], [np.inf, -0.0]]),
+    np.array([True, False]),
+    np.complex64(1 - 2j),
+    np.array([b"a", "\u00e4".encode()], object),
+    np.zeros((0, 3), "i2"),
+    np.array(7),
+    np.arange(3).astype(dv.bfloat16.as_numpy_dtype),
+    np.arange(3, dtype=dv.qint8.np),
+]
 
 
 def nothing(*data):
@@ -56,8 +73,15 @@ def test_floats_without_a_json_form_survive(value):
 @pytest.mark.parametrize(
     "data",
     [
-        {"dtype": "float33"}, {"dtype": 7}, {"bytes": "%"}, {"float": "1"}, {"spec": ["int32"]},
-        {"spec": ["int32", [-1]]}, {"call": "os.system"}, {"a": 1, "b": 2}, {"complex": [1]},
+        {"dtype": "float33"},
+        {"dtype": 7},
+        {"bytes": "%"},
+        {"float": "1"},
+        {"spec": ["int32"]},
+        {"spec": ["int32", [-1]]},
+        {"call": "os.system"},
+        {"a": 1, "b": 2},
+        {"complex": [1]},
         {"array": {"dtype": "int32", "shape": [2], "data": "AAAA"}},
         {"array": {"dtype": "int32", "shape": [1 << 50], "data": ""}},
         {"array": {"dtype": "int32", "shape": [None], "data": ""}},
@@ -65,7 +89,7 @@ def test_floats_without_a_json_form_survive(value):
         {"array": {"dtype": "resource", "shape": [], "data": ""}},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_damaged_attributes_are_refused(data):
     with pytest.raises(ValueError, match=r"."):
         decode(data, nothing)

@@ -16,9 +16,19 @@ from daskvars.remote.regions.region import Call, RegionProgram, compiled
 ROOT = Path(daskvars.__file__).parent
 CODE = "axis=__import__('os').system('touch pwned'),keepdims"
 ATTACKS = [
-    [CODE], ["axis", CODE], [CODE, "axis"], ["keepdims"], ["axis", "axis"], ["no_such"], [3],
-    "axis", ["axis"] * 9, {"list": ["axis"]}, None, [["axis"]],
-]  # fmt: skip
+    [CODE],
+    ["axis", CODE],
+    [CODE, "axis"],
+    ["keepdims"],
+    ["axis", "axis"],
+    ["no_such"],
+    [3],
+    "axis",
+    ["axis"] * 9,
+    {"list": ["axis"]},
+    None,
+    [["axis"]],
+]
 
 
 @pytest.fixture
@@ -57,18 +67,32 @@ def test_operands_that_the_op_does_not_define_are_refused(written, operands):
 
 NODES = {
     "Sum": [("keepdims", "yes", "bool"), ("axis", None, "'axis'"), ("no", 1, "no attribute 'no'")],
-    "If": [("branches", None, "'branches'"), ("_specs", [], "results of"),
-           ("_specs", None, "'_specs'"), ("kept", [7], "'kept'"),
-           ("positions", [[0], [9]], "'positions'"), ("positions", 3, "'positions'")],
+    "If": [
+        ("branches", None, "'branches'"),
+        ("_specs", [], "results of"),
+        ("_specs", None, "'_specs'"),
+        ("kept", [7], "'kept'"),
+        ("positions", [[0], [9]], "'positions'"),
+        ("positions", 3, "'positions'"),
+    ],
     "While": [("num_vars", 99, "loop"), ("maximum", "x", "'maximum'"), ("_specs", [], "loop")],
     "Shape": [("out_type", "int32", "'out_type'")],
-    "VariableV2": [("chunks", [2, 3], "'chunks'"), ("chunks", 2, "'chunks'"),
-                   ("key", 3, "'key'"), ("shape", "ab", "'shape'")],
-    "RegexReplace": [("pattern", {"graph": {"name": "g", "node": [], "input": [], "result": [],
-                                            "effect": []}}, "'pattern'")],
+    "VariableV2": [
+        ("chunks", [2, 3], "'chunks'"),
+        ("chunks", 2, "'chunks'"),
+        ("key", 3, "'key'"),
+        ("shape", "ab", "'shape'"),
+    ],
+    "RegexReplace": [
+        (
+            "pattern",
+            {"graph": {"name": "g", "node": [], "input": [], "result": [], "effect": []}},
+            "'pattern'",
+        )
+    ],
     "Split": [("num_split", 10**18, "'num_split'"), ("num_split", -1, "'num_split'")],
     "Conv2D": [("strides", "x", "'strides'"), ("strides", None, "'strides'")],
-}  # fmt: skip
+}
 
 
 def with_each_op():
@@ -105,11 +129,16 @@ def test_attributes_of_another_kind_are_refused(op, name, value, text):
 def program(**fields):
     """Give a region of one call with other fields."""
     call = Call("add", (0, 1), (2,), {}, name="y", shapes=((),), dtypes=(np.dtype("f4"),))
-    return RegionProgram(**{
-        "label": "r", "num_inputs": 2, "constants": {}, "calls": (call._replace(
-            **{k: v for k, v in fields.items() if k in Call._fields}
-        ),), "outputs": (2,), **{k: v for k, v in fields.items() if k not in Call._fields},
-    })  # fmt: skip
+    return RegionProgram(
+        **{
+            "label": "r",
+            "num_inputs": 2,
+            "constants": {},
+            "calls": (call._replace(**{k: v for k, v in fields.items() if k in Call._fields}),),
+            "outputs": (2,),
+            **{k: v for k, v in fields.items() if k not in Call._fields},
+        }
+    )
 
 
 SLOT = "0)or(__import__('os').system('touch pwned'))or(s0"
@@ -118,13 +147,25 @@ SLOT = "0)or(__import__('os').system('touch pwned'))or(s0"
 @pytest.mark.parametrize(
     "fields",
     [
-        {"args": (0, SLOT)}, {"outs": (SLOT,)}, {"operands": (CODE,)}, {"block": SLOT},
-        {"outputs": (SLOT,)}, {"num_inputs": SLOT}, {"constants": {SLOT: 3}}, {"label": "\0"},
-        {"into": {2: SLOT}}, {"copied": (SLOT,)}, {"args": (0, 7)}, {"kernel": SLOT},
-        {"attrs": {SLOT: 1}}, {"num_inputs": 10**18}, {"calls": (None,)}, {"args": 3},
+        {"args": (0, SLOT)},
+        {"outs": (SLOT,)},
+        {"operands": (CODE,)},
+        {"block": SLOT},
+        {"outputs": (SLOT,)},
+        {"num_inputs": SLOT},
+        {"constants": {SLOT: 3}},
+        {"label": "\0"},
+        {"into": {2: SLOT}},
+        {"copied": (SLOT,)},
+        {"args": (0, 7)},
+        {"kernel": SLOT},
+        {"attrs": {SLOT: 1}},
+        {"num_inputs": 10**18},
+        {"calls": (None,)},
+        {"args": 3},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_no_text_of_a_region_becomes_code(tmp_path, monkeypatch, fields):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidArgumentError, match=next(iter(fields))):

@@ -33,8 +33,12 @@ def test_a_size_made_of_any_op_over_constants_is_a_shape(sample):
     """Where an op gives a whole number, `tf.zeros` takes it, known or not."""
     with dv.Graph().as_default() as graph:
         sample.call(*[dv.constant(a) for a in sample.inputs])
-        found = [t for op in graph.get_operations() for t in op.outputs
-                 if t.spec.dtype.is_integer and not t.spec.dtype.is_ref]  # fmt: skip
+        found = [
+            t
+            for op in graph.get_operations()
+            for t in op.outputs
+            if t.spec.dtype.is_integer and not t.spec.dtype.is_ref
+        ]
         for tensor in found:
             dv.zeros([dv.cast(dv.size(tensor), dv.int32), 2])
             if tensor.spec.shape == ():
@@ -59,9 +63,10 @@ def python():
 
 
 @pytest.mark.parametrize(
-    ("size", "rows"), [(branch, 2), (loop, 3), (switch, 3), (python, 4)],
+    ("size", "rows"),
+    [(branch, 2), (loop, 3), (switch, 3), (python, 4)],
     ids=["cond", "while_loop", "switch_case", "py_func"],
-)  # fmt: skip
+)
 def test_what_control_flow_gives_over_constants_is_a_size(size, rows):
     with tf.Graph().as_default(), tf.Session() as session:
         zeros = tf.zeros([size(), 2])

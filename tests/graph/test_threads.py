@@ -40,8 +40,11 @@ def test_names_asked_for_without_taking_them():
     graph = tf.Graph()
     assert [graph.unique_name("a", mark_as_used=False) for _ in range(2)] == ["a", "a"]
     assert [graph.unique_name(name) for name in ("a", "a_1", "A", "a")] == [
-        "a", "a_1", "A_2", "a_3",
-    ]  # fmt: skip
+        "a",
+        "a_1",
+        "A_2",
+        "a_3",
+    ]
     assert graph.unique_name("a", mark_as_used=False) == "a_4"
     assert graph.unique_name("a") == "a_4"
     assert graph.unique_name("a_1") == "a_1_1"

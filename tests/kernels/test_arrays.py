@@ -9,9 +9,7 @@ from tests.kernels.numerical import frozen, normal
 def test_one_hot(axis):
     indices = frozen([[0, 2, -1], [3, 1, 7]])
     wanted = np.where(indices[..., None] == np.arange(4), 5, -2)
-    got = arrays.one_hot(
-        np, indices, depth=4, on_value=5, off_value=-2, axis=axis, dtype="int32"
-    )
+    got = arrays.one_hot(np, indices, depth=4, on_value=5, off_value=-2, axis=axis, dtype="int32")
     assert got.dtype == np.int32
     np.testing.assert_array_equal(got, np.moveaxis(wanted, -1, axis))
     assert arrays.one_hot(np, frozen(1), depth=3).tolist() == [0, 1, 0]
@@ -49,7 +47,8 @@ def test_running_sums_and_products(axis, exclusive, reverse):
     numbers = frozen(np.arange(60, dtype="int32").reshape(3, 4, 5))
     for x in (normal(3, 4, 5, dtype="float32"), numbers):
         for kernel, function, neutral in (
-            (arrays.cumsum, np.cumsum, 0), (arrays.cumprod, np.cumprod, 1)
+            (arrays.cumsum, np.cumsum, 0),
+            (arrays.cumprod, np.cumprod, 1),
         ):
             source = np.flip(x, axis) if reverse else x
             wanted = function(source, axis=axis, dtype=x.dtype)

@@ -39,8 +39,11 @@ def depthwise_product(pixels, w):
 
 def setting(case, data_format):
     height, width, inputs, outputs, size, stride, dilation, padding = case
-    attrs = {"strides": (1, stride, stride, 1), "dilations": (1, dilation, dilation, 1),
-             "padding": padding}
+    attrs = {
+        "strides": (1, stride, stride, 1),
+        "dilations": (1, dilation, dilation, 1),
+        "padding": padding,
+    }
     windows = place_windows((height, width), size, data_format="NHWC", **attrs)
     if data_format == "NCHW":
         attrs["strides"] = (1, 1, stride, stride)
@@ -60,10 +63,24 @@ def turn(x, data_format):
 @pytest.mark.parametrize(
     "kernels, product, shape",
     [
-        ((convolution.conv2d, convolution.conv2d_backprop_input,
-          convolution.conv2d_backprop_filter), conv_product, conv_shape),
-        ((depthwise.depthwise_conv2d, depthwise.depthwise_conv2d_backprop_input,
-          depthwise.depthwise_conv2d_backprop_filter), depthwise_product, depthwise_conv2d_shape),
+        (
+            (
+                convolution.conv2d,
+                convolution.conv2d_backprop_input,
+                convolution.conv2d_backprop_filter,
+            ),
+            conv_product,
+            conv_shape,
+        ),
+        (
+            (
+                depthwise.depthwise_conv2d,
+                depthwise.depthwise_conv2d_backprop_input,
+                depthwise.depthwise_conv2d_backprop_filter,
+            ),
+            depthwise_product,
+            depthwise_conv2d_shape,
+        ),
     ],
     ids=["conv2d", "depthwise"],
 )
@@ -95,11 +112,15 @@ def test_gradients_are_numerical_ones(stride):
     x, w = normal(1, 5, 4, 2), normal(3, 3, 2, 2, seed=1)
     dy = normal(*convolution.conv2d(np, x, w, **attrs).shape, seed=2)
     assert_gradient(
-        lambda x: convolution.conv2d(np, x, w, **attrs), x, dy,
+        lambda x: convolution.conv2d(np, x, w, **attrs),
+        x,
+        dy,
         convolution.conv2d_backprop_input(np, w, dy, input_shape=x.shape, **attrs),
     )
     assert_gradient(
-        lambda w: convolution.conv2d(np, x, w, **attrs), w, dy,
+        lambda w: convolution.conv2d(np, x, w, **attrs),
+        w,
+        dy,
         convolution.conv2d_backprop_filter(np, x, dy, filter_shape=w.shape, **attrs),
     )
 
@@ -110,10 +131,8 @@ def test_blocks_of_a_few_rows_give_the_same(monkeypatch, channels):
     dy = normal(5, 20, 16, 4, seed=2)
     run = [
         lambda: convolution.conv2d(np, x, w, padding="SAME"),
-        lambda: convolution.conv2d_backprop_filter(
-            np, x, dy, filter_shape=w.shape, padding="SAME"),
-        lambda: convolution.conv2d_backprop_input(
-            np, w, dy, input_shape=x.shape, padding="SAME"),
+        lambda: convolution.conv2d_backprop_filter(np, x, dy, filter_shape=w.shape, padding="SAME"),
+        lambda: convolution.conv2d_backprop_input(np, w, dy, input_shape=x.shape, padding="SAME"),
     ]
     whole = [call() for call in run]
     monkeypatch.setattr(patches, "PATCH_BYTES", 1)

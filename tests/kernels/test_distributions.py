@@ -39,7 +39,12 @@ def test_any_division_gives_the_same_bits(monkeypatch, name, dtype):
                 if columns == 1 and (top % 7 or left % 7):
                     continue
                 part = draw(
-                    np, KEY, shape=shape, dtype=dtype, offset=(top, left), full_shape=(60, 70),
+                    np,
+                    KEY,
+                    shape=shape,
+                    dtype=dtype,
+                    offset=(top, left),
+                    full_shape=(60, 70),
                     **attrs,
                 )
                 wanted = whole[top : top + shape[0], left : left + shape[1]]
@@ -63,8 +68,14 @@ def test_uniform_is_in_its_bounds_and_even(dtype):
 
 @pytest.mark.parametrize(
     "dtype, low, high",
-    [("int32", 0, 10), ("int64", -5, 5), ("uint8", 0, 256), ("int32", -(2**31), 2**31),
-     ("int64", -(2**63), 2**63), ("int64", 0, 3 * 2**61)],
+    [
+        ("int32", 0, 10),
+        ("int64", -5, 5),
+        ("uint8", 0, 256),
+        ("int32", -(2**31), 2**31),
+        ("int64", -(2**63), 2**63),
+        ("int64", 0, 3 * 2**61),
+    ],
 )
 def test_uniform_integers_are_even(dtype, low, high):
     x = random_uniform(np, KEY, shape=(50_000,), dtype=dtype, minval=low, maxval=high)

@@ -7,12 +7,37 @@ from daskvars.kernels.linalg import einsum as kernels
 
 SIZES = dict(zip("abcdefghijklmnopqrstuvwxyz", [2, 3, 4, 5] * 7, strict=False))
 EQUATIONS = [
-    "ij,jk->ik", "ij,jk->ki", "ij,kj->ik", "bij,bjk->bik", "bthd,bshd->bhts", "bhts,bshd->bthd",
-    "bhts,bthd->bshd", "btd,dn->btn", "btn,dn->btd", "btd,btn->dn", "i,j->ij", "ij->ji", "ij->",
-    "ij->i", "ij->ij", "ij,ij->", "ij,ij->i", "ij,ij->ji", "abc,cd,de->abe", "ijk,kl,jm->ilm",
-    "ij,k->k", "ab,bc,cd,da->", "abcd,cdef->abef", "abcd,dcef->efab", "acbd,cdef->eabf",
-    "a,a,a->", "ab,ab,ab->ba", "i,j,k->kji", "ab,ac,ad->bcd", "aeb,ec->bac",
-]  # fmt: skip
+    "ij,jk->ik",
+    "ij,jk->ki",
+    "ij,kj->ik",
+    "bij,bjk->bik",
+    "bthd,bshd->bhts",
+    "bhts,bshd->bthd",
+    "bhts,bthd->bshd",
+    "btd,dn->btn",
+    "btn,dn->btd",
+    "btd,btn->dn",
+    "i,j->ij",
+    "ij->ji",
+    "ij->",
+    "ij->i",
+    "ij->ij",
+    "ij,ij->",
+    "ij,ij->i",
+    "ij,ij->ji",
+    "abc,cd,de->abe",
+    "ijk,kl,jm->ilm",
+    "ij,k->k",
+    "ab,bc,cd,da->",
+    "abcd,cdef->abef",
+    "abcd,dcef->efab",
+    "acbd,cdef->eabf",
+    "a,a,a->",
+    "ab,ab,ab->ba",
+    "i,j,k->kji",
+    "ab,ac,ad->bcd",
+    "aeb,ec->bac",
+]
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)

@@ -24,8 +24,11 @@ def test_floor_is_pythons():
 
 
 DIVISIONS = [
-    kernels.floor_divide, kernels.floor_mod, kernels.truncate_divide, kernels.truncate_mod,
-]  # fmt: skip
+    kernels.floor_divide,
+    kernels.floor_mod,
+    kernels.truncate_divide,
+    kernels.truncate_mod,
+]
 
 
 @pytest.mark.parametrize("kernel", DIVISIONS)
@@ -37,11 +40,16 @@ def test_division_by_zero(kernel):
 @pytest.mark.parametrize(
     "kernel, arguments",
     [
-        (kernels.floor_divide, 2), (kernels.truncate_divide, 2), (kernels.divide_no_nan, 2),
-        (kernels.squared_difference, 2), (kernels.rsqrt, 1), (kernels.softsign, 1),
-        (kernels.add_n, 3), (kernels.join_complex, 2),
+        (kernels.floor_divide, 2),
+        (kernels.truncate_divide, 2),
+        (kernels.divide_no_nan, 2),
+        (kernels.squared_difference, 2),
+        (kernels.rsqrt, 1),
+        (kernels.softsign, 1),
+        (kernels.add_n, 3),
+        (kernels.join_complex, 2),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("make", [np.float32, lambda v: np.array(v, np.float32)])
 def test_scalars(kernel, arguments, make):
     result = kernel(np, *[make(4.0)] * arguments)

@@ -26,9 +26,7 @@ PLAIN = {
     "gelu": plain_gelu_tanh,
     "gelu_erf": lambda x: 0.5 * x * (1 + erf(np, x * math.sqrt(0.5))),
 }
-KERNELS = {
-    name: getattr(kernels, name) for name in ("sigmoid", "softplus", "elu", "selu", "gelu")
-}
+KERNELS = {name: getattr(kernels, name) for name in ("sigmoid", "softplus", "elu", "selu", "gelu")}
 KERNELS["gelu_erf"] = lambda xp, x: kernels.gelu(xp, x, approximate=False)
 
 
@@ -40,7 +38,9 @@ def test_values(name, dtype):
     assert got.dtype == dtype
     relative = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-14}[dtype]
     np.testing.assert_allclose(
-        got, PLAIN[name](x.astype("float64")), rtol=relative,
+        got,
+        PLAIN[name](x.astype("float64")),
+        rtol=relative,
         atol=relative if name.startswith("gelu") else {"float16": 1e-6}.get(dtype, 0),
     )
 
@@ -60,7 +60,9 @@ def test_gradients():
     for approximate in (True, False):
         assert_gradient(
             lambda x, approximate=approximate: kernels.gelu(np, x, approximate=approximate),
-            x, dy, kernels.gelu_grad(np, x, dy, approximate=approximate),
+            x,
+            dy,
+            kernels.gelu_grad(np, x, dy, approximate=approximate),
         )
     for name in ("elu", "selu"):
         y = frozen(KERNELS[name](np, x))

@@ -33,9 +33,7 @@ def test_softmax_and_its_logarithm(shape, axis):
 def test_softmax_gradients(shape, axis):
     x, dy = normal(*shape), normal(*shape, seed=1)
     y = frozen(softmax(np, x, axis=axis))
-    assert_gradient(
-        lambda x: plain_softmax(x, axis), x, dy, softmax_grad(np, y, dy, axis=axis)
-    )
+    assert_gradient(lambda x: plain_softmax(x, axis), x, dy, softmax_grad(np, y, dy, axis=axis))
     y = frozen(log_softmax(np, x, axis=axis))
     assert_gradient(
         lambda x: log_softmax(np, x, axis=axis), x, dy, log_softmax_grad(np, y, dy, axis=axis)
@@ -87,7 +85,8 @@ def test_dtype_is_kept(dtype):
     pairs = [(y, double[0])]
     pairs += zip(
         layer_norm_grad(np, x, mean, rstd, gamma, dy),
-        layer_norm_grad(np, wide[0], double[1], double[2], wide[2], wide[1]), strict=True,
+        layer_norm_grad(np, wide[0], double[1], double[2], wide[2], wide[1]),
+        strict=True,
     )
     for function in (softmax, log_softmax):
         pairs.append((function(np, x), function(np, wide[0])))

@@ -17,8 +17,10 @@ def round_function(counter, key):
     for _ in range(10):
         first, second = 0xD2E7470EE14C6C93 * counter[0], 0xCA5A826395121157 * counter[2]
         counter = (
-            (second >> 64) ^ counter[1] ^ key[0], second & MASK,
-            (first >> 64) ^ counter[3] ^ key[1], first & MASK,
+            (second >> 64) ^ counter[1] ^ key[0],
+            second & MASK,
+            (first >> 64) ^ counter[3] ^ key[1],
+            first & MASK,
         )
         key = ((key[0] + 0x9E3779B97F4A7C15) & MASK, (key[1] + 0xBB67AE8584CAA73B) & MASK)
     return counter
@@ -43,9 +45,7 @@ def test_any_part_of_a_stream_is_its_slice(start, count):
 
 
 def test_negative_keys_are_taken_modulo_the_word():
-    np.testing.assert_array_equal(
-        random_bits(np, (-1, 5), 0, 4), random_bits(np, (MASK, 5), 0, 4)
-    )
+    np.testing.assert_array_equal(random_bits(np, (-1, 5), 0, 4), random_bits(np, (MASK, 5), 0, 4))
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="needs a C++ compiler")
@@ -98,8 +98,7 @@ def test_blocks_are_slices_of_the_whole(monkeypatch, tile, seek, width):
                 for extent, first in zip(full, offset, strict=True)
             )
             index = tuple(
-                slice(first, first + extent)
-                for first, extent in zip(offset, shape, strict=True)
+                slice(first, first + extent) for first, extent in zip(offset, shape, strict=True)
             )
             np.testing.assert_array_equal(drawn(shape, offset, full, width), whole[index])
 

@@ -35,8 +35,12 @@ def attributes(case, data_format="NHWC"):
 def windows_of(x, case):
     size, (down, across), padding = case
     return place_windows(
-        x.shape[1:3], size, strides=(1, down, across, 1), padding=padding,
-        dilations=(1, 1, 1, 1), data_format="NHWC",
+        x.shape[1:3],
+        size,
+        strides=(1, down, across, 1),
+        padding=padding,
+        dilations=(1, 1, 1, 1),
+        data_format="NHWC",
     )
 
 

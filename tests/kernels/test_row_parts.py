@@ -39,7 +39,9 @@ def test_a_part_takes_its_own_rows(ids):
 
 
 def test_ids_are_checked_by_every_part():
-    for call in (lambda ids: part_rows(np, TABLE[:4], ids, offset=0, size=8),
-                 lambda ids: own_rows(np, ids, offset=0, count=4, size=8)):  # fmt: skip
+    for call in (
+        lambda ids: part_rows(np, TABLE[:4], ids, offset=0, size=8),
+        lambda ids: own_rows(np, ids, offset=0, count=4, size=8),
+    ):
         with pytest.raises(InvalidArgumentError, match="= 8 is not in"):
             call(np.array([1, 8]))

@@ -9,7 +9,9 @@ from daskvars.kernels.gather_scatter import segments as segment
 from tests.kernels.numerical import frozen, normal
 
 COMBINE = {
-    "sum": (np.add, 0), "prod": (np.multiply, 1), "max": (np.maximum, None),
+    "sum": (np.add, 0),
+    "prod": (np.multiply, 1),
+    "max": (np.maximum, None),
     "min": (np.minimum, None),
 }
 
@@ -52,8 +54,10 @@ def test_rounds_and_long_segments_agree(monkeypatch, rounds):
     monkeypatch.setattr(row_kernels, "FEW_ELEMENTS", 0)
     data, ids = normal(500, 9), zipf_ids(500, 60)
     np.testing.assert_allclose(
-        segment.segment_sum(np, data, ids, num_segments=60), by_loop("sum", data, ids, 60),
-        rtol=1e-9, atol=1e-12,
+        segment.segment_sum(np, data, ids, num_segments=60),
+        by_loop("sum", data, ids, 60),
+        rtol=1e-9,
+        atol=1e-12,
     )
 
 
@@ -84,21 +88,13 @@ def test_parts_of_the_result_are_its_slices():
     data, ids = normal(300, 4), zipf_ids(300, 30)
     whole = segment.segment_sum(np, data, ids, num_segments=30)
     for offset, extent in [(0, 10), (10, 7), (17, 13)]:
-        part = segment.segment_sum(
-            np, data, ids, num_segments=extent, offset=offset, size=30
-        )
+        part = segment.segment_sum(np, data, ids, num_segments=extent, offset=offset, size=30)
         np.testing.assert_array_equal(part, whole[offset : offset + extent])
     with pytest.raises(InvalidArgumentError, match=r"segment_ids\[1\] = 30 .* \[0, 30\)"):
-        segment.segment_sum(
-            np, normal(2, 1), frozen([0, 30]), num_segments=5, offset=0, size=30
-        )
+        segment.segment_sum(np, normal(2, 1), frozen([0, 30]), num_segments=5, offset=0, size=30)
 
 
-@given(
-    ids=st.lists(
-        st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1)), max_size=40
-    )
-)
+@given(ids=st.lists(st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1)), max_size=40))
 def test_deduplicate_takes_any_ids(ids):
     ids = np.array(ids, "int64")
     values = np.arange(len(ids), dtype="float64")
@@ -147,8 +143,12 @@ def test_gather_is_take(axis, shape):
     )
     parts = [
         segment.gather_rows(
-            np, table[(slice(None),) * (axis % 3) + (slice(start, stop),)], ids, axis=axis,
-            offset=start, size=6,
+            np,
+            table[(slice(None),) * (axis % 3) + (slice(start, stop),)],
+            ids,
+            axis=axis,
+            offset=start,
+            size=6,
         )
         for start, stop in [(0, 2), (2, 2), (2, 5), (5, 6)]
     ]
@@ -156,8 +156,13 @@ def test_gather_is_take(axis, shape):
 
 
 MODES = {
-    "update": lambda old, new: new, "add": np.add, "sub": np.subtract, "mul": np.multiply,
-    "div": np.divide, "min": np.minimum, "max": np.maximum,
+    "update": lambda old, new: new,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "min": np.minimum,
+    "max": np.maximum,
 }
 
 

@@ -55,9 +55,7 @@ def test_lgamma():
 def test_digamma():
     gamma = 0.57721566490153286
     wanted = {1.0: -gamma, 0.5: -gamma - 2 * math.log(2), 2.0: 1 - gamma, 10.0: 2.2517525890667214}
-    np.testing.assert_allclose(
-        digamma(np, frozen(list(wanted))), list(wanted.values()), rtol=1e-14
-    )
+    np.testing.assert_allclose(digamma(np, frozen(list(wanted))), list(wanted.values()), rtol=1e-14)
     x = frozen(np.concatenate([np.linspace(0.1, 30, 500), -np.linspace(0.1, 9.85, 40)]))
     # The recurrence ties every value to its neighbour; the derivative of lgamma fixes them all.
     np.testing.assert_allclose(digamma(np, x + 1), digamma(np, x) + 1 / x, rtol=1e-10, atol=1e-12)

@@ -49,8 +49,9 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="must not be negative"):
         conv_output_size(3, 2, 1, 1, (-1, 0))
     with pytest.raises(ValueError, match="'NHCW'"):
-        conv_shape((1, 4, 4, 1), (2, 2, 1, 1), strides=(1, 1, 1, 1), padding="SAME",
-                     data_format="NHCW")
+        conv_shape(
+            (1, 4, 4, 1), (2, 2, 1, 1), strides=(1, 1, 1, 1), padding="SAME", data_format="NHCW"
+        )
 
 
 def test_turned_windows_give_back_the_image():

@@ -79,9 +79,13 @@ def test_renormalization_follows_its_own_averages(graph):
     limits = {"rmax": 1.1, "rmin": 0.9, "dmax": 0.1}
     fed = tf.placeholder(tf.bool)
     layer = tf.layers.BatchNormalization(
-        momentum=0.9, renorm=True, renorm_clipping=limits, renorm_momentum=0.75,
-        gamma_initializer=tf.constant_initializer(2.0), beta_initializer=tf.ones_initializer(),
-    )  # fmt: skip
+        momentum=0.9,
+        renorm=True,
+        renorm_clipping=limits,
+        renorm_momentum=0.75,
+        gamma_initializer=tf.constant_initializer(2.0),
+        beta_initializer=tf.ones_initializer(),
+    )
     x = tf.placeholder(tf.float32, [8, 3])
     y = layer(x, training=fed)
     names = [v.op.name.rpartition("/")[2] for v in tf.global_variables()[4:]]
@@ -123,9 +127,10 @@ def test_virtual_batches_have_moments_of_their_own(graph):
 def test_an_adjustment_is_for_training(graph):
     fed = tf.placeholder(tf.bool)
     y = tf.layers.batch_normalization(
-        tf.constant(ROWS), training=fed,
+        tf.constant(ROWS),
+        training=fed,
         adjustment=lambda shape: (tf.constant(3.0), tf.cast(shape[:1], tf.float32)),
-    )  # fmt: skip
+    )
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         found = sess.run(y, {fed: True})

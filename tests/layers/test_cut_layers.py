@@ -12,10 +12,15 @@ X = np.random.default_rng(0).normal(size=(12, 8)).astype("f")
 def trained(chunks, optimizer):
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None, 8])
-        w1 = tf.get_variable("w1", [8, 6], chunks=chunks,
-                             initializer=tf.random_normal_initializer(seed=1))  # fmt: skip
-        w2 = tf.get_variable("w2", [6, 2], chunks=chunks and (chunks[1], 2),
-                             initializer=tf.random_normal_initializer(seed=2))  # fmt: skip
+        w1 = tf.get_variable(
+            "w1", [8, 6], chunks=chunks, initializer=tf.random_normal_initializer(seed=1)
+        )
+        w2 = tf.get_variable(
+            "w2",
+            [6, 2],
+            chunks=chunks and (chunks[1], 2),
+            initializer=tf.random_normal_initializer(seed=2),
+        )
         loss = tf.reduce_mean(tf.square(tf.matmul(tf.tanh(tf.matmul(x, w1)), w2) - x[:, :2]))
         step = optimizer().minimize(loss)
         with tf.Session() as session:
@@ -27,9 +32,13 @@ def trained(chunks, optimizer):
 
 
 @pytest.mark.parametrize("chunks", [(4, 6), (8, 3), (4, 3), (3, 4)])
-@pytest.mark.parametrize("optimizer", [
-    lambda: tf.train.AdamOptimizer(0.1), lambda: tf.train.MomentumOptimizer(0.1, 0.9),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        lambda: tf.train.AdamOptimizer(0.1),
+        lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    ],
+)
 def test_a_cut_dense_layer_trains_as_a_whole_one(chunks, optimizer):
     (whole, _), (cut, layouts) = trained(None, optimizer), trained(chunks, optimizer)
     for one, other in zip(whole, cut, strict=True):

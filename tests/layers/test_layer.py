@@ -227,8 +227,9 @@ def _layers_with_weights():
     plain = {"Dense": 2, "BatchNormalization": 2, "LayerNormalization": 2}
     convolutions = {
         name: int(name[name.index("D") - 1]) + 2
-        for name in dir(tf.layers) if name.lower() != name and "Conv" in name and "D" in name
-    }  # fmt: skip
+        for name in dir(tf.layers)
+        if name.lower() != name and "Conv" in name and "D" in name
+    }
     assert len(convolutions) >= 7
     return [*cells.items(), *plain.items(), *convolutions.items()]
 

@@ -20,9 +20,12 @@ def values(tensors, feed_dict=None):
 def test_dense_is_a_product_a_bias_and_an_activation(graph):
     x = tf.placeholder(tf.float32, [None, 2])
     y = tf.layers.dense(
-        x, 3, activation=tf.nn.relu, kernel_initializer=ONES,
+        x,
+        3,
+        activation=tf.nn.relu,
+        kernel_initializer=ONES,
         bias_initializer=tf.constant_initializer(-4.0),
-    )  # fmt: skip
+    )
     assert y.op.name == "dense/Relu"
     assert y.shape.as_list() == [None, 3]
     assert values(y, {x: [[1.0, 2.0], [3.0, 4.0]]}).tolist() == [[0.0] * 3, [3.0] * 3]
@@ -53,32 +56,62 @@ def test_activations_by_name(graph):
 CONVOLUTIONS = [
     ("conv1d", (2, 8, 3), {"filters": 4, "kernel_size": 3}, (2, 6, 4)),
     ("conv1d", (2, 8, 3), {"filters": 4, "kernel_size": 3, "dilation_rate": 2}, (2, 4, 4)),
-    ("conv1d", (2, 3, 8), {"filters": 4, "kernel_size": 3, "data_format": "channels_first"},
-     (2, 4, 6)),
+    (
+        "conv1d",
+        (2, 3, 8),
+        {"filters": 4, "kernel_size": 3, "data_format": "channels_first"},
+        (2, 4, 6),
+    ),
     ("conv2d", (2, 7, 9, 3), {"filters": 4, "kernel_size": (3, 2), "strides": 2}, (2, 3, 4, 4)),
     ("conv2d", (2, 7, 9, 3), {"filters": 4, "kernel_size": 3, "padding": "same"}, (2, 7, 9, 4)),
-    ("conv2d_transpose", (2, 3, 4, 3), {"filters": 4, "kernel_size": 3, "strides": 2},
-     (2, 7, 9, 4)),
-    ("conv2d_transpose", (2, 3, 4, 3), {"filters": 4, "kernel_size": 3, "strides": 2,
-                                        "padding": "same"}, (2, 6, 8, 4)),
-    ("separable_conv1d", (2, 8, 3), {"filters": 4, "kernel_size": 3, "depth_multiplier": 2},
-     (2, 6, 4)),
-    ("separable_conv2d", (2, 7, 9, 3), {"filters": 4, "kernel_size": 3, "strides": 2},
-     (2, 3, 4, 4)),
-    ("conv3d", (2, 5, 6, 7, 3), {"filters": 4, "kernel_size": (1, 2, 3), "strides": 2},
-     (2, 3, 3, 3, 4)),
-    ("conv3d_transpose", (2, 4, 2, 3, 2),
-     {"filters": 3, "kernel_size": 3, "strides": 2, "data_format": "channels_first"},
-     (2, 3, 5, 7, 5)),
+    (
+        "conv2d_transpose",
+        (2, 3, 4, 3),
+        {"filters": 4, "kernel_size": 3, "strides": 2},
+        (2, 7, 9, 4),
+    ),
+    (
+        "conv2d_transpose",
+        (2, 3, 4, 3),
+        {"filters": 4, "kernel_size": 3, "strides": 2, "padding": "same"},
+        (2, 6, 8, 4),
+    ),
+    (
+        "separable_conv1d",
+        (2, 8, 3),
+        {"filters": 4, "kernel_size": 3, "depth_multiplier": 2},
+        (2, 6, 4),
+    ),
+    (
+        "separable_conv2d",
+        (2, 7, 9, 3),
+        {"filters": 4, "kernel_size": 3, "strides": 2},
+        (2, 3, 4, 4),
+    ),
+    (
+        "conv3d",
+        (2, 5, 6, 7, 3),
+        {"filters": 4, "kernel_size": (1, 2, 3), "strides": 2},
+        (2, 3, 3, 3, 4),
+    ),
+    (
+        "conv3d_transpose",
+        (2, 4, 2, 3, 2),
+        {"filters": 3, "kernel_size": 3, "strides": 2, "data_format": "channels_first"},
+        (2, 3, 5, 7, 5),
+    ),
     ("max_pooling3d", (2, 4, 6, 7, 3), {"pool_size": 2, "strides": 2}, (2, 2, 3, 3, 3)),
-    ("average_pooling3d", (2, 3, 4, 6, 7),
-     {"pool_size": 2, "strides": 2, "padding": "same", "data_format": "channels_first"},
-     (2, 3, 2, 3, 4)),
+    (
+        "average_pooling3d",
+        (2, 3, 4, 6, 7),
+        {"pool_size": 2, "strides": 2, "padding": "same", "data_format": "channels_first"},
+        (2, 3, 2, 3, 4),
+    ),
     ("max_pooling1d", (2, 8, 3), {"pool_size": 2, "strides": 2}, (2, 4, 3)),
     ("average_pooling1d", (2, 8, 3), {"pool_size": 3, "strides": 2, "padding": "same"}, (2, 4, 3)),
     ("max_pooling2d", (2, 7, 9, 3), {"pool_size": 2, "strides": 2}, (2, 3, 4, 3)),
     ("average_pooling2d", (2, 7, 9, 3), {"pool_size": 2, "strides": (2, 3)}, (2, 3, 3, 3)),
-]  # fmt: skip
+]
 CLASSES = {
     name: getattr(tf.layers, name.title().replace("_", "").replace("1D", "1D").replace("2D", "2D"))
     for name, *_ in CONVOLUTIONS
@@ -108,10 +141,12 @@ def test_names_of_kernels(graph):
     tf.layers.separable_conv2d(tf.ones([1, 4, 4, 2]), 3, 2, name="s")
     found = {v.name: v.shape.as_list() for v in tf.trainable_variables()}
     assert found == {
-        "conv2d/kernel:0": [2, 2, 2, 3], "conv2d/bias:0": [3],
-        "s/depthwise_kernel:0": [2, 2, 2, 1], "s/pointwise_kernel:0": [1, 1, 2, 3],
+        "conv2d/kernel:0": [2, 2, 2, 3],
+        "conv2d/bias:0": [3],
+        "s/depthwise_kernel:0": [2, 2, 2, 1],
+        "s/pointwise_kernel:0": [1, 1, 2, 3],
         "s/bias:0": [3],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -177,8 +212,12 @@ def test_layer_norm(graph):
 
 
 def test_layers_in_eager_code():
-    layer = dv.layers.Dense(1, kernel_initializer=dv.ones_initializer(), name="eager_dense",
-                            kernel_regularizer=dv.l2_regularizer(1.0))  # fmt: skip
+    layer = dv.layers.Dense(
+        1,
+        kernel_initializer=dv.ones_initializer(),
+        name="eager_dense",
+        kernel_regularizer=dv.l2_regularizer(1.0),
+    )
     with dv.GradientTape() as tape:
         loss = dv.reduce_sum(layer([[1.0, 2.0]]))
     (gradient, _) = tape.gradient(loss, layer.trainable_variables)

@@ -68,11 +68,13 @@ def test_a_joined_state_is_the_same_as_a_tuple(graph):
 @pytest.mark.parametrize(
     "options, names",
     [
-        ({"use_peepholes": True, "cell_clip": 0.1},
-         ["kernel", "bias", "w_f_diag", "w_i_diag", "w_o_diag"]),
+        (
+            {"use_peepholes": True, "cell_clip": 0.1},
+            ["kernel", "bias", "w_f_diag", "w_i_diag", "w_o_diag"],
+        ),
         ({"num_proj": 2, "proj_clip": 0.05}, ["kernel", "bias", "projection/kernel"]),
     ],
-)  # fmt: skip
+)
 def test_lstm_options(graph, options, names):
     cell = rnn_cell.LSTMCell(3, **options)
     output, state = cell(X[:, 0], cell.zero_state(3, tf.float32))
@@ -85,15 +87,31 @@ def test_lstm_options(graph, options, names):
 
 NAMES = [
     (lambda: rnn_cell.BasicRNNCell(3), ["rnn/basic_rnn_cell/kernel", "rnn/basic_rnn_cell/bias"]),
-    (lambda: rnn_cell.GRUCell(3),
-     [f"rnn/gru_cell/{n}" for n in ("gates/kernel", "gates/bias", "candidate/kernel",
-                                    "candidate/bias")]),
-    (lambda: rnn_cell.MultiRNNCell([rnn_cell.BasicLSTMCell(3), rnn_cell.LSTMCell(2)]),
-     [f"rnn/multi_rnn_cell/cell_{i}/{n}/{v}" for i, n in enumerate(["basic_lstm_cell", "lstm_cell"])
-      for v in ("kernel", "bias")]),
-    (lambda: rnn_cell.DropoutWrapper(rnn_cell.ResidualWrapper(rnn_cell.GRUCell(4, name="g")), 0.5),
-     [f"rnn/g/{n}" for n in ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")]),
-]  # fmt: skip
+    (
+        lambda: rnn_cell.GRUCell(3),
+        [
+            f"rnn/gru_cell/{n}"
+            for n in ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+        ],
+    ),
+    (
+        lambda: rnn_cell.MultiRNNCell([rnn_cell.BasicLSTMCell(3), rnn_cell.LSTMCell(2)]),
+        [
+            f"rnn/multi_rnn_cell/cell_{i}/{n}/{v}"
+            for i, n in enumerate(["basic_lstm_cell", "lstm_cell"])
+            for v in ("kernel", "bias")
+        ],
+    ),
+    (
+        lambda: rnn_cell.DropoutWrapper(
+            rnn_cell.ResidualWrapper(rnn_cell.GRUCell(4, name="g")), 0.5
+        ),
+        [
+            f"rnn/g/{n}"
+            for n in ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize("make, names", NAMES)
@@ -123,13 +141,17 @@ def test_a_loop_is_the_same_as_unrolling(graph, lengths, time_major):
     weights = tf.constant(RNG.normal(size=(3, 5, 3)).astype("float32"))
     weights = tf.transpose(weights, [1, 0, 2]) if time_major else weights
     sources = [x, *cell.trainable_variables]
-    losses = [tf.reduce_sum(y * weights) + tf.reduce_sum(s.c * s.h)
-              for y, s in ((outputs, state), (unrolled, last))]  # fmt: skip
+    losses = [
+        tf.reduce_sum(y * weights) + tf.reduce_sum(s.c * s.h)
+        for y, s in ((outputs, state), (unrolled, last))
+    ]
     a, b = run(
-        [[outputs, state, *tf.gradients(losses[0], sources)],
-         [unrolled, last, *tf.gradients(losses[1], sources)]],
+        [
+            [outputs, state, *tf.gradients(losses[0], sources)],
+            [unrolled, last, *tf.gradients(losses[1], sources)],
+        ],
         {x: fed},
-    )  # fmt: skip
+    )
     for found, wanted in zip(a[2:], b[2:], strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
     np.testing.assert_allclose(a[0], b[0], atol=1e-6)
@@ -151,9 +173,12 @@ def test_both_directions(graph):
     )
     with tf.variable_scope("bidirectional_rnn", reuse=True) as scope:
         joined, *lasts = tf.nn.static_bidirectional_rnn(
-            *cells, tf.unstack(tf.constant(X), axis=1), sequence_length=LENGTHS, dtype=tf.float32,
+            *cells,
+            tf.unstack(tf.constant(X), axis=1),
+            sequence_length=LENGTHS,
+            dtype=tf.float32,
             scope=scope,
-        )  # fmt: skip
+        )
     names = {v.op.name.rpartition("/gru_cell")[0] for v in tf.trainable_variables()}
     assert names == {"bidirectional_rnn/fw", "bidirectional_rnn/bw"}
     forward, backward, states, joined, lasts = run([forward, backward, states, joined, lasts])

@@ -79,8 +79,10 @@ def test_a_branch_that_is_run_as_an_operation_does_everything(how):
     with tf.control_dependencies([results[1]]):
         after = tf.identity(5)
     wanted = {
-        "operation": results[1].op, "control dependency": after, "group": tf.group(results[1])
-    }[how]  # fmt: skip
+        "operation": results[1].op,
+        "control dependency": after,
+        "group": tf.group(results[1]),
+    }[how]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         sess.run(wanted, {pred: True})

@@ -29,9 +29,10 @@ STEPS = (
 )
 
 programs = st.lists(
-    st.tuples(st.integers(0, len(STEPS) - 1), st.integers(0, 5), st.integers(0, 5)), min_size=1,
+    st.tuples(st.integers(0, len(STEPS) - 1), st.integers(0, 5), st.integers(0, 5)),
+    min_size=1,
     max_size=8,
-)  # fmt: skip
+)
 layouts = st.tuples(st.integers(1, 3), st.integers(1, 3))
 
 

@@ -98,8 +98,9 @@ def test_parts_do_not_change_the_numbers(batch):
                 session.run(tf.global_variables_initializer())
                 for _ in range(5):
                     session.run(train, {x: batch[0], y: batch[1]})
-                found.append(session.run([*tf.trainable_variables(), loss],
-                                         {x: batch[0], y: batch[1]}))  # fmt: skip
+                found.append(
+                    session.run([*tf.trainable_variables(), loss], {x: batch[0], y: batch[1]})
+                )
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)

@@ -14,8 +14,9 @@ OPTIMIZERS = {
     "rmsprop": lambda: tf.train.RMSPropOptimizer(0.5, momentum=0.5),
     "ftrl": lambda: tf.train.FtrlOptimizer(0.5, l1_regularization_strength=0.01),
     "adadelta": lambda: tf.train.AdadeltaOptimizer(0.5),
-    "add": None, "update": None,
-}  # fmt: skip
+    "add": None,
+    "update": None,
+}
 ROWS, IDS = 11, np.array([[3, 10, 3], [0, 7, 10]])
 
 

@@ -106,9 +106,11 @@ def test_everything_is_there_when_the_cluster_is_gone(tmp_path, store):
     v = tf.get_variable("v", initializer=np.zeros((7, 6)), chunks=((4, 3), (6,)))
     step = v.assign_add(tf.ones_like(v), name="step/add").op
     with (
-        running(2) as client, client.as_current(), recorded() as record,
+        running(2) as client,
+        client.as_current(),
+        recorded() as record,
         tf.Session(store=store and str(tmp_path / store)) as session,
-    ):  # fmt: skip
+    ):
         session.run(v.initializer)
         for _ in range(10):
             session.run(step)

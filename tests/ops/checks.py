@@ -82,7 +82,7 @@ EDGES = {
     "nothing": lambda a: a[(slice(0),) * a.ndim] if a.ndim else a,
     "one element": lambda a: a[(slice(1),) * a.ndim] if a.ndim else a,
     "scalars": lambda a: numpy.array(a.reshape(-1)[0], a.dtype) if a.size else a,
-}  # fmt: skip
+}
 # What the region says of an exception that is no error of ours.
 INTERNAL = re.compile(r"^\w+(Error|Exception): ")
 
@@ -134,10 +134,12 @@ def numerical_gradient(function, inputs, position, seed, step=1e-6):
                 moved = base[position].copy()
                 moved[index] += sign * step * unit
                 values = function([*base[:position], moved, *base[position + 1 :]])
-                sides.append(sum(
-                    float(numpy.sum(numpy.conj(s) * v).real)
-                    for s, v in zip(seed, values, strict=True)
-                ))  # fmt: skip
+                sides.append(
+                    sum(
+                        float(numpy.sum(numpy.conj(s) * v).real)
+                        for s, v in zip(seed, values, strict=True)
+                    )
+                )
             result[index] += unit * (sides[0] - sides[1]) / (2 * step)
     return result
 
@@ -148,10 +150,13 @@ def complexed(sample):
     inputs = list(map(numpy.asarray, sample.inputs))
     if not sample.complex or not any(a.dtype == numpy.float64 for a in inputs):
         return None
-    return replace(sample, inputs=tuple(
-        a + 1j * rng.uniform(-0.5, 0.5, a.shape) if a.dtype == numpy.float64 else a
-        for a in inputs
-    ))  # fmt: skip
+    return replace(
+        sample,
+        inputs=tuple(
+            a + 1j * rng.uniform(-0.5, 0.5, a.shape) if a.dtype == numpy.float64 else a
+            for a in inputs
+        ),
+    )
 
 
 def is_refused(sample):
@@ -177,8 +182,11 @@ def assert_gradients(sample, rtol=2e-4):
         with dv.Graph().as_default() as graph:
             dv.set_random_seed(7)
             inputs = placeholders(sample)
-            ys = [t for t in nest.flatten(sample.call(*inputs))
-                  if t.dtype.is_floating or t.dtype.is_complex]  # fmt: skip
+            ys = [
+                t
+                for t in nest.flatten(sample.call(*inputs))
+                if t.dtype.is_floating or t.dtype.is_complex
+            ]
             rng = numpy.random.default_rng(3)
             with dv.Session(graph=graph) as session:
                 feed = dict(zip(inputs, sample.inputs, strict=True))

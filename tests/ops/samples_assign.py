@@ -43,7 +43,8 @@ SAMPLES = [
     ),
     *(
         Sample(
-            f"Scatter{kind.capitalize()}", then(getattr(assign, f"scatter_{kind}")),
+            f"Scatter{kind.capitalize()}",
+            then(getattr(assign, f"scatter_{kind}")),
             (table, numpy.array(ids), numpy.ones((*numpy.shape(ids), *table.shape[1:]))),
             id=f"{table.ndim}d by {numpy.ndim(ids)}d",
         )
@@ -53,20 +54,25 @@ SAMPLES = [
     ),
     *(
         Sample(
-            f"ScatterNd{kind.capitalize()}", then(getattr(dv, f"scatter_nd_{kind}")),
+            f"ScatterNd{kind.capitalize()}",
+            then(getattr(dv, f"scatter_nd_{kind}")),
             (X, COORDINATES, numpy.array([10.0, 20.0])),
         )
         for kind in ("update", "add", "sub")
     ),
     Sample(
-        "ScatterNdUpdate", then(dv.batch_scatter_update),
-        (X, numpy.array([[1], [0], [1]]), numpy.array([[10.0], [20.0], [30.0]])), id="batch",
+        "ScatterNdUpdate",
+        then(dv.batch_scatter_update),
+        (X, numpy.array([[1], [0], [1]]), numpy.array([[10.0], [20.0], [30.0]])),
+        id="batch",
     ),
     Sample(
         "StridedSliceAssign",
-        then(lambda v, value: strided_slice_assign(
-            v, value, begin=(2, 0), end=(0, 1), strides=(-2, 1), end_mask=1, **NO_MASKS
-        )),
+        then(
+            lambda v, value: strided_slice_assign(
+                v, value, begin=(2, 0), end=(0, 1), strides=(-2, 1), end_mask=1, **NO_MASKS
+            )
+        ),
         (X, numpy.array([[10.0], [20.0]])),
     ),
 ]

@@ -55,9 +55,7 @@ def branch(x):
 
 def power(x):
     steps = dv.constant(0)
-    return looping.while_loop(
-        lambda i, y: i < 3, lambda i, y: (i + 1, y * x + 1.0), (steps, x)
-    )[1]
+    return looping.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x + 1.0), (steps, x))[1]
 
 
 @dv.custom_gradient
@@ -74,8 +72,12 @@ SAMPLES = [
     Sample("Print", lambda x: control.Print(x, [dv.shape(x)], "shape "), (X,), (0,)),
     Sample("CheckNumerics", lambda x: control.check_numerics(x, "x"), (X,), (0,)),
     Sample("PyFunc", lambda x: control.py_func(double, [x], dv.float64), (X,), complex=False),
-    Sample("PyFuncStateless", lambda x: control.py_func(double, [x], dv.float64, False), (X,),
-           complex=False),
+    Sample(
+        "PyFuncStateless",
+        lambda x: control.py_func(double, [x], dv.float64, False),
+        (X,),
+        complex=False,
+    ),
     Sample("If", branch, (X,), (0,)),
     Sample("ReadPassedIn", lambda x: assign.value_passed_in(x) * x, (X,), (0,)),
     Sample("KeptRead", lambda x: apply(bodies.KEPT_READ, dv.stop_gradient(x), x), (X,), (0,)),

@@ -24,8 +24,9 @@ def product(id, a, b, **options):
 
 
 def equation(text, *inputs):
-    return Sample("Einsum", lambda *x: dv.einsum(text, *x), inputs, tuple(range(len(inputs))),
-                  id=text)  # fmt: skip
+    return Sample(
+        "Einsum", lambda *x: dv.einsum(text, *x), inputs, tuple(range(len(inputs))), id=text
+    )
 
 
 def terms_of(text):
@@ -43,10 +44,15 @@ SAMPLES = [
     product("batch of one", floats(2, 4, 3), B),
     product("batch of one transposed", floats(2, 4, 3), B.T.copy(), transpose_b=True),
     product("one of batch", A, floats(2, 3, 5)),
-    Sample("MatMul", dv.matmul, (RNG.integers(0, 5, (2, 3)), RNG.integers(0, 5, (3, 2))),
-           id="integers"),
-    Sample("MatMul", lambda x, y: dv.matmul(x, y, adjoint_a=True),
-           (floats(3, 2) + 1j * floats(3, 2), floats(3, 2) + 1j * floats(3, 2)), id="adjoint"),
+    Sample(
+        "MatMul", dv.matmul, (RNG.integers(0, 5, (2, 3)), RNG.integers(0, 5, (3, 2))), id="integers"
+    ),
+    Sample(
+        "MatMul",
+        lambda x, y: dv.matmul(x, y, adjoint_a=True),
+        (floats(3, 2) + 1j * floats(3, 2), floats(3, 2) + 1j * floats(3, 2)),
+        id="adjoint",
+    ),
     Sample("BatchMatMulV2", dv.matvec, (floats(2, 4, 3), floats(2, 3)), (0, 1), id="matvec"),
     equation("ij,jk->ik", A, B),
     equation("bthd,bshd->bhts", floats(2, 3, 2, 3), floats(2, 2, 2, 3)),
@@ -58,11 +64,20 @@ SAMPLES = [
     equation("ij->", A),
     equation("ijk,k->i", floats(4, 2, 3), floats(3)),
     equation("i,j->ij", floats(4), floats(3)),
-    Sample("Einsum", lambda x, y: dv.tensordot(x, y, [[1, 0], [0, 1]]),
-           (floats(4, 3), floats(3, 4)), (0, 1), id="tensordot"),
-    Sample("MatMul", dv.tensordot,
-           (floats(2, 4, 3), floats(3, 2, 2), np.array([[0, 2], [1, 0]], np.int32)), (0, 1),
-           id="tensordot of-run"),
+    Sample(
+        "Einsum",
+        lambda x, y: dv.tensordot(x, y, [[1, 0], [0, 1]]),
+        (floats(4, 3), floats(3, 4)),
+        (0, 1),
+        id="tensordot",
+    ),
+    Sample(
+        "MatMul",
+        dv.tensordot,
+        (floats(2, 4, 3), floats(3, 2, 2), np.array([[0, 2], [1, 0]], np.int32)),
+        (0, 1),
+        id="tensordot of-run",
+    ),
     *[
         equation(text, *[floats(*[2 + ord(c) % 2 for c in term]) for term in terms_of(text)])
         for text in ("abhe,hidj,jgba,hiab,gab->ed", "efc,dbc,acf,fd->abe", "bca,cdb,dbf,afc->")
@@ -70,26 +85,41 @@ SAMPLES = [
     Sample("Cross", dv.cross, (floats(4, 3), floats(4, 3)), (0, 1)),
     Sample("Trace", dv.trace, (floats(2, 3, 4),), (0,)),
     Sample("MatrixInverse", dv.matrix_inverse, (SQUARE,), (0,)),
-    Sample("MatrixInverse", lambda x: dv.matrix_inverse(x, adjoint=True), (SQUARE,), (0,),
-           id="adjoint"),
+    Sample(
+        "MatrixInverse", lambda x: dv.matrix_inverse(x, adjoint=True), (SQUARE,), (0,), id="adjoint"
+    ),
     Sample("MatrixDeterminant", dv.matrix_determinant, (SQUARE,), (0,)),
     Sample("MatrixSolve", dv.matrix_solve, (SQUARE, SIDES), (0, 1)),
-    Sample("MatrixSolve", lambda x, y: dv.matrix_solve(x, y, adjoint=True), (SQUARE, SIDES),
-           (0, 1), id="adjoint"),
+    Sample(
+        "MatrixSolve",
+        lambda x, y: dv.matrix_solve(x, y, adjoint=True),
+        (SQUARE, SIDES),
+        (0, 1),
+        id="adjoint",
+    ),
     Sample("MatrixTriangularSolve", dv.matrix_triangular_solve, (SQUARE, SIDES), (0, 1)),
-    Sample("MatrixTriangularSolve",
-           lambda x, y: dv.matrix_triangular_solve(x, y, lower=False, adjoint=True),
-           (SQUARE, SIDES), (0, 1), id="upper adjoint"),
+    Sample(
+        "MatrixTriangularSolve",
+        lambda x, y: dv.matrix_triangular_solve(x, y, lower=False, adjoint=True),
+        (SQUARE, SIDES),
+        (0, 1),
+        id="upper adjoint",
+    ),
     # Only the symmetric part of the input counts, so it is differentiated through x + x'.
     Sample("Cholesky", lambda x: dv.cholesky(x + dv.linalg.adjoint(x)), (POSITIVE,), (0,)),
-    Sample("MatrixTriangularSolve", lambda x, y: dv.cholesky_solve(dv.cholesky(x), y),
-           (POSITIVE, SIDES), id="cholesky"),
+    Sample(
+        "MatrixTriangularSolve",
+        lambda x, y: dv.cholesky_solve(dv.cholesky(x), y),
+        (POSITIVE, SIDES),
+        id="cholesky",
+    ),
     Sample("Qr", dv.qr, (floats(2, 4, 3),)),
     Sample("Qr", lambda x: dv.qr(x, full_matrices=True), (floats(2, 4, 3),), id="full"),
     Sample("Svd", dv.svd, (floats(2, 4, 3),), any_sign=True),
-    Sample("Svd", lambda x: dv.svd(x, full_matrices=True), (floats(2, 4, 3),), any_sign=True,
-           id="full"),
+    Sample(
+        "Svd", lambda x: dv.svd(x, full_matrices=True), (floats(2, 4, 3),), any_sign=True, id="full"
+    ),
     Sample("Svd", lambda x: dv.svd(x, compute_uv=False), (floats(2, 4, 3),), id="values"),
     Sample("SelfAdjointEigV2", dv.self_adjoint_eig, (POSITIVE,), any_sign=True),
     Sample("SelfAdjointEigV2", dv.self_adjoint_eigvals, (POSITIVE,), id="values"),
-]  # fmt: skip
+]

@@ -31,11 +31,14 @@ SAMPLES = [
     Sample("Gelu", lambda x: ops.gelu(x, approximate=True), (X,), (0,), id="tanh"),
     *[
         Sample(
-            "GeluGrad", lambda x, dy, tanh=tanh: apply(ops.GELU_GRAD, x, dy, approximate=tanh),
-            (X, DY), (0, 1), id="tanh" if tanh else "erf",
+            "GeluGrad",
+            lambda x, dy, tanh=tanh: apply(ops.GELU_GRAD, x, dy, approximate=tanh),
+            (X, DY),
+            (0, 1),
+            id="tanh" if tanh else "erf",
         )
         for tanh in (False, True)
     ],
     Sample("Swish", ops.swish, (X,), (0,)),
     Sample("SwishGrad", lambda dy, x: apply(ops.SWISH_GRAD, dy, x), (DY, X), (0, 1)),
-]  # fmt: skip
+]

@@ -28,16 +28,30 @@ def loss(function, **options):
 
 ARGUMENTS = WEIGHTS, BIASES, INPUTS, TRUE, *FIXED
 SAMPLES = [
-    Sample("CandidateSampler", drawn(ops.log_uniform_candidate_sampler, True), (TRUE,),
-           random=True),
-    Sample("CandidateSampler",
-           drawn(ops.fixed_unigram_candidate_sampler, False, unigrams=[1.0, 2.0, 3.0, 0.0, 5.0]),
-           (TRUE,), random=True, id="weights"),
-    Sample("CandidateExpectedCount", lambda t: expected(t, base="log_uniform", range_max=9),
-           (TRUE,)),
-    Sample("ComputeAccidentalHits", lambda t, s: list(dv.nn.compute_accidental_hits(t, s, 2)),
-           (TRUE, numpy.array([3, 1, 3, 7, 0]))),
+    Sample(
+        "CandidateSampler", drawn(ops.log_uniform_candidate_sampler, True), (TRUE,), random=True
+    ),
+    Sample(
+        "CandidateSampler",
+        drawn(ops.fixed_unigram_candidate_sampler, False, unigrams=[1.0, 2.0, 3.0, 0.0, 5.0]),
+        (TRUE,),
+        random=True,
+        id="weights",
+    ),
+    Sample(
+        "CandidateExpectedCount", lambda t: expected(t, base="log_uniform", range_max=9), (TRUE,)
+    ),
+    Sample(
+        "ComputeAccidentalHits",
+        lambda t, s: list(dv.nn.compute_accidental_hits(t, s, 2)),
+        (TRUE, numpy.array([3, 1, 3, 7, 0])),
+    ),
     Sample("Sum", loss(losses.nce_loss), ARGUMENTS, (0, 1, 2), id="nce_loss"),
-    Sample("SoftmaxCrossEntropyWithLogits", loss(losses.sampled_softmax_loss), ARGUMENTS,
-           (0, 1, 2), id="sampled"),
-]  # fmt: skip
+    Sample(
+        "SoftmaxCrossEntropyWithLogits",
+        loss(losses.sampled_softmax_loss),
+        ARGUMENTS,
+        (0, 1, 2),
+        id="sampled",
+    ),
+]

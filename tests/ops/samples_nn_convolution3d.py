@@ -21,16 +21,21 @@ SAMPLES = [
     Sample("Conv3D", conv(), (X, W), chunked=(0,), id="batch"),
     Sample(
         "Conv3DBackpropInputV2",
-        lambda dy, w: ops.conv3d_transpose(dy, w, [2, 3, 4, 3, 2], 1, "VALID"), (DY, W), (0, 1),
+        lambda dy, w: ops.conv3d_transpose(dy, w, [2, 3, 4, 3, 2], 1, "VALID"),
+        (DY, W),
+        (0, 1),
     ),
     Sample(
         "Conv3DBackpropInputV2",
-        lambda dy, w, sizes: ops.conv3d_transpose(dy, w, sizes, 1, "VALID"), (DY, W, SIZES),
-        (0, 1), id="dynamic",
+        lambda dy, w, sizes: ops.conv3d_transpose(dy, w, sizes, 1, "VALID"),
+        (DY, W, SIZES),
+        (0, 1),
+        id="dynamic",
     ),
     Sample(
         "Conv3DBackpropFilterV2",
-        lambda x, dy: ops.conv3d_backprop_filter(x, [2, 3, 2, 2, 2], dy, 1, "VALID"), (X, DY),
+        lambda x, dy: ops.conv3d_backprop_filter(x, [2, 3, 2, 2, 2], dy, 1, "VALID"),
+        (X, DY),
         (0, 1),
     ),
-]  # fmt: skip
+]

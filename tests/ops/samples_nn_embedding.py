@@ -22,4 +22,4 @@ SAMPLES = [
     Sample(
         "DynamicStitch", lookup(max_norm=1.0), (IDS.astype("i4"), *MOD), (1, 2, 3), id="clipped"
     ),
-]  # fmt: skip
+]

@@ -19,8 +19,11 @@ SAMPLES = [
     Sample("LayerNorm", lambda *a: ops.layer_norm(*a, epsilon=0.1), (X, GAMMA, BETA), (0, 1, 2)),
     Sample("LayerNorm", ops.layer_norm, (X, GAMMA, BETA), chunked=(0,), id="batch"),
     Sample(
-        "LayerNorm", lambda *a: ops.layer_norm(*a, epsilon=0.1),
-        (X.astype("f2"), GAMMA.astype("f4"), BETA.astype("f4")), id="half", rtol=2e-3,
+        "LayerNorm",
+        lambda *a: ops.layer_norm(*a, epsilon=0.1),
+        (X.astype("f2"), GAMMA.astype("f4"), BETA.astype("f4")),
+        id="half",
+        rtol=2e-3,
     ),
     Sample("LayerNormGrad", gradient, (X, GAMMA, DY), (0, 1, 2)),
-]  # fmt: skip
+]

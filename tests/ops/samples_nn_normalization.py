@@ -12,7 +12,8 @@ MEAN, OFFSET, SCALE = rng.normal(size=(3, 3))
 SAMPLES = [
     Sample(
         "LRN",
-        lambda x: ops.local_response_normalization(x, 1, bias=2.0, alpha=0.5, beta=0.75), (X,),
+        lambda x: ops.local_response_normalization(x, 1, bias=2.0, alpha=0.5, beta=0.75),
+        (X,),
         (0,),
     ),
     Sample(
@@ -20,7 +21,10 @@ SAMPLES = [
     ),
     Sample("Mul", lambda x: ops.l2_normalize(x, axis=1), (ROWS,), (0,), id="l2_normalize"),
     Sample(
-        "Add", lambda x, m, o, s: ops.batch_normalization(x, m, numpy.arange(1.0, 4.0), o, s, 0.1),
-        (ROWS, MEAN, OFFSET, SCALE), (0, 1, 2, 3), id="batch_normalization",
+        "Add",
+        lambda x, m, o, s: ops.batch_normalization(x, m, numpy.arange(1.0, 4.0), o, s, 0.1),
+        (ROWS, MEAN, OFFSET, SCALE),
+        (0, 1, 2, 3),
+        id="batch_normalization",
     ),
-]  # fmt: skip
+]

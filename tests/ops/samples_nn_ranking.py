@@ -17,8 +17,9 @@ SAMPLES = [
     ),
     Sample("TopKGradGrad", lambda g, i: apply(ops.TAKE_LAST, g, i), (X, INDICES), (0,)),
     Sample(
-        "InTopKV2", lambda p, t: ops.in_top_k(p, t, 2),
+        "InTopKV2",
+        lambda p, t: ops.in_top_k(p, t, 2),
         (X.astype("f4"), numpy.array([1, 2, 1], numpy.int32)),
     ),
     Sample("InTopKV2", ops.in_top_k, (X, numpy.array([1, 2, 9]), K), id="tensor k"),
-]  # fmt: skip
+]

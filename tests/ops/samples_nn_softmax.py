@@ -17,13 +17,18 @@ SAMPLES = [
     Sample("Softmax", ops.softmax, (X.astype("f2"),), id="half", rtol=1e-3),
     Sample("SoftmaxGrad", lambda y, dy: apply(ops.SOFTMAX_GRAD, y, dy, axis=1), (Y, DY), (0, 1)),
     Sample(
-        "SoftmaxGrad", lambda y, dy: apply(ops.SOFTMAX_GRAD, y, dy, axis=0), (ACROSS, DY), (0, 1),
+        "SoftmaxGrad",
+        lambda y, dy: apply(ops.SOFTMAX_GRAD, y, dy, axis=0),
+        (ACROSS, DY),
+        (0, 1),
         id="columns",
     ),
     Sample("LogSoftmax", ops.log_softmax, (X,), (0,)),
     Sample("LogSoftmax", lambda x: ops.log_softmax(x, axis=1), (CUBE,), (0,), id="middle"),
     Sample(
-        "LogSoftmaxGrad", lambda y, dy: apply(ops.LOG_SOFTMAX_GRAD, y, dy, axis=1),
-        (numpy.log(Y), DY), (0, 1),
+        "LogSoftmaxGrad",
+        lambda y, dy: apply(ops.LOG_SOFTMAX_GRAD, y, dy, axis=1),
+        (numpy.log(Y), DY),
+        (0, 1),
     ),
-]  # fmt: skip
+]

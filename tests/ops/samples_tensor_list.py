@@ -15,9 +15,7 @@ LENGTHS = numpy.array([1, 2], "int32")
 
 
 def array(x, size=3):
-    return dv.TensorArray(
-        x.dtype, size=size, clear_after_read=False, element_shape=x.shape[1:]
-    )  # fmt: skip
+    return dv.TensorArray(x.dtype, size=size, clear_after_read=False, element_shape=x.shape[1:])
 
 
 def written(x, y):
@@ -65,9 +63,7 @@ SAMPLES = [
     Sample("ListUnstack", lambda x: array(x).unstack(x).stack() * x, (X,), (0,)),
     Sample("ListGather", lambda x: array(x).unstack(x).gather(ORDER), (X,), (0,)),
     Sample("ListScatter", lambda x: array(x).scatter(PLACES, x).stack(), (X,), (0,)),
-    Sample(
-        "ListZeros", lambda x: array(x).unstack(x).grad("y").write(1, x[0]).stack() + x, (X,)
-    ),
+    Sample("ListZeros", lambda x: array(x).unstack(x).grad("y").write(1, x[0]).stack() + x, (X,)),
     Sample("ListSplit", lambda x: item(split(x), 1) * x[0], (X,), (0,)),
     Sample("ListConcat", lambda x: split(x * x).concat(), (X,), (0,)),
     # what changes in a run
@@ -78,29 +74,39 @@ SAMPLES = [
     Sample("ListAggregate", lambda x: slopes(x).stack() * x, (X,), (0,)),
     # what gradients are made of
     Sample(
-        "ListAdd", lambda x, y: list_of(x, lists.list_sum([
-            apply(lists.LIST_OF_ROWS, x), apply(lists.ONLY_ITEM, 1, y[0]),
-            apply(lists.ONLY_ITEM, 1, y[1]),
-        ])), (X, Y), (0, 1),
+        "ListAdd",
+        lambda x, y: list_of(
+            x,
+            lists.list_sum(
+                [
+                    apply(lists.LIST_OF_ROWS, x),
+                    apply(lists.ONLY_ITEM, 1, y[0]),
+                    apply(lists.ONLY_ITEM, 1, y[1]),
+                ]
+            ),
+        ),
+        (X, Y),
+        (0, 1),
     ),
     Sample("ListOfItem", lambda x: list_of(x, apply(lists.ONLY_ITEM, 1, x[0])), (X,), (0,)),
     Sample("ListOfRows", lambda x: list_of(x, apply(lists.LIST_OF_ROWS, x)), (X,), (0,)),
     Sample("ListRowsLike", lambda x: list_of(x, apply(lists.ONLY_ITEM, 2, x[1])), (X,), (0,)),
     Sample(
-        "ListItemLike", lambda x: apply(lists.ITEM_LIKE, apply(lists.LIST_OF_ROWS, x), 1, x[0]),
-        (X,), (0,),
+        "ListItemLike",
+        lambda x: apply(lists.ITEM_LIKE, apply(lists.LIST_OF_ROWS, x), 1, x[0]),
+        (X,),
+        (0,),
     ),
     Sample("ListOfPicked", lambda x: list_of(x, apply(lists.LIST_OF_PICKED, ORDER, x)), (X,), (0,)),
     Sample(
         "ListPickedLike",
         lambda x: apply(lists.PICKED_LIKE, apply(lists.LIST_OF_ROWS, x), ORDER, rows_like(x)),
-        (X,), (0,),
+        (X,),
+        (0,),
     ),
     Sample(
         "ListJoinedLike",
-        lambda x: apply(
-            lists.JOINED_LIKE, apply(lists.ONLY_ITEM, 1, x[1:]), rows_like(x), LENGTHS
-        ),
+        lambda x: apply(lists.JOINED_LIKE, apply(lists.ONLY_ITEM, 1, x[1:]), rows_like(x), LENGTHS),
         (X,),
     ),
     Sample(
@@ -108,4 +114,4 @@ SAMPLES = [
         lambda x: apply(lists.ITEM_LIKE, apply(lists.LIST_OF_JOINED, x, split(x).flow), 1, x[1:]),
         (X,),
     ),
-]  # fmt: skip
+]

@@ -15,8 +15,12 @@ SAMPLES = [
     Sample("ReduceJoin", lambda x: dv.reduce_join(x, 1, separator=" "), (WORDS,)),
     Sample("ReduceJoin", lambda x: dv.reduce_join(x, [1, 0], keepdims=True), (WORDS,), id="kept"),
     *[
-        Sample("ReduceJoin", lambda x, axis: dv.reduce_join(x, axis, separator="-"),
-               (WORDS, np.array(axis, np.int32)), id=f"of-run {axis}")
+        Sample(
+            "ReduceJoin",
+            lambda x, axis: dv.reduce_join(x, axis, separator="-"),
+            (WORDS, np.array(axis, np.int32)),
+            id=f"of-run {axis}",
+        )
         for axis in (0, -1, [0, 1], [1, 0])
     ],
     Sample("Add", dv.add, (WORDS, WORDS[:1]), id="strings"),

@@ -90,9 +90,14 @@ def test_own_data_replaces_the_default():
 
 @pytest.mark.parametrize(
     "values, non_decreasing, increasing",
-    [([], True, True), ([3], True, True), ([1, 2], True, True), ([1, 1], True, False),
-     ([[1, 2], [3, 2]], False, False)],
-)  # fmt: skip
+    [
+        ([], True, True),
+        ([3], True, True),
+        ([1, 2], True, True),
+        ([1, 1], True, False),
+        ([[1, 2], [3, 2]], False, False),
+    ],
+)
 def test_order(values, non_decreasing, increasing):
     x = dv.constant(values, dv.int32)
     assert bool(dv.is_non_decreasing(x)) is non_decreasing
@@ -101,10 +106,12 @@ def test_order(values, non_decreasing, increasing):
 
 @pytest.mark.parametrize(
     "name, rank, wrong, words",
-    [("assert_rank", 2, 1, "must have rank 1"),
-     ("assert_rank_at_least", 1, 3, "must have rank at least 3"),
-     ("assert_rank_in", (0, 2), (1, 3), r"must have rank in \(1, 3\)")],
-)  # fmt: skip
+    [
+        ("assert_rank", 2, 1, "must have rank 1"),
+        ("assert_rank_at_least", 1, 3, "must have rank at least 3"),
+        ("assert_rank_in", (0, 2), (1, 3), r"must have rank in \(1, 3\)"),
+    ],
+)
 def test_ranks(name, rank, wrong, words):
     function = getattr(tf, name)
     known, unknown = tf.zeros([2, 3]), tf.placeholder(tf.float32, name="u")

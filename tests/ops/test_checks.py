@@ -20,9 +20,12 @@ def define():
 
     def register(type, **rules):
         rules = {
-            "infer": lambda inputs: inputs[0], "pattern": Elementwise(), "kernel": "exp",
-            "gradient": lambda op, dy: multiply(dy, op.outputs[0]), **rules,
-        }  # fmt: skip
+            "infer": lambda inputs: inputs[0],
+            "pattern": Elementwise(),
+            "kernel": "exp",
+            "gradient": lambda op, dy: multiply(dy, op.outputs[0]),
+            **rules,
+        }
         made.append(type)
         definition = OpDef(type, "x:F", **rules)
         return Sample(type, lambda x: apply(definition, x), (numpy.array([0.3, -1.2]),), (0,))

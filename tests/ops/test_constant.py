@@ -46,7 +46,7 @@ def test_missing_elements_repeat_the_last(graph):
         ({"value": [1], "shape": [None]}, ValueError, "fully known"),
         ({"value": [], "shape": [2]}, ValueError, "No element"),
     ],
-)  # fmt: skip
+)
 def test_constant_refuses(graph, arguments, error, words):
     with pytest.raises(error, match=words):
         constant.constant(**arguments)
@@ -73,24 +73,48 @@ def test_chunks_are_kept_as_blocks(graph):
 
 def test_default_names(graph):
     made = [
-        constant.constant(1), constant.zeros([2]), constant.ones([2]), constant.fill([2], 1),
-        constant.zeros_like(constant.constant([1.0])), ranges.range(3), ranges.eye(2),
-        ranges.linspace(0.0, 1.0, 3), placeholders.placeholder(tf.float32),
-    ]  # fmt: skip
+        constant.constant(1),
+        constant.zeros([2]),
+        constant.ones([2]),
+        constant.fill([2], 1),
+        constant.zeros_like(constant.constant([1.0])),
+        ranges.range(3),
+        ranges.eye(2),
+        ranges.linspace(0.0, 1.0, 3),
+        placeholders.placeholder(tf.float32),
+    ]
     assert [t.op.name for t in made] == [
-        "Const", "zeros", "ones", "Fill", "zeros_like", "range", "eye", "LinSpace", "Placeholder",
-    ]  # fmt: skip
+        "Const",
+        "zeros",
+        "ones",
+        "Fill",
+        "zeros_like",
+        "range",
+        "eye",
+        "LinSpace",
+        "Placeholder",
+    ]
 
 
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [
-        (1, dv.int32), (2**40, dv.int64), (1.0, dv.float32), (True, dv.bool), ("a", dv.string),
-        ([1, 2.5], dv.float32), (np.float64(1), dv.float64), (np.zeros(2, np.int8), dv.int8),
-        (1j, dv.complex128), (TensorShape([2, 3]), dv.int32), (TensorShape([2**40]), dv.int64),
-        (Dimension(3), dv.int32), ([Dimension(3), 4], dv.int32), ([], dv.float32),
+        (1, dv.int32),
+        (2**40, dv.int64),
+        (1.0, dv.float32),
+        (True, dv.bool),
+        ("a", dv.string),
+        ([1, 2.5], dv.float32),
+        (np.float64(1), dv.float64),
+        (np.zeros(2, np.int8), dv.int8),
+        (1j, dv.complex128),
+        (TensorShape([2, 3]), dv.int32),
+        (TensorShape([2**40]), dv.int64),
+        (Dimension(3), dv.int32),
+        ([Dimension(3), 4], dv.int32),
+        ([], dv.float32),
     ],
-)  # fmt: skip
+)
 def test_conversion(graph, value, dtype):
     assert tf.convert_to_tensor(value).dtype == dtype
 

@@ -127,7 +127,7 @@ def test_gradients_pass_through_an_assign_but_not_to_its_variable(graph):
 @pytest.mark.parametrize("module", [tf, dv], ids=["graph", "eager"])
 def test_a_function_computed_again_for_its_gradient(module):
     calls = []
-    with (tf.Graph().as_default() if module is tf else contextlib.nullcontext()) as graph:
+    with tf.Graph().as_default() if module is tf else contextlib.nullcontext() as graph:
         w = module.Variable([3.0, 4.0], name="w")
 
         def f(x, power):

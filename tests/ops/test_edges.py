@@ -55,8 +55,11 @@ WORDS = [["a", "b"], ["c", "d"]]
         (lambda: tf.nn.top_k(MATRIX, 3), ValueError, "last dimension >= k = 3"),
         (lambda: tf.nn.top_k(fed(0, tf.float32)[0], -1), ValueError, "Need k >= 0"),
         (lambda: tf.space_to_batch(tf.ones([1, 2, 2, 1]), [[0, 0]] * 2, 0), ValueError, "positive"),
-        (lambda: tf.space_to_batch(tf.ones([1, 2, 2, 1]), [[0, 0]] * 2, -1), ValueError,
-         "positive"),
+        (
+            lambda: tf.space_to_batch(tf.ones([1, 2, 2, 1]), [[0, 0]] * 2, -1),
+            ValueError,
+            "positive",
+        ),
         (lambda: tf.batch_to_space(tf.ones([4, 2, 2, 1]), [[0, 0]] * 2, 0), ValueError, "positive"),
         (lambda: tf.space_to_depth(tf.ones([1, 2, 2, 1]), 0), ValueError, "Block size"),
         (lambda: tf.split(tf.ones([4]), [1, 3], num=3), ValueError, "2 sizes are given, and num=3"),
@@ -68,10 +71,15 @@ WORDS = [["a", "b"], ["c", "d"]]
         (lambda: tf.pad(MATRIX, fed(0, tf.int32, [2, 3])[0]), ValueError, "matrix of 2 columns"),
         (lambda: tf.pad(MATRIX, fed(0, tf.int32, [3, 2])[0]), ValueError, "must be 3 but is 2"),
         (lambda: tf.bincount([1], dtype=tf.uint8), TypeError, "not in uint8"),
-        (lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[[0], [1]], logits=MATRIX),
-         ValueError, "Rank mismatch"),
+        (
+            lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=[[0], [1]], logits=MATRIX
+            ),
+            ValueError,
+            "Rank mismatch",
+        ),
     ],
-)  # fmt: skip
+)
 def test_is_refused_when_the_graph_is_built(call, error, problem):
     with pytest.raises(error, match=problem):
         call()
@@ -93,16 +101,32 @@ def test_is_refused_when_the_graph_is_built(call, error, problem):
         (lambda x: tf.reduce_join(WORDS, x), 2, tf.int32, "Invalid reduction dimension 2"),
         (lambda x: tf.reduce_join(WORDS, x), [1, -1], tf.int32, "Duplicate reduction dimension 1"),
         (lambda x: tf.reduce_join(x, 2), WORDS, tf.string, "Invalid reduction dimension 2"),
-        (lambda x: tf.space_to_batch_nd(tf.ones([1, 2, 2, 1]), x, [[0, 0]] * 2), [0, 1], tf.int32,
-         "must be positive"),
-        (lambda x: tf.batch_to_space_nd(tf.ones([4, 2, 2, 1]), x, [[0, 0]] * 2), [-1, 1], tf.int32,
-         "must be positive"),
-        (lambda x: tf.tensordot(tf.ones([2, 3]), tf.ones([3, 2]), x), [[0, 1], [0, 1]], tf.int32,
-         "equal sizes"),
-        (lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits(labels=x, logits=MATRIX),
-         [[0], [1]], tf.int32, "Rank mismatch"),
+        (
+            lambda x: tf.space_to_batch_nd(tf.ones([1, 2, 2, 1]), x, [[0, 0]] * 2),
+            [0, 1],
+            tf.int32,
+            "must be positive",
+        ),
+        (
+            lambda x: tf.batch_to_space_nd(tf.ones([4, 2, 2, 1]), x, [[0, 0]] * 2),
+            [-1, 1],
+            tf.int32,
+            "must be positive",
+        ),
+        (
+            lambda x: tf.tensordot(tf.ones([2, 3]), tf.ones([3, 2]), x),
+            [[0, 1], [0, 1]],
+            tf.int32,
+            "equal sizes",
+        ),
+        (
+            lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits(labels=x, logits=MATRIX),
+            [[0], [1]],
+            tf.int32,
+            "Rank mismatch",
+        ),
     ],
-)  # fmt: skip
+)
 def test_is_refused_in_the_run_where_that_alone_tells(call, value, dtype, problem):
     tensor, feed = fed(value, dtype)
     with pytest.raises(InvalidArgumentError, match=problem):
@@ -129,9 +153,15 @@ def test_dimensions_of_no_size(call, shape):
     assert run(call()).shape == tuple(shape)
 
 
-@pytest.mark.parametrize("shape, axis, wanted", [
-    ([0, 2], 0, [b"", b""]), ([2, 0], 1, [b"", b""]), ([0, 0], [0, 1], b""), ([2, 0], 0, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, axis, wanted",
+    [
+        ([0, 2], 0, [b"", b""]),
+        ([2, 0], 1, [b"", b""]),
+        ([0, 0], [0, 1], b""),
+        ([2, 0], 0, []),
+    ],
+)
 def test_joins_of_nothing(shape, axis, wanted):
     assert np.asarray(run(tf.reduce_join(tf.zeros(shape, tf.string), axis))).tolist() == wanted
 
@@ -160,34 +190,64 @@ def unknown(*shape):
     "call, shape",
     [
         (lambda: tf.dynamic_stitch([[0, 2], [7]], [unknown(2, 5), unknown(1, None)]), [8, 5]),
-        (lambda: tf.dynamic_stitch([[0], tf.placeholder(tf.int32, [1])], [unknown(1, 5)] * 2),
-         [None, 5]),
+        (
+            lambda: tf.dynamic_stitch([[0], tf.placeholder(tf.int32, [1])], [unknown(1, 5)] * 2),
+            [None, 5],
+        ),
         (lambda: tf.pad(unknown(...), tf.placeholder(tf.int32, [3, 2])), [None] * 3),
         (lambda: tf.pad(unknown(4, 4), tf.placeholder(tf.int32)), [None] * 2),
         (lambda: tf.pad(unknown(...), [[2, 2], [2, 2]]), [None] * 2),
         (lambda: tf.tile(unknown(4, 4), tf.placeholder(tf.int32)), [None] * 2),
         (lambda: tf.tile(unknown(...), [2, 2, 2]), [None] * 3),
         (lambda: tf.tile(unknown(1, 1), [tf.placeholder(tf.int32, []), 7]), [None, 7]),
-        (lambda: tf.space_to_batch_nd(unknown(None, None, None, None), tf.placeholder(
-            tf.int32, [2]), tf.placeholder(tf.int32)), [None] * 4),
-        (lambda: tf.space_to_batch_nd(unknown(None, None, None, 2), tf.placeholder(
-            tf.int32, [2]), tf.placeholder(tf.int32)), [None, None, None, 2]),
-        (lambda: tf.space_to_batch_nd(unknown(3, None, None, 2), [2, 3], tf.placeholder(tf.int32)),
-         [18, None, None, 2]),
-        (lambda: tf.space_to_batch_nd(unknown(3, None, 2, 3), [2, 3], [[1, 1], [0, 1]]),
-         [18, None, 1, 3]),
-        (lambda: tf.batch_to_space_nd(unknown(18, 2, None, 3), [2, 3], [[1, 1], [0, 1]]),
-         [3, 2, None, 3]),
+        (
+            lambda: tf.space_to_batch_nd(
+                unknown(None, None, None, None),
+                tf.placeholder(tf.int32, [2]),
+                tf.placeholder(tf.int32),
+            ),
+            [None] * 4,
+        ),
+        (
+            lambda: tf.space_to_batch_nd(
+                unknown(None, None, None, 2),
+                tf.placeholder(tf.int32, [2]),
+                tf.placeholder(tf.int32),
+            ),
+            [None, None, None, 2],
+        ),
+        (
+            lambda: tf.space_to_batch_nd(
+                unknown(3, None, None, 2), [2, 3], tf.placeholder(tf.int32)
+            ),
+            [18, None, None, 2],
+        ),
+        (
+            lambda: tf.space_to_batch_nd(unknown(3, None, 2, 3), [2, 3], [[1, 1], [0, 1]]),
+            [18, None, 1, 3],
+        ),
+        (
+            lambda: tf.batch_to_space_nd(unknown(18, 2, None, 3), [2, 3], [[1, 1], [0, 1]]),
+            [3, 2, None, 3],
+        ),
     ],
-)  # fmt: skip
+)
 def test_shapes_that_the_graph_tells(call, shape):
     assert call().shape.as_list() == shape
 
 
-@pytest.mark.parametrize("equation", [
-    "abhe,hidj,jgba,hiab,gab", "bca,cdb,dbf,afc->", "efc,dbc,acf,fd->abe", "ab,cd,de,fg->bcefga",
-    "ea,fb,abcd,gc,hd->efgh", "ab,ab,cd,cd,ef,ef->abcdef", "a,ac,ab,ad,ae->b",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "abhe,hidj,jgba,hiab,gab",
+        "bca,cdb,dbf,afc->",
+        "efc,dbc,acf,fd->abe",
+        "ab,cd,de,fg->bcefga",
+        "ea,fb,abcd,gc,hd->efgh",
+        "ab,ab,cd,cd,ef,ef->abcdef",
+        "a,ac,ab,ad,ae->b",
+    ],
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_long_equations(equation, seed):
     rng = np.random.default_rng(seed)
@@ -227,8 +287,9 @@ def test_one_hot_of_bytes():
 
 def test_fill_goes_with_a_width():
     assert run(tf.as_string([1.5, -1.0], precision=2, width=7, fill=" ")).tolist() == [
-        b"   1.50", b"  -1.00"
-    ]  # fmt: skip
+        b"   1.50",
+        b"  -1.00",
+    ]
     assert run(tf.as_string([42], width=1, fill=" ")).tolist() == [b" 42"]
     with pytest.warns(UserWarning, match="no effect without a width"):
         assert run(tf.as_string([1.5], precision=2, fill="+")).tolist() == [b"1.50"]

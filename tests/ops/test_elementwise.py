@@ -61,9 +61,16 @@ def test_numbers_take_the_dtype_of_the_tensor(graph):
 
 @pytest.mark.parametrize(
     "dtype, quotient",
-    [("int8", "float32"), ("uint8", "float32"), ("int16", "float32"), ("int32", "float64"),
-     ("int64", "float64"), ("float16", "float16"), ("float32", "float32")],
-)  # fmt: skip
+    [
+        ("int8", "float32"),
+        ("uint8", "float32"),
+        ("int16", "float32"),
+        ("int32", "float64"),
+        ("int64", "float64"),
+        ("float16", "float16"),
+        ("float32", "float32"),
+    ],
+)
 def test_true_division_of_integers_is_floating(graph, dtype, quotient):
     x, y = tf.constant(7, dtype), tf.constant(2, dtype)
     assert tf.truediv(x, y).dtype.name == quotient
@@ -124,26 +131,41 @@ def test_shapes_are_known_through_cast(graph):
 def test_names_of_operations(graph):
     x, y = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.float32, name="y")
     names = {
-        "Add": tf.add(x, y), "Sub": tf.subtract(x, y), "Mul": tf.multiply(x, y),
-        "truediv": tf.divide(x, y), "RealDiv": tf.realdiv(x, y), "div": tf.div(x, y),
-        "floordiv": tf.floordiv(x, y), "FloorMod": tf.mod(x, y), "Pow": tf.pow(x, y),
-        "Neg": tf.negative(x), "Maximum": tf.maximum(x, y), "LogSigmoid": tf.log_sigmoid(x),
-        "clip_by_value": tf.clip_by_value(x, 0.0, 1.0), "AddN": tf.add_n([x, y, x]),
-        "SquaredDifference": tf.squared_difference(x, y), "Less": tf.less(x, y),
-    }  # fmt: skip
+        "Add": tf.add(x, y),
+        "Sub": tf.subtract(x, y),
+        "Mul": tf.multiply(x, y),
+        "truediv": tf.divide(x, y),
+        "RealDiv": tf.realdiv(x, y),
+        "div": tf.div(x, y),
+        "floordiv": tf.floordiv(x, y),
+        "FloorMod": tf.mod(x, y),
+        "Pow": tf.pow(x, y),
+        "Neg": tf.negative(x),
+        "Maximum": tf.maximum(x, y),
+        "LogSigmoid": tf.log_sigmoid(x),
+        "clip_by_value": tf.clip_by_value(x, 0.0, 1.0),
+        "AddN": tf.add_n([x, y, x]),
+        "SquaredDifference": tf.squared_difference(x, y),
+        "Less": tf.less(x, y),
+    }
     for name, tensor in names.items():
         assert tensor.op.name == name
     assert [op.name for op in graph.get_operations() if op.name.startswith("LogSigmoid/")] == [
-        "LogSigmoid/Neg", "LogSigmoid/Softplus",
-    ]  # fmt: skip
+        "LogSigmoid/Neg",
+        "LogSigmoid/Softplus",
+    ]
 
 
 def test_division_of_integers_casts_inside_its_scope(graph):
     x = tf.constant(3, name="x")
     tf.truediv(x, 2)
     assert [op.name for op in graph.get_operations()] == [
-        "x", "truediv/y", "truediv/Cast", "truediv/Cast_1", "truediv",
-    ]  # fmt: skip
+        "x",
+        "truediv/y",
+        "truediv/Cast",
+        "truediv/Cast_1",
+        "truediv",
+    ]
 
 
 # -- choosing ----------------------------------------------------------------------------------

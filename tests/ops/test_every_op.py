@@ -17,9 +17,15 @@ from tests.ops.samples import SAMPLES
 
 # Ops that exist only inside others: exercised through the samples and tests of those.
 INTERNAL = {
-    "Const", "Parameter", "Placeholder", "VariableV2", "HistoryItem", "WhileGradient", "SaveV2",
+    "Const",
+    "Parameter",
+    "Placeholder",
+    "VariableV2",
+    "HistoryItem",
+    "WhileGradient",
+    "SaveV2",
     "RestoreV2",
-}  # fmt: skip
+}
 
 TYPES = sorted(REGISTRY)  # now: other tests define ops of their own
 everyone = pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
@@ -109,15 +115,17 @@ def test_ops_that_take_complex_numbers_are_tried_on_them():
     taking = {
         sample.type
         for sample in SAMPLES
-        if sample.differentiable and any(
+        if sample.differentiable
+        and any(
             argument.allowed is None or dv.complex128 in argument.allowed
             for argument in REGISTRY[sample.type].arguments
         )
-    }  # fmt: skip
+    }
     assert taking - tried == {
         "Sign",  # whose gradient is zero by TensorFlow's definition
-        "EagerPyFunc", "PlaceholderWithDefault",  # whose samples declare a dtype
-    }  # fmt: skip
+        "EagerPyFunc",
+        "PlaceholderWithDefault",  # whose samples declare a dtype
+    }
 
 
 @everyone

@@ -139,11 +139,13 @@ def test_ids_out_of_range(chunks, ids, words):
         (lambda x, i: segments.unsorted_segment_sum(x, [0, 1, 2, 3, i], 5), "out of range"),
         (lambda x, i: segments.segment_sum(x, tf.stack([i, 0, 1, 2, 3])), "not increasing"),
         (lambda x, i: segments.segment_sum(x, tf.stack([-i, 0, 1, 2, 3])), "not increasing"),
-        (lambda x, i: partitioning.dynamic_partition(x, [0, 0, 0, 0, i], 2)[0],
-         r"partitions\[4\] = 9 is not in \[0, 2\)"),
+        (
+            lambda x, i: partitioning.dynamic_partition(x, [0, 0, 0, 0, i], 2)[0],
+            r"partitions\[4\] = 9 is not in \[0, 2\)",
+        ),
         (lambda x, i: partitioning.dynamic_stitch([[0, -i]], [[1.0, 2.0]]), "is not in"),
     ],
-)  # fmt: skip
+)
 def test_errors_of_a_run(call, words):
     x, i = tf.placeholder(tf.float32, [5, 3]), tf.placeholder(tf.int32, [])
     with pytest.raises(InvalidArgumentError, match=words):
@@ -203,31 +205,43 @@ def test_dtypes_that_do_not_fit(call):
 @pytest.mark.parametrize(
     ("call", "wanted"),
     [
-        (lambda: tf.one_hot([0, 2, -1, 1], 3, 5.0, 0.0, axis=-1),
-         [[5, 0, 0], [0, 0, 5], [0, 0, 0], [0, 5, 0]]),
+        (
+            lambda: tf.one_hot([0, 2, -1, 1], 3, 5.0, 0.0, axis=-1),
+            [[5, 0, 0], [0, 0, 5], [0, 0, 0], [0, 5, 0]],
+        ),
         (lambda: tf.one_hot([0, 1], 2, axis=0, dtype=tf.int32), [[1, 0], [0, 1]]),
-        (lambda: tf.one_hot([0, 1], 2, on_value=True, off_value=False),
-         [[True, False], [False, True]]),
+        (
+            lambda: tf.one_hot([0, 1], 2, on_value=True, off_value=False),
+            [[True, False], [False, True]],
+        ),
         (lambda: tf.gather_nd([["a", "b"], ["c", "d"]], [[1, 0]]), [b"c"]),
         (lambda: tf.gather_nd([[[1, 2], [3, 4]]], [[0, 1]]), [[3, 4]]),
-        (lambda: tf.scatter_nd([[4], [3], [1], [7]], [9, 10, 11, 12], [8]),
-         [0, 11, 0, 10, 9, 0, 0, 12]),
+        (
+            lambda: tf.scatter_nd([[4], [3], [1], [7]], [9, 10, 11, 12], [8]),
+            [0, 11, 0, 10, 9, 0, 0, 12],
+        ),
         (lambda: tf.scatter_nd([[1], [1]], [2.0, 3.0], [3]), [0, 5, 0]),
         (lambda: tf.scatter_nd([[1], [1], [0]], [True, True, False], [3]), [False, True, False]),
         (lambda: tf.scatter_nd([[1], [1]], ["a", "b"], [3]), [b"", b"ab", b""]),
-        (lambda: tf.scatter_nd([[1], [0]], [["a", "b"], ["c", ""]], [2, 2]),
-         [[b"c", b""], [b"a", b"b"]]),
+        (
+            lambda: tf.scatter_nd([[1], [0]], [["a", "b"], ["c", ""]], [2, 2]),
+            [[b"c", b""], [b"a", b"b"]],
+        ),
         (lambda: tf.tensor_scatter_update(tf.ones([4]), [[1], [3]], [9.0, 8.0]), [1, 9, 1, 8]),
         (lambda: tf.tensor_scatter_update(["a", "b"], [[1]], ["c"]), [b"a", b"c"]),
         (lambda: tf.scatter_nd(tf.zeros([0, 1], tf.int32), tf.zeros([0]), [0]), []),
         (lambda: tf.batch_gather([[1, 2], [3, 4]], [[1], [0]]), [[2], [3]]),
-        (lambda: tf.segment_sum([[1, 2, 3, 4], [-1, -2, -3, -4], [5, 6, 7, 8]], [0, 0, 1]),
-         [[0, 0, 0, 0], [5, 6, 7, 8]]),
+        (
+            lambda: tf.segment_sum([[1, 2, 3, 4], [-1, -2, -3, -4], [5, 6, 7, 8]], [0, 0, 1]),
+            [[0, 0, 0, 0], [5, 6, 7, 8]],
+        ),
         (lambda: tf.segment_max([[1, 2], [4, 1], [5, 0]], [0, 0, 2]), [[4, 2], [0, 0], [5, 0]]),
         (lambda: tf.segment_prod([2, 3, 4], [0, 0, 2]), [6, 1, 4]),
         (lambda: tf.segment_mean([1.0, 2.0, 6.0], [0, 0, 2]), [1.5, 0, 6]),
-        (lambda: tf.unsorted_segment_sum([[1, 2], [3, 4], [5, 6]], [0, -1, 0], 3),
-         [[6, 8], [0, 0], [0, 0]]),
+        (
+            lambda: tf.unsorted_segment_sum([[1, 2], [3, 4], [5, 6]], [0, -1, 0], 3),
+            [[6, 8], [0, 0], [0, 0]],
+        ),
         (lambda: tf.unsorted_segment_max([1, 5, 3], [0, 0, 1], 3), [5, 3, -(2**31)]),
         (lambda: tf.unsorted_segment_prod([2.0, 5.0, 3.0], [0, 0, 2], 3), [10, 1, 3]),
         (lambda: tf.unsorted_segment_mean([2.0, 4.0, 3.0], [0, 0, 2], 3), [3, 0, 3]),
@@ -235,18 +249,23 @@ def test_dtypes_that_do_not_fit(call):
         (lambda: tf.unique([1, 1, 2, 4, 4, 4, 7, 8, 8])[0], [1, 2, 4, 7, 8]),
         (lambda: tf.unique([1, 1, 2, 4, 4, 4, 7, 8, 8])[1], [0, 0, 1, 2, 2, 2, 3, 4, 4]),
         (lambda: tf.unique_with_counts([b"b", b"a", b"b"])[2], [2, 1]),
-        (lambda: tf.dynamic_stitch([6, [4, 1], [[5, 2], [0, 3]]],
-                                   [[61, 62], [[41, 42], [11, 12]],
-                                    [[[51, 52], [21, 22]], [[1, 2], [31, 32]]]]),
-         [[1, 2], [11, 12], [21, 22], [31, 32], [41, 42], [51, 52], [61, 62]]),
+        (
+            lambda: tf.dynamic_stitch(
+                [6, [4, 1], [[5, 2], [0, 3]]],
+                [[61, 62], [[41, 42], [11, 12]], [[[51, 52], [21, 22]], [[1, 2], [31, 32]]]],
+            ),
+            [[1, 2], [11, 12], [21, 22], [31, 32], [41, 42], [51, 52], [61, 62]],
+        ),
         (lambda: tf.boolean_mask([[1, 2], [3, 4], [5, 6]], [True, False, True]), [[1, 2], [5, 6]]),
         (lambda: tf.boolean_mask([[1, 2], [3, 4]], [[True, False], [False, True]]), [1, 4]),
         (lambda: tf.boolean_mask([[1, 2], [3, 4]], [True, False], axis=1), [[1], [3]]),
-        (lambda: sorting.sort([[3, 1, 2], [1, 1, 0]], axis=0, direction="DESCENDING"),
-         [[3, 1, 2], [1, 1, 0]]),
+        (
+            lambda: sorting.sort([[3, 1, 2], [1, 1, 0]], axis=0, direction="DESCENDING"),
+            [[3, 1, 2], [1, 1, 0]],
+        ),
         (lambda: sorting.argsort([1, 0, 1], direction="DESCENDING"), [0, 2, 1]),
     ],
-)  # fmt: skip
+)
 def test_documented_values(call, wanted):
     assert values(call()) == wanted
 
@@ -254,16 +273,19 @@ def test_documented_values(call, wanted):
 def test_static_shapes():
     x, i = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [None, 2])
     made = [
-        (gather.gather(x, i), [None, 2, 3]), (gather.gather(x, i, axis=1), [None, None, 2]),
-        (gather.boolean_mask(x, x > 0.0), [None]), (one_hot.one_hot(i, 5), [None, 2, 5]),
+        (gather.gather(x, i), [None, 2, 3]),
+        (gather.gather(x, i, axis=1), [None, None, 2]),
+        (gather.boolean_mask(x, x > 0.0), [None]),
+        (one_hot.one_hot(i, 5), [None, 2, 5]),
         (one_hot.one_hot(i, tf.placeholder(tf.int32, []), axis=0), [None, None, 2]),
-        (scattering.gather_nd(x, i), [None]), (scattering.scatter_nd(i, x[:, 0], [4, 5]), [4, 5]),
+        (scattering.gather_nd(x, i), [None]),
+        (scattering.scatter_nd(i, x[:, 0], [4, 5]), [4, 5]),
         (segments.unsorted_segment_sum(x, i[:, 0], 7), [7, 3]),
         (segments.segment_sum(x, i[:, 0]), [None, 3]),
         (segments.segment_sum(x, [0, 0, 4]), [5, 3]),
         (partitioning.dynamic_partition(x, i[:, 0], 2)[1], [None, 3]),
         (sorting.sort(x, 0), [None, 3]),
-    ]  # fmt: skip
+    ]
     for tensor, wanted in made:
         assert tensor.shape.as_list() == wanted, tensor
 
@@ -271,13 +293,21 @@ def test_static_shapes():
 def test_names():
     x = tf.zeros([2, 2])
     made = [
-        gather.gather(x, [0]), gather.gather(x, [0], axis=1), gather.boolean_mask(x, [True, False]),
-        one_hot.one_hot([0], 2), segments.unsorted_segment_sum(x, [0, 0], 1),
+        gather.gather(x, [0]),
+        gather.gather(x, [0], axis=1),
+        gather.boolean_mask(x, [True, False]),
+        one_hot.one_hot([0], 2),
+        segments.unsorted_segment_sum(x, [0, 0], 1),
         scattering.gather_nd(x, [[0]]),
-    ]  # fmt: skip
+    ]
     assert [t.op.name for t in made] == [
-        "GatherV2", "GatherV2_1", "boolean_mask", "one_hot", "UnsortedSegmentSum", "GatherNd",
-    ]  # fmt: skip
+        "GatherV2",
+        "GatherV2_1",
+        "boolean_mask",
+        "one_hot",
+        "UnsortedSegmentSum",
+        "GatherNd",
+    ]
 
 
 def test_a_gather_from_a_table_in_row_chunks_moves_only_rows():
@@ -296,8 +326,9 @@ def test_a_gather_from_a_table_in_row_chunks_moves_only_rows():
 def test_one_element_of_a_vector_in_chunks(dtype, chunks, what):
     with tf.Graph().as_default(), tf.Session() as session:
         if what == "variable":
-            v = x = tf.get_variable("v", initializer=tf.constant([1, 2, 3, 4], dtype),
-                                    chunks=chunks)  # fmt: skip
+            v = x = tf.get_variable(
+                "v", initializer=tf.constant([1, 2, 3, 4], dtype), chunks=chunks
+            )
         else:
             rows = tf.constant([[1, 0], [2, 1], [0, 3], [4, 4]], dtype)
             v = tf.get_variable("v", initializer=rows, chunks=(*chunks, (2,)))

@@ -45,8 +45,9 @@ def test_scan_backward_stands_at_its_rows(value):
 def test_map_over_nested_rows(value):
     pairs = (dv.constant([1.0, 2.0]), {"b": dv.constant([[3.0], [4.0]])})
     assert value(dv.map_fn(lambda p: p[0] * p[1]["b"], pairs, dtype=dv.float32)).tolist() == [
-        [3.0], [8.0],
-    ]  # fmt: skip
+        [3.0],
+        [8.0],
+    ]
 
 
 def test_gradients_and_static_shapes():

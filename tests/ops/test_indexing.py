@@ -10,10 +10,23 @@ import daskvars.v1 as tf
 
 _M = np.arange(60, dtype="f4").reshape(3, 4, 5)
 _ITEMS = [
-    0, -1, slice(None), slice(1, 3), slice(None, None, -1), None, Ellipsis, [0, 2], [-1], [],
-    np.array([2, 0, 1]), np.array([[0, 1], [2, -3]]), np.array([1], "u1"), np.array(1),
-    (1, 0), range(2),
-]  # fmt: skip
+    0,
+    -1,
+    slice(None),
+    slice(1, 3),
+    slice(None, None, -1),
+    None,
+    Ellipsis,
+    [0, 2],
+    [-1],
+    [],
+    np.array([2, 0, 1]),
+    np.array([[0, 1], [2, -3]]),
+    np.array([1], "u1"),
+    np.array(1),
+    (1, 0),
+    range(2),
+]
 _KEYS = [
     *[(item,) for item in _ITEMS],
     *itertools.product(_ITEMS, repeat=2),
@@ -57,9 +70,13 @@ def test_a_list_alone_picks_rows():
 def test_tensors_pick_too_in_eager_code_functions_and_graphs():
     rows, columns = np.array([-1, 0], "i8"), np.array([1, 1], "i4")
     calls = [
-        lambda m, r, c: m[r], lambda m, r, c: m[r, c], lambda m, r, c: m[:, c],
-        lambda m, r, c: m[0, c], lambda m, r, c: m[[2, 0], c], lambda m, r, c: m[r, 0, 1:],
-    ]  # fmt: skip
+        lambda m, r, c: m[r],
+        lambda m, r, c: m[r, c],
+        lambda m, r, c: m[:, c],
+        lambda m, r, c: m[0, c],
+        lambda m, r, c: m[[2, 0], c],
+        lambda m, r, c: m[r, 0, 1:],
+    ]
     for call in calls:
         wanted = call(_M, rows, columns)
         eager = call(dv.Variable(_M), dv.constant(rows), dv.constant(columns))

@@ -157,8 +157,9 @@ def test_factors_give_the_matrix_back():
     np.testing.assert_allclose(q @ r, x, atol=1e-12)
     e, w = run(tf.self_adjoint_eig(tf.constant(x[:, :3] + x[:, :3].swapaxes(1, 2))))
     assert (np.diff(e) >= 0).all()
-    np.testing.assert_allclose(w * e[:, None] @ w.swapaxes(1, 2),
-                               x[:, :3] + x[:, :3].swapaxes(1, 2), atol=1e-12)  # fmt: skip
+    np.testing.assert_allclose(
+        w * e[:, None] @ w.swapaxes(1, 2), x[:, :3] + x[:, :3].swapaxes(1, 2), atol=1e-12
+    )
 
 
 def test_cholesky_solve():

@@ -135,19 +135,23 @@ def test_shapes_that_do_not_fit(call, words):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x, i: reshaping.reshape(x, [i]), "Input to reshape is a tensor with 6 values, but "
-         "the requested shape has 5"),
+        (
+            lambda x, i: reshaping.reshape(x, [i]),
+            "Input to reshape is a tensor with 6 values, but the requested shape has 5",
+        ),
         (lambda x, i: reshaping.reshape(x, [-1, i - 1]), "requires a multiple of 4"),
         (lambda x, i: x[i], "slice index 5 of dimension 0 out of bounds"),
         (lambda x, i: slicing.slice(x, [i, 0], [1, 1]), r"begin\[0\] in \[0, 2\], but got 5"),
         (lambda x, i: repeating.tile(x, tf.boolean_mask([i, i], [True, False])), "multiples"),
-        (lambda x, i: reshaping.ensure_shape(tf.boolean_mask(x, [True, False]), [2, 3]),
-         r"Shape of tensor \[1, 3\] is not compatible with expected shape \[2,3\]"),
+        (
+            lambda x, i: reshaping.ensure_shape(tf.boolean_mask(x, [True, False]), [2, 3]),
+            r"Shape of tensor \[1, 3\] is not compatible with expected shape \[2,3\]",
+        ),
         (lambda x, i: transposing.invert_permutation(tf.stack([i, 0])), "not a permutation"),
         (lambda x, i: rearranging.reverse_sequence(x, tf.stack([i, 0]), 1), "seq_lens"),
         (lambda x, i: padding.pad(x, tf.stack([[i, 0], [0, 0]]), "REFLECT"), "less than"),
     ],
-)  # fmt: skip
+)
 def test_errors_of_a_run_are_invalid_arguments(call, words):
     x, i = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [])
     with pytest.raises(InvalidArgumentError, match=words):
@@ -157,15 +161,35 @@ def test_errors_of_a_run_are_invalid_arguments(call, words):
 def test_default_names():
     x = tf.zeros([2, 2], name="x")
     made = [
-        reshaping.identity(x), reshaping.reshape(x, [4]), transposing.transpose(x),
-        joining.concat([x, x], 0), joining.stack([x, x]), joining.split(x, 2)[0],
-        joining.unstack(x)[0], slicing.slice(x, [0, 0], [1, 1]), x[0], padding.pad(x, [[0, 0]] * 2),
-        repeating.tile(x, [1, 1]), reshaping.expand_dims(x, 0), reshaping.squeeze(x),
-    ]  # fmt: skip
+        reshaping.identity(x),
+        reshaping.reshape(x, [4]),
+        transposing.transpose(x),
+        joining.concat([x, x], 0),
+        joining.stack([x, x]),
+        joining.split(x, 2)[0],
+        joining.unstack(x)[0],
+        slicing.slice(x, [0, 0], [1, 1]),
+        x[0],
+        padding.pad(x, [[0, 0]] * 2),
+        repeating.tile(x, [1, 1]),
+        reshaping.expand_dims(x, 0),
+        reshaping.squeeze(x),
+    ]
     assert [t.op.name for t in made] == [
-        "Identity", "Reshape", "transpose", "concat", "stack", "split", "unstack", "Slice",
-        "strided_slice", "Pad", "Tile", "ExpandDims", "Squeeze",
-    ]  # fmt: skip
+        "Identity",
+        "Reshape",
+        "transpose",
+        "concat",
+        "stack",
+        "split",
+        "unstack",
+        "Slice",
+        "strided_slice",
+        "Pad",
+        "Tile",
+        "ExpandDims",
+        "Squeeze",
+    ]
     assert joining.concat([x], 0, name="one").op.type == "Identity"
 
 
@@ -175,28 +199,50 @@ def test_default_names():
 @pytest.mark.parametrize(
     ("call", "values"),
     [
-        (lambda: tf.pad([[1, 2, 3], [4, 5, 6]], [[1, 1], [2, 2]], "REFLECT"),
-         [[6, 5, 4, 5, 6, 5, 4], [3, 2, 1, 2, 3, 2, 1], [6, 5, 4, 5, 6, 5, 4],
-          [3, 2, 1, 2, 3, 2, 1]]),
-        (lambda: tf.pad([[1, 2, 3], [4, 5, 6]], [[1, 1], [2, 2]], "SYMMETRIC"),
-         [[2, 1, 1, 2, 3, 3, 2], [2, 1, 1, 2, 3, 3, 2], [5, 4, 4, 5, 6, 6, 5],
-          [5, 4, 4, 5, 6, 6, 5]]),
-        (lambda: tf.roll([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], [1, -2], [0, 1]),
-         [[7, 8, 9, 5, 6], [2, 3, 4, 0, 1]]),
-        (lambda: tf.roll([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], [2, -3], [1, 1]),
-         [[1, 2, 3, 4, 0], [6, 7, 8, 9, 5]]),
+        (
+            lambda: tf.pad([[1, 2, 3], [4, 5, 6]], [[1, 1], [2, 2]], "REFLECT"),
+            [
+                [6, 5, 4, 5, 6, 5, 4],
+                [3, 2, 1, 2, 3, 2, 1],
+                [6, 5, 4, 5, 6, 5, 4],
+                [3, 2, 1, 2, 3, 2, 1],
+            ],
+        ),
+        (
+            lambda: tf.pad([[1, 2, 3], [4, 5, 6]], [[1, 1], [2, 2]], "SYMMETRIC"),
+            [
+                [2, 1, 1, 2, 3, 3, 2],
+                [2, 1, 1, 2, 3, 3, 2],
+                [5, 4, 4, 5, 6, 6, 5],
+                [5, 4, 4, 5, 6, 6, 5],
+            ],
+        ),
+        (
+            lambda: tf.roll([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], [1, -2], [0, 1]),
+            [[7, 8, 9, 5, 6], [2, 3, 4, 0, 1]],
+        ),
+        (
+            lambda: tf.roll([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], [2, -3], [1, 1]),
+            [[1, 2, 3, 4, 0], [6, 7, 8, 9, 5]],
+        ),
         (lambda: tf.space_to_depth([[[[1], [2]], [[3], [4]]]], 2), [[[[1, 2, 3, 4]]]]),
         (lambda: tf.depth_to_space([[[[1, 2, 3, 4]]]], 2), [[[[1], [2]], [[3], [4]]]]),
-        (lambda: tf.space_to_batch_nd([[[[1], [2]], [[3], [4]]]], [2, 2], [[0, 0], [0, 0]]),
-         [[[[1]]], [[[2]]], [[[3]]], [[[4]]]]),
-        (lambda: tf.batch_to_space_nd([[[[1]]], [[[2]]], [[[3]]], [[[4]]]], [2, 2],
-                                      [[0, 0], [0, 0]]), [[[[1], [2]], [[3], [4]]]]),
+        (
+            lambda: tf.space_to_batch_nd([[[[1], [2]], [[3], [4]]]], [2, 2], [[0, 0], [0, 0]]),
+            [[[[1]]], [[[2]]], [[[3]]], [[[4]]]],
+        ),
+        (
+            lambda: tf.batch_to_space_nd(
+                [[[[1]]], [[[2]]], [[[3]]], [[[4]]]], [2, 2], [[0, 0], [0, 0]]
+            ),
+            [[[[1], [2]], [[3], [4]]]],
+        ),
         (lambda: tf.invert_permutation([3, 4, 0, 2, 1]), [2, 4, 3, 0, 1]),
         (lambda: tf.reverse([[1, 2], [3, 4]], [0, 1]), [[4, 3], [2, 1]]),
         (lambda: tf.strided_slice([[1, 2, 3], [4, 5, 6]], [1, -1], [2, -3], [1, -1]), [[6, 5]]),
         (lambda: tf.transpose(tf.constant([[1 + 1j]]), conjugate=True), [[1 - 1j]]),
     ],
-)  # fmt: skip
+)
 def test_documented_values(call, values):
     assert run(call()).tolist() == values
 
@@ -281,10 +327,11 @@ def test_other_keys_are_refused(key):
         lambda x: rearranging.reverse(x, [2]),
         lambda x: rearranging.roll(x, 1, 1),
         lambda x: rearranging.reverse_sequence(x, [1] * 8, 2),
-        lambda x: rearranging.space_to_depth(tf.reshape(x, [-1, 2, 1, 3])[:, :, :1] + tf.zeros(
-            [8, 2, 2, 3]), 2),
+        lambda x: rearranging.space_to_depth(
+            tf.reshape(x, [-1, 2, 1, 3])[:, :, :1] + tf.zeros([8, 2, 2, 3]), 2
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_batch_in_chunks_stays_so(call):
     result = call(tf.placeholder(tf.float32, [8, 2, 3]))
     while result.op.type != "Placeholder":
@@ -338,5 +385,6 @@ def test_eager_values():
         pass  # a graph that was left has no say
     parts = dv.split(dv.constant([[1, 2, 3], [4, 5, 6]]), [1, 2], axis=1)
     assert [run(p).tolist() if p.graph else p.numpy().tolist() for p in parts] == [
-        [[1], [4]], [[2, 3], [5, 6]],
-    ]  # fmt: skip
+        [[1], [4]],
+        [[2, 3], [5, 6]],
+    ]

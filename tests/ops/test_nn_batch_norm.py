@@ -52,9 +52,7 @@ def test_epsilon_has_tensorflows_least_value():
 
 
 def test_half_precision_images_with_float32_parameters():
-    y, mean, _ = ops.fused_batch_norm(
-        X.astype("f2"), SCALE.astype("f4"), OFFSET.astype("f4")
-    )
+    y, mean, _ = ops.fused_batch_norm(X.astype("f2"), SCALE.astype("f4"), OFFSET.astype("f4"))
     assert (y.dtype, mean.dtype) == (dv.float16, dv.float32)
     assert_allclose(y.numpy(), reference(X, SCALE, OFFSET, 0.001), rtol=0.02, atol=0.02)
 

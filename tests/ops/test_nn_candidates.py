@@ -13,7 +13,7 @@ GOLDEN = {
     "log_uniform": [[0.90517753, 0.64223367], [1.5474112, 0.4070224], [0.49815515, 0.49815515]],
     "distorted": [[0.6042318, 0.8189776], [0.35927835, 1.2013197], [1.0161927, 1.0161927]],
     "reserved": [[0.0, 0.6666667], [0.0, 2.0], [1.3333334, 1.3333334]],
-}  # fmt: skip
+}
 SAMPLERS = {
     "uniform": (ops.uniform_candidate_sampler, {}),
     "log_uniform": (ops.log_uniform_candidate_sampler, {}),
@@ -22,9 +22,10 @@ SAMPLERS = {
         {"unigrams": [1.0, 2.0, 3.0, 4.0, 5.0], "distortion": 0.75},
     ),
     "reserved": (
-        ops.fixed_unigram_candidate_sampler, {"unigrams": [1.0, 2.0, 3.0], "num_reserved_ids": 2},
+        ops.fixed_unigram_candidate_sampler,
+        {"unigrams": [1.0, 2.0, 3.0], "num_reserved_ids": 2},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", SAMPLERS)
@@ -90,9 +91,13 @@ def test_vocabulary_in_a_file_and_in_shards(tmp_path):
 )
 def test_what_cannot_be_drawn(changes, message):
     arguments = {
-        "true_classes": TRUE, "num_true": 2, "num_sampled": 4, "unique": True, "range_max": 5,
+        "true_classes": TRUE,
+        "num_true": 2,
+        "num_sampled": 4,
+        "unique": True,
+        "range_max": 5,
         "unigrams": [1.0] * 5,
-    }  # fmt: skip
+    }
     with pytest.raises(ValueError, match=message):
         ops.fixed_unigram_candidate_sampler(**{**arguments, **changes})
 

@@ -10,10 +10,14 @@ nn = tf.nn
 generator = numpy.random.RandomState(0)
 VOLUMES = generator.randn(2, 3, 4, 5, 2).astype("f4")
 # The first image's first channel, pooled by windows [2, 2, 3] at [2, 2, 2] with "SAME" padding.
-MEANS = [[[-0.06415287, 0.21284807, -0.09756022], [-0.25481346, 0.13163072, -0.16229311]],
-         [[-0.22359732, 0.61797261, 0.06135977], [0.40474975, -0.50653404, 0.7676636]]]  # fmt: skip
-MAXIMA = [[[1.76405239, 1.867558, 1.494079], [1.13940072, 2.26975465, 1.53277922]],
-          [[0.46566245, 1.48825216, 1.1787796], [1.8831507, 0.94725198, 1.92294204]]]  # fmt: skip
+MEANS = [
+    [[-0.06415287, 0.21284807, -0.09756022], [-0.25481346, 0.13163072, -0.16229311]],
+    [[-0.22359732, 0.61797261, 0.06135977], [0.40474975, -0.50653404, 0.7676636]],
+]
+MAXIMA = [
+    [[1.76405239, 1.867558, 1.494079], [1.13940072, 2.26975465, 1.53277922]],
+    [[0.46566245, 1.48825216, 1.1787796], [1.8831507, 0.94725198, 1.92294204]],
+]
 
 
 def run(tensors, feeds=None):
@@ -80,11 +84,13 @@ def test_gradients_of_depthwise_convolution_are_public():
     taps = tf.constant(generator.randn(2, 2, 2, 3))
     result = nn.depthwise_conv2d_native(images, taps, [1, 1, 1, 1], "SAME")
     arguments = tf.ones_like(result), [1, 1, 1, 1], "SAME"
-    found = run([
-        nn.depthwise_conv2d_native_backprop_input([1, 4, 4, 2], taps, *arguments),
-        nn.depthwise_conv2d_native_backprop_filter(images, [2, 2, 2, 3], *arguments),
-        *tf.gradients(result, [images, taps]),
-    ])  # fmt: skip
+    found = run(
+        [
+            nn.depthwise_conv2d_native_backprop_input([1, 4, 4, 2], taps, *arguments),
+            nn.depthwise_conv2d_native_backprop_filter(images, [2, 2, 2, 3], *arguments),
+            *tf.gradients(result, [images, taps]),
+        ]
+    )
     assert_allclose(found[0], found[2])
     assert_allclose(found[1], found[3])
 
@@ -109,8 +115,9 @@ def test_old_batch_normalization():
     plain = nn.batch_norm_with_global_normalization(*arguments, False)
     scaled = nn.batch_norm_with_global_normalization(*arguments, True)
     assert [v.ravel().tolist() for v in run([plain, scaled])] == [
-        [0.0, -0.75, 1.0, 1.25], [-0.5, -2.75, 1.5, 3.25],
-    ]  # fmt: skip
+        [0.0, -0.75, 1.0, 1.25],
+        [-0.5, -2.75, 1.5, 3.25],
+    ]
 
 
 def test_small_compositions():

@@ -128,10 +128,12 @@ def test_log_poisson_loss():
 @pytest.mark.parametrize(
     "function",
     [
-        ops.softmax_cross_entropy_with_logits, ops.softmax_cross_entropy_with_logits_v2,
-        ops.sparse_softmax_cross_entropy_with_logits, ops.sigmoid_cross_entropy_with_logits,
+        ops.softmax_cross_entropy_with_logits,
+        ops.softmax_cross_entropy_with_logits_v2,
+        ops.sparse_softmax_cross_entropy_with_logits,
+        ops.sigmoid_cross_entropy_with_logits,
     ],
-)  # fmt: skip
+)
 def test_only_named_arguments(function):
     with pytest.raises(ValueError, match="named arguments"):
         function(LOGITS, LABELS)

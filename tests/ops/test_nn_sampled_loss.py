@@ -12,17 +12,23 @@ LABELS = [[1, 2], [0, 5]]
 DRAWN = [3, 1, 4], [[0.5, 0.25], [0.75, 0.1]], [0.3, 0.5, 0.2]
 # Losses and the gradients of their sums by the inputs, in float64, from TensorFlow.
 NCE, NCE_WITHOUT_HITS, SOFTMAX, SOFTMAX_WITHOUT_HITS = (
-    ([11.10583886, 11.59665177],
-     [[4.2871365526, 2.62998517, 0.5017842168], [3.5840095101, 2.432412986, 1.4790180354]]),
-    ([8.832658957, 11.59665177],
-     [[2.277019901, 0.9547561073, 1.378417936], [3.5840095101, 2.432412986, 1.4790180354]]),
-    ([2.836426847, 1.976311018],
-     [[-0.6009897089, -0.4121424128, 0.8500212175],
-      [-0.4568350828, -0.421881225, 0.3933214483]]),
-    ([2.736909215, 1.976311018],
-     [[-0.7314096194, -0.5608957195, 0.9846955638],
-      [-0.4568350828, -0.421881225, 0.3933214483]]),
-)  # fmt: skip
+    (
+        [11.10583886, 11.59665177],
+        [[4.2871365526, 2.62998517, 0.5017842168], [3.5840095101, 2.432412986, 1.4790180354]],
+    ),
+    (
+        [8.832658957, 11.59665177],
+        [[2.277019901, 0.9547561073, 1.378417936], [3.5840095101, 2.432412986, 1.4790180354]],
+    ),
+    (
+        [2.836426847, 1.976311018],
+        [[-0.6009897089, -0.4121424128, 0.8500212175], [-0.4568350828, -0.421881225, 0.3933214483]],
+    ),
+    (
+        [2.736909215, 1.976311018],
+        [[-0.7314096194, -0.5608957195, 0.9846955638], [-0.4568350828, -0.421881225, 0.3933214483]],
+    ),
+)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,14 @@ def test_all_classes_give_the_full_softmax():
 def test_weights_in_parts(strategy, rows):
     whole = ops.nce_loss(WEIGHTS, BIASES, LABELS, INPUTS, 3, 6, 2, DRAWN)
     parts = ops.nce_loss(
-        [WEIGHTS[r] for r in rows], [BIASES[r] for r in rows], LABELS, INPUTS, 3, 6, 2, DRAWN,
+        [WEIGHTS[r] for r in rows],
+        [BIASES[r] for r in rows],
+        LABELS,
+        INPUTS,
+        3,
+        6,
+        2,
+        DRAWN,
         partition_strategy=strategy,
     )
     assert_allclose(parts.numpy(), whole.numpy(), rtol=1e-12)
@@ -86,9 +99,11 @@ def test_chunks_and_partitioned_variables():
 
 def test_a_seed_repeats_the_sample():
     def loss(seed):
-        return ops.sampled_softmax_loss(
-            WEIGHTS, BIASES, [[1], [2]], INPUTS, 2, 6, seed=seed
-        ).numpy().tolist()
+        return (
+            ops.sampled_softmax_loss(WEIGHTS, BIASES, [[1], [2]], INPUTS, 2, 6, seed=seed)
+            .numpy()
+            .tolist()
+        )
 
     dv.set_random_seed(1)
     first, other = loss(3), loss(4)

@@ -12,11 +12,13 @@ _UFUNCS = sorted(
 )
 _FUNCTIONS = sorted(
     {
-        f for module in (np, np.linalg, np.fft) for f in vars(module).values()
+        f
+        for module in (np, np.linalg, np.fft)
+        for f in vars(module).values()
         if hasattr(f, "_implementation")
     },
     key=lambda f: f.__name__,
-)  # fmt: skip
+)
 _VALUES = {
     "f": np.array([[0.5, 0.25], [0.75, 0.125]], "f4"),
     "i": np.array([[5, 2], [7, 1]], "i4"),
@@ -93,10 +95,14 @@ _CALLS = {
     np.sum: [lambda x: np.sum(x), lambda x: np.sum(x, 0), lambda x: np.sum(x, 1, keepdims=True)],
     np.prod: [lambda x: np.prod(x, axis=0)],
     np.mean: [lambda x: np.mean(x), lambda x: np.mean(x, axis=(0, 1))],
-    np.std: [lambda x: np.std(x, axis=0)], np.var: [lambda x: np.var(x)],
-    np.max: [lambda x: np.max(x, axis=1)], np.min: [lambda x: np.min(x)],
-    np.amax: [lambda x: np.amax(x)], np.amin: [lambda x: np.amin(x, 0)],
-    np.all: [lambda x: np.all(x > 0.2, axis=0)], np.any: [lambda x: np.any(x > 0.6)],
+    np.std: [lambda x: np.std(x, axis=0)],
+    np.var: [lambda x: np.var(x)],
+    np.max: [lambda x: np.max(x, axis=1)],
+    np.min: [lambda x: np.min(x)],
+    np.amax: [lambda x: np.amax(x)],
+    np.amin: [lambda x: np.amin(x, 0)],
+    np.all: [lambda x: np.all(x > 0.2, axis=0)],
+    np.any: [lambda x: np.any(x > 0.6)],
     np.count_nonzero: [lambda x: np.count_nonzero(x, axis=0)],
     np.argmax: [lambda x: np.argmax(x), lambda x: np.argmax(x, axis=1)],
     np.argmin: [lambda x: np.argmin(x), lambda x: np.argmin(x, 0)],
@@ -106,16 +112,19 @@ _CALLS = {
     np.argsort: [lambda x: np.argsort(x)],
     np.searchsorted: [lambda x: np.searchsorted(np.float32([0.1, 0.6]), np.ravel(x), side="right")],
     np.concatenate: [
-        lambda x: np.concatenate([x, x], axis=1), lambda x: np.concatenate((x, _VALUES["f"])),
+        lambda x: np.concatenate([x, x], axis=1),
+        lambda x: np.concatenate((x, _VALUES["f"])),
         lambda x: np.concatenate([x, x], axis=None),
     ],
     np.stack: [lambda x: np.stack([x, _VALUES["f"]]), lambda x: np.stack((x, x), axis=-1)],
     np.where: [lambda x: np.where(x > 0.3, x, 0.0), lambda x: np.where([True, False], x, -x)],
     np.clip: [
-        lambda x: np.clip(x, 0.2, 0.6), lambda x: np.clip(x, None, 0.6),
+        lambda x: np.clip(x, 0.2, 0.6),
+        lambda x: np.clip(x, None, 0.6),
         lambda x: np.clip(x, min=0.2),
     ],
-    np.round: [lambda x: np.round(x)], np.around: [lambda x: np.around(x)],
+    np.round: [lambda x: np.round(x)],
+    np.around: [lambda x: np.around(x)],
     np.reshape: [lambda x: np.reshape(x, (4, 1)), lambda x: np.reshape(x, -1)],
     np.ravel: [lambda x: np.ravel(x)],
     np.transpose: [lambda x: np.transpose(x), lambda x: np.transpose(x, (1, 0))],
@@ -133,26 +142,33 @@ _CALLS = {
     np.flip: [lambda x: np.flip(x), lambda x: np.flip(x, 1)],
     np.take: [lambda x: np.take(x, [3, 0]), lambda x: np.take(x, [1, 1], axis=1)],
     np.dot: [
-        lambda x: np.dot(x, x), lambda x: np.dot(x, x[0]), lambda x: np.dot(x[0], x[1]),
-        lambda x: np.dot(x, 2.0), lambda x: np.dot(_VALUES["f"], x),
+        lambda x: np.dot(x, x),
+        lambda x: np.dot(x, x[0]),
+        lambda x: np.dot(x[0], x[1]),
+        lambda x: np.dot(x, 2.0),
+        lambda x: np.dot(_VALUES["f"], x),
     ],
     np.tensordot: [lambda x: np.tensordot(x, x, 1), lambda x: np.tensordot(x, x)],
     np.einsum: [lambda x: np.einsum("ij,kj->ik", x, x)],
     np.trace: [lambda x: np.trace(x)],
     np.linalg.norm: [
-        lambda x: np.linalg.norm(x), lambda x: np.linalg.norm(x, axis=1, keepdims=True),
+        lambda x: np.linalg.norm(x),
+        lambda x: np.linalg.norm(x, axis=1, keepdims=True),
         lambda x: np.linalg.norm(x, 1, axis=0),
     ],
-    np.linalg.inv: [lambda x: np.linalg.inv(x)], np.linalg.det: [lambda x: np.linalg.det(x)],
+    np.linalg.inv: [lambda x: np.linalg.inv(x)],
+    np.linalg.det: [lambda x: np.linalg.det(x)],
     np.linalg.solve: [lambda x: np.linalg.solve(x, x)],
     np.linalg.cholesky: [lambda x: np.linalg.cholesky(np.dot(x, np.transpose(x)))],
-    np.real: [lambda x: np.real(x)], np.imag: [lambda x: np.imag(x)],
+    np.real: [lambda x: np.real(x)],
+    np.imag: [lambda x: np.imag(x)],
     np.zeros_like: [lambda x: np.zeros_like(x), lambda x: np.zeros_like(x, dtype="i4")],
     np.ones_like: [lambda x: np.ones_like(x)],
     np.full_like: [lambda x: np.full_like(x, 3.0)],
-    np.shape: [lambda x: np.shape(x)], np.ndim: [lambda x: np.ndim(x)],
+    np.shape: [lambda x: np.shape(x)],
+    np.ndim: [lambda x: np.ndim(x)],
     np.size: [lambda x: np.size(x), lambda x: np.size(x, 1)],
-}  # fmt: skip
+}
 _OF_NUMBERS = {np.shape, np.ndim, np.size}
 
 
@@ -237,9 +253,13 @@ def test_scalars_and_arrays_on_the_left():
     x = dv.constant([1.0, 2.0])
     for left in (2.0, np.float32(2), np.float64(2), np.array([2.0, 2.0]), np.array(2), [2.0, 2.0]):
         for result, wanted in (
-            (left + x, [3, 4]), (left - x, [1, 0]), (left * x, [2, 4]), (left / x, [2, 1]),
-            (left > x, [True, False]), (left == x, [False, True]),
-        ):  # fmt: skip
+            (left + x, [3, 4]),
+            (left - x, [1, 0]),
+            (left * x, [2, 4]),
+            (left / x, [2, 1]),
+            (left > x, [True, False]),
+            (left == x, [False, True]),
+        ):
             assert isinstance(result, dv.Tensor) and result.numpy().tolist() == wanted
     assert (np.ones((2, 2), "f4") @ dv.ones([2, 1])).numpy().tolist() == [[2.0], [2.0]]
     with dv.Graph().as_default():

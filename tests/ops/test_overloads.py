@@ -24,12 +24,40 @@ def run(tensor, feed=None):
 
 def test_names(graph):
     x, y = (tf.placeholder(tf.float32, [2, 2], name=name) for name in "xy")
-    made = [x + y, x - y, x * y, x / y, x // y, x % y, x**y, x @ y, -x, abs(x), x < y, x <= y,
-            x > y, x >= y, x[0]]  # fmt: skip
+    made = [
+        x + y,
+        x - y,
+        x * y,
+        x / y,
+        x // y,
+        x % y,
+        x**y,
+        x @ y,
+        -x,
+        abs(x),
+        x < y,
+        x <= y,
+        x > y,
+        x >= y,
+        x[0],
+    ]
     assert [t.op.name for t in made] == [
-        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "Neg", "Abs", "Less",
-        "LessEqual", "Greater", "GreaterEqual", "strided_slice",
-    ]  # fmt: skip
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "Neg",
+        "Abs",
+        "Less",
+        "LessEqual",
+        "Greater",
+        "GreaterEqual",
+        "strided_slice",
+    ]
     a = x < y
     assert [t.op.name for t in (a & a, a | a, a ^ a, ~a)] == ["and", "or", "xor", "LogicalNot"]
 
@@ -38,16 +66,28 @@ def test_names_of_operands(graph):
     x = tf.placeholder(tf.float32, name="x")
     assert all(isinstance(t, tf.Tensor) for t in (x + 1.0, 2.0 - x, x < 3.0))
     assert [op.name for op in graph.get_operations()] == [
-        "x", "add/y", "add", "sub/x", "sub", "Less/y", "Less",
-    ]  # fmt: skip
+        "x",
+        "add/y",
+        "add",
+        "sub/x",
+        "sub",
+        "Less/y",
+        "Less",
+    ]
 
 
 def test_reflected(graph):
     x = tf.constant([2.0, 4.0])
     values = [1 + x, 1 - x, 3 * x, 8 / x, 9 // x, 7 % x, 2**x]
     assert [run(t).tolist() for t in values] == [
-        [3, 5], [-1, -3], [6, 12], [4, 2], [4, 2], [1, 3], [4, 16],
-    ]  # fmt: skip
+        [3, 5],
+        [-1, -3],
+        [6, 12],
+        [4, 2],
+        [4, 2],
+        [1, 3],
+        [4, 16],
+    ]
     product = np.eye(2, dtype="f4") @ tf.constant([[1.0, 2.0], [3.0, 4.0]])
     assert run(product).tolist() == [[1, 2], [3, 4]]
     b = tf.constant([True, False])
@@ -224,8 +264,14 @@ def test_variables_have_the_same_operators(graph):
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         assert [np.ravel(a).tolist() for a in session.run(values)] == [
-            [2, 3], [0, -1], [1, 4], [0.5, 1], [-1, -2], [1, 4], [2],
-        ]  # fmt: skip
+            [2, 3],
+            [0, -1],
+            [1, 4],
+            [0.5, 1],
+            [-1, -2],
+            [1, 4],
+            [2],
+        ]
 
 
 def test_a_class_keeps_its_own_methods():

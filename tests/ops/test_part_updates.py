@@ -23,10 +23,15 @@ def numbers(chunks=None):
 
 
 KEYS = [
-    (np.s_[1:3], -1.0), (np.s_[2], [7.0, 8.0, 9.0]), (np.s_[:, 1], [1.0, 2.0, 3.0, 4.0]),
-    (np.s_[..., ::-2], 5.0), (np.s_[:, None, 0], [[1.0], [2.0], [3.0], [4.0]]),
-    (np.s_[-1, -1], 3.0), (np.s_[3:1:-1, 1:], [[1.0, 2.0], [3.0, 4.0]]), (np.s_[2:2], 0.0),
-]  # fmt: skip
+    (np.s_[1:3], -1.0),
+    (np.s_[2], [7.0, 8.0, 9.0]),
+    (np.s_[:, 1], [1.0, 2.0, 3.0, 4.0]),
+    (np.s_[..., ::-2], 5.0),
+    (np.s_[:, None, 0], [[1.0], [2.0], [3.0], [4.0]]),
+    (np.s_[-1, -1], 3.0),
+    (np.s_[3:1:-1, 1:], [[1.0, 2.0], [3.0, 4.0]]),
+    (np.s_[2:2], 0.0),
+]
 
 
 @pytest.mark.parametrize("chunks", [None, (2, 3), (4, 2), (3, 2)])
@@ -53,8 +58,10 @@ def test_what_assigning_to_a_slice_gives():
     part = v[1:3]
     whole = part.assign(0.0)
     assert (whole.op.name, whole.shape, whole.op.type) == (
-        "strided_slice/_assign", (4, 3), "StridedSliceAssign",
-    )  # fmt: skip
+        "strided_slice/_assign",
+        (4, 3),
+        "StridedSliceAssign",
+    )
     assert part.assign(1.0).op.name == "strided_slice/_assign_1"
     assert part.assign(1.0, name="named").op.name == "named"
     assert part.graph.get_tensor_by_name("strided_slice:0") is part

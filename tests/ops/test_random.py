@@ -81,11 +81,13 @@ def test_eager_draws():
 def test_distributions():
     uniform, integers, normal, truncated = draws(
         lambda: [
-            tf.random_uniform([4000], -1.0, 3.0), tf.random_uniform([4000], 2, 5, tf.int32),
-            tf.random_normal([4000], 1.0, 2.0), tf.truncated_normal([4000], 0.0, 0.5),
+            tf.random_uniform([4000], -1.0, 3.0),
+            tf.random_uniform([4000], 2, 5, tf.int32),
+            tf.random_normal([4000], 1.0, 2.0),
+            tf.truncated_normal([4000], 0.0, 0.5),
         ],
         runs=1,
-    )[0]  # fmt: skip
+    )[0]
     assert uniform.min() >= -1 and uniform.max() < 3 and abs(uniform.mean() - 1) < 0.1
     assert sorted(set(integers.tolist())) == [2, 3, 4] and integers.dtype == np.int32
     assert abs(normal.mean() - 1) < 0.2 and abs(normal.std() - 2) < 0.2
@@ -166,9 +168,11 @@ def test_names():
         assert tf.random_uniform([2], 0.0, tf.constant(2.0)).op.name == "random_uniform_1"
         names = [op.name for op in graph.get_operations()]
         assert names[-4:] == [
-            "random_uniform_1/RandomUniform", "random_uniform_1/sub", "random_uniform_1/mul",
+            "random_uniform_1/RandomUniform",
+            "random_uniform_1/sub",
+            "random_uniform_1/mul",
             "random_uniform_1",
-        ]  # fmt: skip
+        ]
 
 
 def test_random_ops_have_no_gradient():

@@ -69,10 +69,15 @@ def test_axes_that_depend_on_an_unknown_rank():
 def test_names():
     x = tf.ones([2, 3])
     names = {
-        "Sum": tf.reduce_sum(x), "Mean": tf.reduce_mean(x), "Max": tf.reduce_max(x),
-        "Prod": tf.reduce_prod(x), "ReduceLogSumExp": tf.reduce_logsumexp(x),
-        "ArgMax": tf.argmax(x), "Cumsum": tf.cumsum(x), "loss": tf.reduce_mean(x, name="loss"),
-    }  # fmt: skip
+        "Sum": tf.reduce_sum(x),
+        "Mean": tf.reduce_mean(x),
+        "Max": tf.reduce_max(x),
+        "Prod": tf.reduce_prod(x),
+        "ReduceLogSumExp": tf.reduce_logsumexp(x),
+        "ArgMax": tf.argmax(x),
+        "Cumsum": tf.cumsum(x),
+        "loss": tf.reduce_mean(x, name="loss"),
+    }
     for name, tensor in names.items():
         assert tensor.op.name == name
 
@@ -198,8 +203,12 @@ def test_counts():
 def test_confusion_matrix():
     matrix = tf.confusion_matrix([1, 2, 4], [2, 2, 4])
     assert run(matrix).tolist() == [
-        [0, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 1],
-    ]  # fmt: skip
+        [0, 0, 0, 0, 0],
+        [0, 0, 1, 0, 0],
+        [0, 0, 1, 0, 0],
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1],
+    ]
     assert run(tf.confusion_matrix([0, 1], [0, 1], weights=[2, 3])).tolist() == [[2, 0], [0, 3]]
     with pytest.raises(InvalidArgumentError, match="`labels` out of bound"):
         run(tf.confusion_matrix([3], [0], num_classes=2))

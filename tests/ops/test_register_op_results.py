@@ -23,9 +23,13 @@ def register():
     def make(infer, kernel, pattern=None):
         made.append(f"Contrary{next(numbers)}")
         return dv.register_op(
-            made[-1], "x:N", infer=infer, kernel=kernel, pattern=pattern or Opaque(),
+            made[-1],
+            "x:N",
+            infer=infer,
+            kernel=kernel,
+            pattern=pattern or Opaque(),
             gradient=NO_GRADIENT,
-        )  # fmt: skip
+        )
 
     yield make
     for name in made:
@@ -61,12 +65,14 @@ def integers(inputs):
 
 
 CONTRARY = [
-    (same, doubles, None, "float64", "float32"), (same, longer, None, "8, 3", "4, 3"),
-    (column, kept, None, "4, 1", "4"), (same, text, None, "str", "float32"),
+    (same, doubles, None, "float64", "float32"),
+    (same, longer, None, "8, 3", "4, 3"),
+    (column, kept, None, "4, 1", "4"),
+    (same, text, None, "str", "float32"),
     (same, doubles, Elementwise(), "float64", "float32"),
     (integers, "exp", Elementwise(), "float32", "int32"),
     (column, kept, Reduction(), "4, 1", "4"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("size", [3, 100_000])

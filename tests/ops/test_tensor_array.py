@@ -508,8 +508,10 @@ def test_second_reads_on_a_cluster():
             n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-        client.as_current(), tf.Graph().as_default(), tf.Session() as sess,
-    ):  # fmt: skip
+        client.as_current(),
+        tf.Graph().as_default(),
+        tf.Session() as sess,
+    ):
         x = tf.placeholder(tf.float32, [4, 3])
         array = tf.TensorArray(tf.float32, 4).unstack(x * 2.0)
         n = tf.placeholder(tf.int32, [])

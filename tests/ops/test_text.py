@@ -46,9 +46,14 @@ def test_as_string_refuses(values, options, problem):
 
 @pytest.mark.parametrize(
     "text, dtype",
-    [("abc", "float32"), ("1_0", "float32"), ("1.5", "int32"), ("", "int32"),
-     ("99999999999", "int32")],
-)  # fmt: skip
+    [
+        ("abc", "float32"),
+        ("1_0", "float32"),
+        ("1.5", "int32"),
+        ("", "int32"),
+        ("99999999999", "int32"),
+    ],
+)
 def test_string_to_number_refuses(text, dtype):
     with pytest.raises(InvalidArgumentError, match=f"could not correctly convert string: {text}"):
         dv.string_to_number(text, dtype).numpy()

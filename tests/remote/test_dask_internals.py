@@ -26,9 +26,13 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture(scope="module")
 def client():
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0",
-        protocol="tcp://", host="127.0.0.1",
-    )  # fmt: skip
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address="127.0.0.1:0",
+        protocol="tcp://",
+        host="127.0.0.1",
+    )
     with cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
@@ -200,7 +204,8 @@ def chain(client, stamp):
     (source,) = client.scatter([5], hash=False)
     first, last = f"first-{stamp}", f"last-{stamp}"
     tasks = {
-        first: Task(first, add, TaskRef(source.key), 1), last: Task(last, add, TaskRef(first), 1)
+        first: Task(first, add, TaskRef(source.key), 1),
+        last: Task(last, add, TaskRef(first), 1),
     }
     (future,) = client.get(RunGraph(tasks, {}, stamp), [last], sync=False)
     future.result(timeout=20)
@@ -210,13 +215,22 @@ def chain(client, stamp):
 def test_scheduler_tasks_have_what_is_read_and_set():
     names = set(dir(TaskState)) | set(getattr(TaskState, "__slots__", ()))
     needed = {
-        "dependencies", "dependents", "key", "loose_restrictions", "nbytes", "run_spec", "state",
-        "who_wants", "worker_restrictions",
-    }  # fmt: skip
+        "dependencies",
+        "dependents",
+        "key",
+        "loose_restrictions",
+        "nbytes",
+        "run_spec",
+        "state",
+        "who_wants",
+        "worker_restrictions",
+    }
     assert needed <= names
     assert {"dependencies", "dependents", "key", "state", "waiters"} <= {
-        *dir(WorkerTask), *getattr(WorkerTask, "__slots__", ()), *WorkerTask.__annotations__,
-    }  # fmt: skip
+        *dir(WorkerTask),
+        *getattr(WorkerTask, "__slots__", ()),
+        *WorkerTask.__annotations__,
+    }
     wanted = inspect.signature(Scheduler.client_desires_keys).parameters
     assert list(wanted)[1:] == ["keys", "client"]
     assert {"key", "finish", "stimulus_id"} <= {

@@ -44,6 +44,14 @@ def test_a_chain_ends_where_the_shape_changes():
         def __init__(self, shape, fits=True):
             self.shapes, self.fits = (shape,), fits
 
-    calls = [Call((2,)), Call((2,)), Call((3,)), Call((2,)), Call((2,), False), Call((4,)),
-             Call((4,)), Call((4,))]  # fmt: skip
+    calls = [
+        Call((2,)),
+        Call((2,)),
+        Call((3,)),
+        Call((2,)),
+        Call((2,), False),
+        Call((4,)),
+        Call((4,)),
+        Call((4,)),
+    ]
     assert chains(calls, lambda call: call.fits) == {0: 2, 5: 8}

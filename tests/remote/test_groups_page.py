@@ -37,17 +37,22 @@ def laid_out(before):
     nodes, arrows = mended(as_dask_does)(page)
     assert page.scheduler is kept
     return {n: node["x"] for n, node in nodes.items()}, {
-        (start, end) for ends in arrows.values()
+        (start, end)
+        for ends in arrows.values()
         for start, end in zip(ends["nstart"], ends["nend"], strict=True)
-    }  # fmt: skip
+    }
 
 
 def test_dask_does_not_order_groups_by_itself():
     """If this fails, Dask draws groups without circles now, and less has to be mended."""
     with pytest.raises(KeyError):
-        as_dask_does(SimpleNamespace(scheduler=SimpleNamespace(
-            task_groups=groups_of({"add": ["random"], "transpose": ["add"], "random": []})
-        )))  # fmt: skip
+        as_dask_does(
+            SimpleNamespace(
+                scheduler=SimpleNamespace(
+                    task_groups=groups_of({"add": ["random"], "transpose": ["add"], "random": []})
+                )
+            )
+        )
 
 
 def test_groups_are_drawn_after_what_they_depend_on():
@@ -57,10 +62,14 @@ def test_groups_are_drawn_after_what_they_depend_on():
 
 
 def test_the_dependency_on_the_step_before_is_not_drawn():
-    x, arrows = laid_out({
-        "update": ["backward", "update"], "backward": ["forward"], "forward": ["update", "feed"],
-        "feed": [],
-    })  # fmt: skip
+    x, arrows = laid_out(
+        {
+            "update": ["backward", "update"],
+            "backward": ["forward"],
+            "forward": ["update", "feed"],
+            "feed": [],
+        }
+    )
     assert x == {"feed": 0, "forward": 1, "backward": 2, "update": 3}
     assert ("update", "forward") not in arrows and len(arrows) == 3
 

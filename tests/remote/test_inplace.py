@@ -21,9 +21,15 @@ def elementwise(kernel, args, out, shape):
 
 def scatter(args, out):
     return Call(
-        segment.scatter_rows, args, (out,), {"mode": "sub"}, in_place=segment.scatter_rows_into,
-        check=segment.check_rows, shapes=(SHAPE,), dtypes=(FLOAT,),
-    )  # fmt: skip
+        segment.scatter_rows,
+        args,
+        (out,),
+        {"mode": "sub"},
+        in_place=segment.scatter_rows_into,
+        check=segment.check_rows,
+        shapes=(SHAPE,),
+        dtypes=(FLOAT,),
+    )
 
 
 @pytest.fixture

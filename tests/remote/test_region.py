@@ -8,10 +8,17 @@ from daskvars.errors import ResourceExhaustedError
 from daskvars.remote.regions.region import Call, RegionProgram, compiled, fitting
 
 
-@pytest.mark.parametrize("shape, other, reused", [
-    ((3, 2), (3, 2), True), ((3, 2), (), True), ((3, 2), (1, 1), True),
-    ((3, 2), (2,), False), ((1, 2), (3, 2), False), ((2,), (1, 1), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, other, reused",
+    [
+        ((3, 2), (3, 2), True),
+        ((3, 2), (), True),
+        ((3, 2), (1, 1), True),
+        ((3, 2), (2,), False),
+        ((1, 2), (3, 2), False),
+        ((2,), (1, 1), False),
+    ],
+)
 def test_a_result_of_unknown_shape_is_written_over_what_dies_if_it_fits(shape, other, reused):
     kind = np.dtype("f8")
     calls = (

@@ -45,7 +45,7 @@ def finish(versions, *runs):
 
 
 def test_runs_are_bound_to_the_one_before_and_finished_in_order(versions, told):
-    first, = send(versions, "a", 1)
+    (first,) = send(versions, "a", 1)
     second, taken = send(versions, "b", 1)
     third, again = send(versions, "a", 2)
     assert (taken, again) == ("a1", "b1")
@@ -66,8 +66,9 @@ def test_a_failure_undoes_what_came_after_and_begins_epochs(versions, told):
     told.clear()
     versions.fail(failing, "erred")
     assert told == [
-        ("b", {"undone": 1, "epoch": 1}), ("a", {"failed": 2, "why": "erred", "epoch": 1}),
-    ]  # fmt: skip
+        ("b", {"undone": 1, "epoch": 1}),
+        ("a", {"failed": 2, "why": "erred", "epoch": 1}),
+    ]
     assert set(versions.holds) == {"a1"}
     for session in "ab":
         with pytest.raises(StaleEpochError):

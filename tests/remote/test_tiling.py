@@ -123,11 +123,19 @@ def test_adam_needs_few_registers():
     shape = (1000,)
     w, m, v, g, keep, take, rate = range(7)
     steps = [
-        ("multiply", (m, keep)), ("multiply", (g, take)), ("add", (10, 11)),
-        ("multiply", (v, keep)), ("square", (g,)), ("multiply", (14, take)), ("add", (13, 15)),
-        ("sqrt", (16,)), ("add", (17, take)), ("divide", (12, 18)), ("multiply", (19, rate)),
+        ("multiply", (m, keep)),
+        ("multiply", (g, take)),
+        ("add", (10, 11)),
+        ("multiply", (v, keep)),
+        ("square", (g,)),
+        ("multiply", (14, take)),
+        ("add", (13, 15)),
+        ("sqrt", (16,)),
+        ("add", (17, take)),
+        ("divide", (12, 18)),
+        ("multiply", (19, rate)),
         ("subtract", (w, 20)),
-    ]  # fmt: skip
+    ]
     calls = [call(kernel, args, 10 + i, shape) for i, (kernel, args) in enumerate(steps)]
     chain = tiling.Chain(calls, [12, 16, 21], {12: m, 16: v, 21: w})
     assert len(chain.scratch) == 1

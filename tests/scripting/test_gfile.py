@@ -48,8 +48,11 @@ def test_folders(tmp_path):
     assert gfile.ListDirectory(top) == ["b", "x.txt", "y.txt"]
     assert gfile.Glob(f"{top}/[x-z].txt") == [f"{top}/x.txt", f"{top}/y.txt"]
     assert gfile.Glob([f"{top}/y*", f"{top}/x*"]) == [f"{top}/x.txt", f"{top}/y.txt"]
-    walked = [(top, ["b"], ["x.txt", "y.txt"]), (f"{top}/b", ["c"], ["z.txt"]), (f"{top}/b/c",
-              [], [])]  # fmt: skip
+    walked = [
+        (top, ["b"], ["x.txt", "y.txt"]),
+        (f"{top}/b", ["c"], ["z.txt"]),
+        (f"{top}/b/c", [], []),
+    ]
     assert list(gfile.Walk(top)) == walked
     assert list(gfile.Walk(top, in_order=False)) == walked[::-1]
     gfile.DeleteRecursively(top)
@@ -79,13 +82,17 @@ def test_copying_and_renaming(tmp_path):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda path: gfile.GFile(path), lambda path: gfile.Remove(path),
-        lambda path: gfile.Stat(path), lambda path: gfile.ListDirectory(path),
-        lambda path: gfile.DeleteRecursively(path), lambda path: gfile.Copy(path, f"{path}2"),
-        lambda path: gfile.Rename(path, f"{path}2"), lambda path: gfile.MkDir(f"{path}/inner"),
+        lambda path: gfile.GFile(path),
+        lambda path: gfile.Remove(path),
+        lambda path: gfile.Stat(path),
+        lambda path: gfile.ListDirectory(path),
+        lambda path: gfile.DeleteRecursively(path),
+        lambda path: gfile.Copy(path, f"{path}2"),
+        lambda path: gfile.Rename(path, f"{path}2"),
+        lambda path: gfile.MkDir(f"{path}/inner"),
         lambda path: gfile.GFile(f"{path}/inner", "w"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_there(tmp_path, call):
     with pytest.raises(errors.NotFoundError, match="missing"):
         call(str(tmp_path / "missing"))

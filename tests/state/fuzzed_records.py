@@ -33,10 +33,30 @@ from tests.state.mutations import at, mutated, paths
 MOST_BYTES = 64 << 20
 GENERATED = ("<region ", "<daskvars>")
 WORDS = {
-    "append", "chain", "cut", "def", "del", "else", "fitting", "if", "meter", "now", "operand",
-    "ordered", "out", "outs", "region", "return", "scratch", "separate", "start", "stop", "tile",
-    "times", "views",
-}  # fmt: skip
+    "append",
+    "chain",
+    "cut",
+    "def",
+    "del",
+    "else",
+    "fitting",
+    "if",
+    "meter",
+    "now",
+    "operand",
+    "ordered",
+    "out",
+    "outs",
+    "region",
+    "return",
+    "scratch",
+    "separate",
+    "start",
+    "stop",
+    "tile",
+    "times",
+    "views",
+}
 NOT_RUN = {"SaveV2", "RestoreV2", "PrintV2", "Print", "PyFunc", "PyFuncStateless", "EagerPyFunc"}
 
 
@@ -70,9 +90,12 @@ def sound_graph() -> tf.Graph:
         total = tf.reduce_sum(y, axis=k, name="total")
         z = tf.cond(tf.reduce_sum(total) > 0, lambda: y * w[0, 0], lambda: y, name="branch")
         _, u = tf.while_loop(
-            lambda i, v: i < 3, lambda i, v: (i + 1, v * 2.0), [0, z], maximum_iterations=3,
+            lambda i, v: i < 3,
+            lambda i, v: (i + 1, v * 2.0),
+            [0, z],
+            maximum_iterations=3,
             name="loop",
-        )  # fmt: skip
+        )
         tf.gather(w, tf.constant([0, 3]), name="rows")
         tf.one_hot(k, 3, name="hot")
         tf.split(tf.transpose(tf.pad(w, [[1, 1], [0, 0]])), 2, axis=0, name="parts")
@@ -83,9 +106,7 @@ def sound_graph() -> tf.Graph:
         tf.zeros([tf.shape(x)[0], 2], tf.int64, name="zeros")
         tf.concat([x[:, :2], w], 0, name="joined")
         slopes = tf.gradients(tf.reduce_mean(u), [w, b])
-        tf.group(
-            tf.assign_add(b, slopes[1]), tf.scatter_add(w, [0], [[1.0, 1.0]]), name="step"
-        )
+        tf.group(tf.assign_add(b, slopes[1]), tf.scatter_add(w, [0], [[1.0, 1.0]]), name="step")
         tf.add_to_collection("results", u)
     return graph
 
@@ -145,8 +166,14 @@ def read_plan(document: Any, place: Path, can_run: bool) -> None:
     fields = {name: tuples(value) for name, value in document["program"].items()}
     calls = fields.pop("calls")
     if isinstance(calls, tuple):
-        calls = tuple([Call(**call) if isinstance(call, dict) and
-                       call.keys() == set(Call._fields) else call for call in calls])  # fmt: skip
+        calls = tuple(
+            [
+                Call(**call)
+                if isinstance(call, dict) and call.keys() == set(Call._fields)
+                else call
+                for call in calls
+            ]
+        )
     program = RegionProgram(calls=calls, **fields)
     region = WorkerRegion(program, {}, {}, tuples(document["kept"]), "CPU", 0, ())
     region.main(*[np.ones((3, 4), "f4"), np.ones((4, 2), "f4"), np.ones(2, "f4")])
@@ -189,7 +216,7 @@ KINDS: dict[str, tuple[str | None, Reader]] = {
     "array": ("w/zarr.json", read_state),
     "events": ("events.jsonl", read_events),
     "plan": (None, read_plan),
-}  # fmt: skip
+}
 
 
 def make_sound(kind: str, place: Path) -> Any:
@@ -284,8 +311,20 @@ def _try(kind: str, number: int, record: Any, place: Path) -> str:
     problem = problem_of(kind, found, place, keys)
     if problem is not None:
         changes = [(path, repr(value_at(document, path))[:200]) for path in touched]
-        print(json.dumps([kind, number, problem, found["error"][:3], found["text"][:400],
-                          [str(c) for c in changes], found["where"]]), flush=True)  # fmt: skip
+        print(
+            json.dumps(
+                [
+                    kind,
+                    number,
+                    problem,
+                    found["error"][:3],
+                    found["text"][:400],
+                    [str(c) for c in changes],
+                    found["where"],
+                ]
+            ),
+            flush=True,
+        )
     return "refused" if found["error"] else "taken"
 
 

@@ -21,7 +21,7 @@ from tests.state.hostile_stores import (
     json_edited,
     replaced,
     shown,
-)  # fmt: skip
+)
 
 GRAPH, EVENTS = "model.meta", "events.jsonl"
 
@@ -54,12 +54,30 @@ def node_named(name: str) -> Callable[[Any], Any]:
 NODE_FIELDS: dict[str, list[Any]] = {
     "op": ["NoSuchOp", "os.system", "__import__", "", 3, None, ["MatMul"]],
     "name": ["", "../x", "x y", "w", 3, None, "a" * 10 + "\0", "\ud800"],
-    "input": [["no_such"], ["x:99"], ["x:-1"], ["<x"], ["<<<<<<x"], [3], None, "x", [], ["x"] * 9,
-              ["^no_such"]],
+    "input": [
+        ["no_such"],
+        ["x:99"],
+        ["x:-1"],
+        ["<x"],
+        ["<<<<<<x"],
+        [3],
+        None,
+        "x",
+        [],
+        ["x"] * 9,
+        ["^no_such"],
+    ],
     "device": ["/gpu:x:y", 3, None, "/job:../task:x"],
-    "attr": [None, [], {"transpose_a": {"function": "os.system"}}, {"transpose_a": [[]] * 3},
-             {"x": {"list": 3}}, {"x": {"pickle": "gASV"}}, {"x": {"a": 1, "b": 2}}],
-}  # fmt: skip
+    "attr": [
+        None,
+        [],
+        {"transpose_a": {"function": "os.system"}},
+        {"transpose_a": [[]] * 3},
+        {"x": {"list": 3}},
+        {"x": {"pickle": "gASV"}},
+        {"x": {"a": 1, "b": 2}},
+    ],
+}
 
 
 def array(dtype: Any, shape: Any, data: Any) -> dict[str, Any]:
@@ -69,26 +87,64 @@ def array(dtype: Any, shape: Any, data: Any) -> dict[str, Any]:
 
 EIGHT = base64.b64encode(bytes(8)).decode()
 CONSTANTS = [
-    array("float32", [HUGE], EIGHT), array("float32", [1 << 20, 1 << 20], EIGHT),
-    array("float32", [-2], EIGHT), array("float32", [2.0], EIGHT), array("float32", [None], EIGHT),
-    array("float32", [1] * 99, EIGHT), array("float32", [0, HUGE], ""), array("object", [1], EIGHT),
-    array("O", [1], EIGHT), array("resource", [1], EIGHT), array("variant", [1], EIGHT),
-    array("string", [1 << 30], ["eA=="]), array("string", [1], EIGHT), array("float32", [2], "!!!"),
-    array("float32", [2], 3), array("float32", [2], None), array(["f4"], [2], EIGHT),
-    {"array": None}, {"array": [1, 2]}, {"scalar": {}}, {"dtype": 3}, {"spec": ["float32"]},
-    {"operation": "no_such"}, {"graph": {}}, {"graph": {"name": "../x"}}, {"float": "1e400"},
-    {"complex": ["x", 1]}, {"bytes": 3},
-]  # fmt: skip
+    array("float32", [HUGE], EIGHT),
+    array("float32", [1 << 20, 1 << 20], EIGHT),
+    array("float32", [-2], EIGHT),
+    array("float32", [2.0], EIGHT),
+    array("float32", [None], EIGHT),
+    array("float32", [1] * 99, EIGHT),
+    array("float32", [0, HUGE], ""),
+    array("object", [1], EIGHT),
+    array("O", [1], EIGHT),
+    array("resource", [1], EIGHT),
+    array("variant", [1], EIGHT),
+    array("string", [1 << 30], ["eA=="]),
+    array("string", [1], EIGHT),
+    array("float32", [2], "!!!"),
+    array("float32", [2], 3),
+    array("float32", [2], None),
+    array(["f4"], [2], EIGHT),
+    {"array": None},
+    {"array": [1, 2]},
+    {"scalar": {}},
+    {"dtype": 3},
+    {"spec": ["float32"]},
+    {"operation": "no_such"},
+    {"graph": {}},
+    {"graph": {"name": "../x"}},
+    {"float": "1e400"},
+    {"complex": ["x", 1]},
+    {"bytes": 3},
+]
 TOP_FIELDS: dict[str, list[Any]] = {
-    "format": [2, "1", None], "graph": [None, [], {}, {"format": 1}, {"format": 1, "node": {}},
-    {"format": 1, "node": [None]}, {"format": 1, "node": [[]]}], "collections": [[], {"a": 3},
-    {"variables": [{"os.system": "touch loot"}]}, {"variables": [{"variable": None}]},
-    {"variables": [{"variable": {"variable_name": "no_such"}}]}, {"variables": [{"variable": {}}]},
-    {"variables": [{"variable": {"variable_name": ["w"]}}]}, {"variables": [3]},
-    {"x": [{"node": "no_such"}]}, {"x": [{"node": {}}]}, {"x": [{"value": {"a": 3, "y": 1}}]},
-    {"savers": [{"saver": {"max_to_keep": "x"}}]}, {"x": [{"indexed_slices": 7}]}],
-    "saver": [[], {"max_to_keep": 1}, 3], "meta_info": [None, [], {"x": 1}],
-}  # fmt: skip
+    "format": [2, "1", None],
+    "graph": [
+        None,
+        [],
+        {},
+        {"format": 1},
+        {"format": 1, "node": {}},
+        {"format": 1, "node": [None]},
+        {"format": 1, "node": [[]]},
+    ],
+    "collections": [
+        [],
+        {"a": 3},
+        {"variables": [{"os.system": "touch loot"}]},
+        {"variables": [{"variable": None}]},
+        {"variables": [{"variable": {"variable_name": "no_such"}}]},
+        {"variables": [{"variable": {}}]},
+        {"variables": [{"variable": {"variable_name": ["w"]}}]},
+        {"variables": [3]},
+        {"x": [{"node": "no_such"}]},
+        {"x": [{"node": {}}]},
+        {"x": [{"value": {"a": 3, "y": 1}}]},
+        {"savers": [{"saver": {"max_to_keep": "x"}}]},
+        {"x": [{"indexed_slices": 7}]},
+    ],
+    "saver": [[], {"max_to_keep": 1}, 3],
+    "meta_info": [None, [], {"x": 1}],
+}
 
 
 def graph_cases() -> Iterator[Case]:
@@ -126,16 +182,26 @@ def text_cases(kind: str, name: str) -> Iterator[Case]:
     for how, text in TEXTS.items():
         if how not in ("a number of 10,000 digits", "half a surrogate"):  # one line of no event
             yield Case(kind, how, replaced(name, text + b"\n"))
-    for how in ("a link to itself", "a link outside", "a link to endless zeros", "a pipe",
-                "a terabyte", "a pickle"):  # fmt: skip
+    for how in (
+        "a link to itself",
+        "a link outside",
+        "a link to endless zeros",
+        "a pipe",
+        "a terabyte",
+        "a pickle",
+    ):
         yield Case(kind, how, FILES[how](name), unseen=("iterator",) if how == "a pickle" else ())
 
 
 EVENT_FIELDS: dict[str, list[Any]] = {
-    "kind": ["pickle", None, 3, []], "value": ["x", [], {}, None], "step": ["x", None, [1]],
-    "tag": [3, [], None], "wall_time": ["x", [], {}], "session_log": [3, [3], "x"],
+    "kind": ["pickle", None, 3, []],
+    "value": ["x", [], {}, None],
+    "step": ["x", None, [1]],
+    "tag": [3, [], None],
+    "wall_time": ["x", [], {}],
+    "session_log": [3, [3], "x"],
     "summary": [3, [1], {"value": 3}],
-}  # fmt: skip
+}
 
 
 def event_cases() -> Iterator[Case]:

@@ -38,45 +38,89 @@ BOMB_BYTES = 1 << 27
 
 ARRAY_FIELDS: dict[str, list[Any]] = {
     "shape": [
-        [HUGE, 4], [10**12, 4], [-6, 4], [6.5, 4], ["<NaN>", 4], ["6", 4], None, {}, [1 << 70, 4],
-        ["<" + "9" * 4000 + ">", 4], [6], [6, 4, 1], [[6], 4],
+        [HUGE, 4],
+        [10**12, 4],
+        [-6, 4],
+        [6.5, 4],
+        ["<NaN>", 4],
+        ["6", 4],
+        None,
+        {},
+        [1 << 70, 4],
+        ["<" + "9" * 4000 + ">", 4],
+        [6],
+        [6, 4, 1],
+        [[6], 4],
     ],
     "chunk_grid": [
-        None, [], {"name": "regular"}, {"name": "python", "configuration": {}},
-        *[{"name": "regular", "configuration": {"chunk_shape": sizes}} for sizes in
-          ([0, 4], [-3, 4], [3], [3.5, 4], ["3", 4], None, [HUGE, HUGE])],
+        None,
+        [],
+        {"name": "regular"},
+        {"name": "python", "configuration": {}},
+        *[
+            {"name": "regular", "configuration": {"chunk_shape": sizes}}
+            for sizes in ([0, 4], [-3, 4], [3], [3.5, 4], ["3", 4], None, [HUGE, HUGE])
+        ],
     ],
     "codecs": [
-        None, [], [{"name": "pickle"}], [{"name": "numcodecs.pickle", "configuration": {}}],
-        [{"name": "bytes"}, {"name": "pickle"}], [{"name": "os.system"}], "bytes",
+        None,
+        [],
+        [{"name": "pickle"}],
+        [{"name": "numcodecs.pickle", "configuration": {}}],
+        [{"name": "bytes"}, {"name": "pickle"}],
+        [{"name": "os.system"}],
+        "bytes",
         [{"name": "bytes"}, {"name": "zstd"}, {"name": "zstd"}, {"name": "gzip"}],
-        [{"name": "bytes"}, {"name": "no-such-codec"}], [{"name": "transpose"}],
+        [{"name": "bytes"}, {"name": "no-such-codec"}],
+        [{"name": "transpose"}],
         [{"name": "sharding_indexed", "configuration": {}}],
         [{"name": "numcodecs.delta", "configuration": {"dtype": "V100000000"}}, {"name": "bytes"}],
     ],
-    "data_type": ["object", "O", "pickle", None, 4, {"name": "pickle", "configuration": {}},
-                  "float99", ["float32"]],
-    "chunk_key_encoding": [None, {"name": "../x"}, {"name": "default", "configuration": {
-        "separator": "../"}}],
+    "data_type": [
+        "object",
+        "O",
+        "pickle",
+        None,
+        4,
+        {"name": "pickle", "configuration": {}},
+        "float99",
+        ["float32"],
+    ],
+    "chunk_key_encoding": [
+        None,
+        {"name": "../x"},
+        {"name": "default", "configuration": {"separator": "../"}},
+    ],
     "fill_value": [{"a": 1}, "x" * 100, [1, 2, 3]],
     "node_type": ["attack", None],
     "zarr_format": [9, None, "<NaN>"],
-}  # fmt: skip
+}
 ARRAY2_FIELDS: dict[str, list[Any]] = {
     "shape": [[HUGE, 4], [-6, 4], [6.5, 4], None, [10**12, 4]],
     "chunks": [[0, 4], [-3, 4], None, [3], ["3", 4], [HUGE, HUGE]],
     "dtype": ["|O", "|V100000000", "O", None, "<f99", 3, "|S1000000000"],
     "compressor": [
-        {"id": "pickle"}, {"id": "json2"}, {"id": "msgpack2"}, {"id": "categorize"}, "zlib", {},
-        {"id": "no-such-codec"}, {"id": 3},
+        {"id": "pickle"},
+        {"id": "json2"},
+        {"id": "msgpack2"},
+        {"id": "categorize"},
+        "zlib",
+        {},
+        {"id": "no-such-codec"},
+        {"id": 3},
     ],
     "filters": [
-        [{"id": "pickle"}], [{"id": "vlen-utf8"}, {"id": "pickle"}], [{"id": "zlib"}], "x", [3],
-        [{"id": "delta", "dtype": "V100000000"}], [{"id": "astype", "encode_dtype": "<f4",
-         "decode_dtype": "S100000000"}], [{"id": "fixedscaleoffset", "scale": 1, "offset": 0,
-         "dtype": "S100000000"}], [{"id": "json2"}],
+        [{"id": "pickle"}],
+        [{"id": "vlen-utf8"}, {"id": "pickle"}],
+        [{"id": "zlib"}],
+        "x",
+        [3],
+        [{"id": "delta", "dtype": "V100000000"}],
+        [{"id": "astype", "encode_dtype": "<f4", "decode_dtype": "S100000000"}],
+        [{"id": "fixedscaleoffset", "scale": 1, "offset": 0, "dtype": "S100000000"}],
+        [{"id": "json2"}],
     ],
-}  # fmt: skip
+}
 BOMBS: dict[str, Callable[[], bytes]] = {
     "zstd": lambda: bytes(numcodecs.Zstd().encode(bytes(BOMB_BYTES))),
     "blosc": lambda: bytes(numcodecs.Blosc().encode(bytes(BOMB_BYTES))),
@@ -113,8 +157,12 @@ def bomb(kind: str, codec: str, data: Callable[[], bytes]) -> Callable[[Path], N
             chain[1]["configuration"] = {"level": 0, "checksum": False}
         if codec == "blosc":
             chain[1]["configuration"] = {
-                "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "typesize": 1, "blocksize": 0,
-            }  # fmt: skip
+                "cname": "lz4",
+                "clevel": 5,
+                "shuffle": "noshuffle",
+                "typesize": 1,
+                "blocksize": 0,
+            }
         json_edited("w/zarr.json", set_field(lambda d: d, "codecs", chain))(place)
         replaced("w/c/0/0", data())(place)
 
@@ -173,8 +221,9 @@ def consolidated(name: str) -> Callable[[Path], None]:
 def group_cases() -> Iterator[Case]:
     """Give what can be wrong with a Zarr group of somebody else's."""
     for kind, document, fields in (
-        ("group", "w/zarr.json", ARRAY_FIELDS), ("group2", "w/.zarray", ARRAY2_FIELDS),
-    ):  # fmt: skip
+        ("group", "w/zarr.json", ARRAY_FIELDS),
+        ("group2", "w/.zarray", ARRAY2_FIELDS),
+    ):
         for field, values in fields.items():
             for value in values:
                 edit = set_field(lambda d: d, field, value)

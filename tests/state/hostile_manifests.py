@@ -45,30 +45,80 @@ MANIFEST_FIELDS: dict[str, list[Any]] = {
 }
 RECORD_FIELDS: dict[str, list[Any]] = {
     "shape": [
-        [HUGE, HUGE], [1 << 62, 4], [-6, 4], [6.0, 4], ["<NaN>", 4], ["<1e400>", 4], ["6", 4],
-        [True, 4], None, "6", {}, [[6], 4], ["<" + "9" * 4000 + ">"] * 2, [6, 4, 1], [1] * 65,
+        [HUGE, HUGE],
+        [1 << 62, 4],
+        [-6, 4],
+        [6.0, 4],
+        ["<NaN>", 4],
+        ["<1e400>", 4],
+        ["6", 4],
+        [True, 4],
+        None,
+        "6",
+        {},
+        [[6], 4],
+        ["<" + "9" * 4000 + ">"] * 2,
+        [6, 4, 1],
+        [1] * 65,
     ],
     "chunks": [
-        [[HUGE] * 2, [4]], [[1 << 61] * 8, [4]], [[-3, 9], [4]], [[3.0, 3.0], [4]],
+        [[HUGE] * 2, [4]],
+        [[1 << 61] * 8, [4]],
+        [[-3, 9], [4]],
+        [[3.0, 3.0], [4]],
         [["3", 3], [4]],
-        [[3, 3]], [[6], [4]], [[2, 4], [4]], [3, 4], "auto", None, [[3, 3], [4], []],
+        [[3, 3]],
+        [[6], [4]],
+        [[2, 4], [4]],
+        [3, 4],
+        "auto",
+        None,
+        [[3, 3], [4], []],
         [[True, 5], [4]],
         [["<" + "9" * 4000 + ">"] * 9, [4]],
     ],
     "digests": [[], [1], [1, 2, 3], ["1", 2], [1.5, 2], [-1, 2], [1 << 32, 2], None, {"0": 1}],
     "dtype": [
-        "object", "O", "|O", "pickle", "<U4", "S8", "resource", "variant", "datetime64", "V8",
-        "", 4, None, ["f4"], "float64", "int32; import os",
+        "object",
+        "O",
+        "|O",
+        "pickle",
+        "<U4",
+        "S8",
+        "resource",
+        "variant",
+        "datetime64",
+        "V8",
+        "",
+        4,
+        None,
+        ["f4"],
+        "float64",
+        "int32; import os",
     ],
     "path": [
-        "../w", "../../etc/passwd", "/etc/passwd", "..%2Fw", "%2E%2E/w", "w\\..\\x", "w\0",
-        "w/../w", "layer/k", "", 7, None, "w%", "%FFw", "w" * 3000, "~/w",
+        "../w",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "..%2Fw",
+        "%2E%2E/w",
+        "w\\..\\x",
+        "w\0",
+        "w/../w",
+        "layer/k",
+        "",
+        7,
+        None,
+        "w%",
+        "%FFw",
+        "w" * 3000,
+        "~/w",
     ],
     "naming": ["../x", "v3", "", 2, None],
     "trainable": [1, "yes", None],
     "collections": ["trainable", [1], None, {}],
     "device": [3, None, []],
-}  # fmt: skip
+}
 KEYS = (
     *("../w", "/w", "w/", "a//w", ".", "..", "w/../../x", "a\\w", "", "w" * 2000, "\ud800", "w\0"),
     *("%2E%2E/w",),
@@ -199,7 +249,9 @@ def store_cases() -> Iterator[Case]:
         harmless = case.name in ("root empty", "root a directory")  # the versions are there
         yield replace(case, unseen=("session",) if harmless else ())
     yield Case(
-        "store", "another node", replaced("zarr.json", b'{"zarr_format":3,"node_type":"group"}'),
+        "store",
+        "another node",
+        replaced("zarr.json", b'{"zarr_format":3,"node_type":"group"}'),
         unseen=("list_variables", "inspect", "diff", "load_checkpoint", "verify"),  # a plain group
     )
     yield from manifest_cases("store", "v0/zarr.json")
@@ -220,9 +272,8 @@ RECORDS = {
     "no path": b'all_model_checkpoint_paths: "model"\n',
     "half a text": b'model_checkpoint_path: "model\n',
     "an address": b'model_checkpoint_path: "http://127.0.0.1:9/model"\n',
-    "an address of old ones":
-        b'model_checkpoint_path: "model"\nall_model_checkpoint_paths: "s3://x/y"\n',
-}  # fmt: skip
+    "an address of old ones": b'model_checkpoint_path: "model"\nall_model_checkpoint_paths: "s3://x/y"\n',
+}
 
 
 def record_cases() -> Iterator[Case]:

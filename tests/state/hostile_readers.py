@@ -29,10 +29,23 @@ from daskvars.cli import main
 ROOM_BYTES = 4 << 30  # of address space beyond what importing took: a net, not the limit
 MOST_S = 20
 FORBIDDEN = (
-    "pickle.find_class", "os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "os.remove",
-    "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod",
-    "shutil.rmtree", "socket.connect", "ctypes.dlopen",
-)  # fmt: skip
+    "pickle.find_class",
+    "os.system",
+    "subprocess.Popen",
+    "os.exec",
+    "os.posix_spawn",
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.rmdir",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "os.chmod",
+    "shutil.rmtree",
+    "socket.connect",
+    "ctypes.dlopen",
+)
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 NAMES = {"w": [6, 4], "w/Adam": [6, 4], "layer/k": [4], "b": [], "s": [3]}
 DTYPES = {"b": tf.int64, "s": tf.string}
@@ -61,9 +74,10 @@ def restore(names: tuple[str, ...]) -> Callable[[str, str], None]:
     with tf.Graph().as_default() as graph:
         found = {
             n: tf.get_variable(n, NAMES[n], DTYPES.get(n, tf.float32), tf.zeros_initializer())
-            if n != "s" else tf.Variable(["", "", ""], name=n)
+            if n != "s"
+            else tf.Variable(["", "", ""], name=n)
             for n in names
-        }  # fmt: skip
+        }
         saver = tf.train.Saver(list(found.values()))
 
     def read(place: str, sound: str) -> None:
@@ -77,10 +91,15 @@ def session_on(place: str, sound: str) -> None:
     """Read all variables in a session on a store."""
     with tf.Graph().as_default():
         variables = [
-            tf.get_variable(n, NAMES[n], DTYPES.get(n, tf.float32),
-                            chunks=(3, 4) if NAMES[n] == [6, 4] else None)
-            for n in NAMES if n != "s"
-        ]  # fmt: skip
+            tf.get_variable(
+                n,
+                NAMES[n],
+                DTYPES.get(n, tf.float32),
+                chunks=(3, 4) if NAMES[n] == [6, 4] else None,
+            )
+            for n in NAMES
+            if n != "s"
+        ]
         with tf.Session(store=place) as session:
             session.run(variables)
 
@@ -169,8 +188,14 @@ def outcome(read: Callable[[str, str], Any], place: str, sound: str) -> dict[str
         signal.alarm(0)
     peak = tracemalloc.get_traced_memory()[1] - before
     seconds = time.monotonic() - start
-    return {"error": error, "text": text[:2000], "done": [*done], "peak": peak, "s": seconds,
-            "where": where[-300:]}
+    return {
+        "error": error,
+        "text": text[:2000],
+        "done": [*done],
+        "peak": peak,
+        "s": seconds,
+        "where": where[-300:],
+    }
 
 
 def serve() -> None:

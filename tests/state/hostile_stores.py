@@ -90,8 +90,9 @@ def sound(kind: str, place: Path) -> None:
         group = zarr.open_group(place, mode="w", zarr_format=2 if kind == "group2" else 3)
         for key in ("w", "layer/k"):
             array = VALUES[key]
-            made = group.create_array(key, shape=array.shape, chunks=(3, 4)[: array.ndim],
-                                      dtype=array.dtype)  # fmt: skip
+            made = group.create_array(
+                key, shape=array.shape, chunks=(3, 4)[: array.ndim], dtype=array.dtype
+            )
             made[...] = array
 
 

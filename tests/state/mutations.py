@@ -11,16 +11,66 @@ Path = tuple[Any, ...]
 
 CODE = "__import__('os').system('touch loot')"
 NASTY: list[Any] = [
-    None, True, False, 0, -1, 1, 2, 3, 7, 10**6, 10**12, 10**18, -(10**18), 1 << 63, 1 << 64, 0.0,
-    -0.5, 1e300, "", " ", "x", "axis", "../x", "/etc/passwd", "\0", "\ud800", "os.system", CODE,
-    f"axis={CODE},keepdims", "float32", "int32", "string", "resource", "variant", "object", "NaN",
-    "f" * 300, [], [[]], [None], [1], [-1], [10**18], ["x"], [CODE], [0] * 40, {}, {"x": 1},
-    {"dtype": "float64"}, {"dtype": "string"}, {"list": [1, 2]}, {"function": "os.system"},
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    2,
+    3,
+    7,
+    10**6,
+    10**12,
+    10**18,
+    -(10**18),
+    1 << 63,
+    1 << 64,
+    0.0,
+    -0.5,
+    1e300,
+    "",
+    " ",
+    "x",
+    "axis",
+    "../x",
+    "/etc/passwd",
+    "\0",
+    "\ud800",
+    "os.system",
+    CODE,
+    f"axis={CODE},keepdims",
+    "float32",
+    "int32",
+    "string",
+    "resource",
+    "variant",
+    "object",
+    "NaN",
+    "f" * 300,
+    [],
+    [[]],
+    [None],
+    [1],
+    [-1],
+    [10**18],
+    ["x"],
+    [CODE],
+    [0] * 40,
+    {},
+    {"x": 1},
+    {"dtype": "float64"},
+    {"dtype": "string"},
+    {"list": [1, 2]},
+    {"function": "os.system"},
     {"array": {"dtype": "float32", "shape": [10**9, 10**9], "data": ""}},
     {"array": {"dtype": "string", "shape": [10**9], "data": []}},
     {"graph": {"name": "g", "node": [], "input": [], "result": [], "effect": []}},
-    {"operation": "x"}, {"spec": ["float32", [10**18]]}, {"bytes": "eA=="}, {"float": "inf"},
-]  # fmt: skip
+    {"operation": "x"},
+    {"spec": ["float32", [10**18]]},
+    {"bytes": "eA=="},
+    {"float": "inf"},
+]
 
 
 def paths(data: Any, path: Path = ()) -> Iterator[Path]:
@@ -46,15 +96,28 @@ def changed(value: Any, alike: list[Any], others: list[Any], draw: random.Random
     if how == 0 and type(value) in (int, float):
         return draw.choice([value + 1, value - 1, -value, value * 1000, float(value), str(value)])
     if how == 1 and isinstance(value, str):
-        return draw.choice([value + "x", value[:-1], value.upper(), [value], value + ":1",
-                            "^" + value, "<" + value])  # fmt: skip
+        return draw.choice(
+            [
+                value + "x",
+                value[:-1],
+                value.upper(),
+                [value],
+                value + ":1",
+                "^" + value,
+                "<" + value,
+            ]
+        )
     if how == 2 and isinstance(value, list) and value:
         return draw.choice([value[:-1], value + value[:1], value[::-1], value * 30, value[0]])
     if how == 3 and isinstance(value, dict) and value:
         key = draw.choice(list(value))
-        return draw.choice([
-            {k: v for k, v in value.items() if k != key}, {**value, "y": value[key]}, value[key],
-        ])  # fmt: skip
+        return draw.choice(
+            [
+                {k: v for k, v in value.items() if k != key},
+                {**value, "y": value[key]},
+                value[key],
+            ]
+        )
     if how in (4, 5, 6):
         return copy.deepcopy(draw.choice(alike))
     if how == 7:

@@ -18,9 +18,15 @@ import pytest
 from tests.state.mutations import mutated, paths
 
 NUM_CASES = {
-    "graph": 130, "meta": 60, "plan": 120, "checkpoint": 60, "store": 40, "version": 50,
-    "array": 30, "events": 30,
-}  # fmt: skip
+    "graph": 130,
+    "meta": 60,
+    "plan": 120,
+    "checkpoint": 60,
+    "store": 40,
+    "version": 50,
+    "array": 30,
+    "events": 30,
+}
 TIMES = 40 if os.environ.get("DASKVARS_ALL_CASES") else 1
 
 
@@ -31,15 +37,20 @@ def found(tmp_path_factory):
     asked = [str(part) for kind, n in NUM_CASES.items() for part in (kind, 0, n * TIMES)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.state.fuzzed_records", str(place), *asked],
-        capture_output=True, text=True, timeout=100 * (1 + TIMES), cwd=Path.cwd(),
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=100 * (1 + TIMES),
+        cwd=Path.cwd(),
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {
-        kind: ([line for line in lines if isinstance(line, list) and line[0] == kind],
-               next(line for line in lines if isinstance(line, dict) and line["kind"] == kind))
+        kind: (
+            [line for line in lines if isinstance(line, list) and line[0] == kind],
+            next(line for line in lines if isinstance(line, dict) and line["kind"] == kind),
+        )
         for kind in NUM_CASES
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.timeout(200 * (1 + TIMES))
@@ -80,7 +91,7 @@ f.tracemalloc.start()
 for act in (
     lambda p, s: exec("1"), lambda p, s: defined("f", ["def f(x): getattr(x, '_')"], {{}}),
     lambda p, s: f.sys.modules["os"].system("true"),
-    lambda p, s: open({str(tmp_path / 'x')!r}, "w").close(), lambda p, s: [0] * 10**8,
+    lambda p, s: open({str(tmp_path / "x")!r}, "w").close(), lambda p, s: [0] * 10**8,
 ):
     found = h.outcome(act, "", "")
     print(f.problem_of("graph", found, Path("."), []))

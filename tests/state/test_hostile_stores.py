@@ -27,14 +27,19 @@ from tests.state.hostile_stores import LOOT, Case, build, outside, sound
 SOUND = {
     "graph": hostile_graphs.sound_graph,
     "events": hostile_graphs.sound_events,
-    **{kind: lambda place, kind=kind: sound(kind, place)
-       for kind in ("checkpoint", "store", "group", "group2", "record")},
-}  # fmt: skip
+    **{
+        kind: lambda place, kind=kind: sound(kind, place)
+        for kind in ("checkpoint", "store", "group", "group2", "record")
+    },
+}
 ALL = [
-    *hostile_manifests.checkpoint_cases(), *hostile_groups.group_cases(),
-    *hostile_manifests.store_cases(), *hostile_manifests.record_cases(),
-    *hostile_graphs.graph_cases(), *hostile_graphs.event_cases(),
-]  # fmt: skip
+    *hostile_manifests.checkpoint_cases(),
+    *hostile_groups.group_cases(),
+    *hostile_manifests.store_cases(),
+    *hostile_manifests.record_cases(),
+    *hostile_graphs.graph_cases(),
+    *hostile_graphs.event_cases(),
+]
 CASES = ALL if os.environ.get("DASKVARS_ALL_CASES") else ALL[::6]
 MOST_BYTES, MOST_S = 64 << 20, 10
 
@@ -62,17 +67,30 @@ def outcomes(tmp_path_factory) -> dict[Case, tuple[Path, dict]]:
     }
     before = {case: (digest(place), digest(outside(place))) for case, place in places.items()}
     tasks = [
-        json.dumps({
-            "kind": case.kind, "in_values": case.in_values, "unseen": case.unseen,
-            "place": str(place), "sound": str(templates[case.kind]),
-        })
+        json.dumps(
+            {
+                "kind": case.kind,
+                "in_values": case.in_values,
+                "unseen": case.unseen,
+                "place": str(place),
+                "sound": str(templates[case.kind]),
+            }
+        )
         for case, place in places.items()
-    ]  # fmt: skip
+    ]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.state.hostile_readers",
-         json.dumps({kind: str(place) for kind, place in templates.items()})],
-        input="\n".join(tasks), capture_output=True, text=True, timeout=400, cwd=Path.cwd(),
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "tests.state.hostile_readers",
+            json.dumps({kind: str(place) for kind, place in templates.items()}),
+        ],
+        input="\n".join(tasks),
+        capture_output=True,
+        text=True,
+        timeout=400,
+        cwd=Path.cwd(),
+    )
     assert done.returncode == 0, done.stderr
     found = {}
     for case, line in zip(CASES, done.stdout.splitlines(), strict=True):
@@ -111,13 +129,22 @@ def test_each_is_refused(outcomes, case: Case) -> None:
 NOT_KNOWN = {
     "storage transformers": {"storage_transformers": [{"name": "mirror", "configuration": {}}]},
     "a codec": {"codecs": [{"name": "bytes"}, {"name": "mirror", "must_understand": False}]},
-    "a codec in shards": {"codecs": [{"name": "sharding_indexed", "configuration": {
-        "chunk_shape": [2], "codecs": [{"name": "bytes"}, {"name": "mirror"}],
-        "index_codecs": [{"name": "bytes"}]}}]},
+    "a codec in shards": {
+        "codecs": [
+            {
+                "name": "sharding_indexed",
+                "configuration": {
+                    "chunk_shape": [2],
+                    "codecs": [{"name": "bytes"}, {"name": "mirror"}],
+                    "index_codecs": [{"name": "bytes"}],
+                },
+            }
+        ]
+    },
     "a chunk grid": {"chunk_grid": {"name": "mirror", "configuration": {}}},
     "names of chunks": {"chunk_key_encoding": {"name": "mirror"}},
     "a field that must be understood": {"mirror": {"must_understand": True}},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", NOT_KNOWN)

@@ -36,9 +36,13 @@ def bucket(server, monkeypatch, request):
     """The URL of a bucket of its own for each test."""
     name = f"bucket-{abs(hash(request.node.name)) % 10**9}"
     for key, value in {
-        "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y", "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": server, "AWS_ALLOW_HTTP": "true", "NO_PROXY": "127.0.0.1",
-    }.items():  # fmt: skip
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "y",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": server,
+        "AWS_ALLOW_HTTP": "true",
+        "NO_PROXY": "127.0.0.1",
+    }.items():
         monkeypatch.setenv(key, value)
     urllib.request.urlopen(urllib.request.Request(f"{server}/{name}", method="PUT")).close()
     return f"s3://{name}"

@@ -206,8 +206,9 @@ def contents(place) -> dict[str, bytes]:
     """Give all files of a store but its lock."""
     return {
         str(path.relative_to(place)): path.read_bytes()
-        for path in place.rglob("*") if path.is_file() and path.parent.name != "lock"
-    }  # fmt: skip
+        for path in place.rglob("*")
+        if path.is_file() and path.parent.name != "lock"
+    }
 
 
 DAMAGES = {
@@ -235,10 +236,13 @@ def test_a_head_whose_manifest_is_damaged_is_an_error_until_somebody_goes_back(t
     says = r"version 3 is the head.*v3/zarr.json.*version 2, the newest.*daskvars restore-to .* 2"
     record = variable("w", np.zeros(2))[0]
     for call in (
-        store.head, ZarrStore(place, "r").head, lambda: ZarrStore(place).begin([record]),
-        lambda: store.begin([record], base=base), lambda: load_variable(place, "w"),
+        store.head,
+        ZarrStore(place, "r").head,
+        lambda: ZarrStore(place).begin([record]),
+        lambda: store.begin([record], base=base),
+        lambda: load_variable(place, "w"),
         lambda: list_variables(place),
-    ):  # fmt: skip
+    ):
         with pytest.raises(StoreError, match=says):
             call()
     assert contents(place) == before  # not a chunk of the damaged version was removed

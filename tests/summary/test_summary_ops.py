@@ -30,10 +30,13 @@ def test_a_scalar_is_json_under_its_name():
 # Names and tags are TensorFlow 1.5's (summary/summary_test.py).
 @pytest.mark.parametrize(
     "name, family, op, tag",
-    [("a", None, "s/a", "s/a"), ("a", "f", "s/f/a", "f/s/f/a"),
-     ("with spaces", None, "s/with_spaces", "s/with_spaces"),
-     ("/a/b^", None, "s/a/b_", "s/a/b_")],
-)  # fmt: skip
+    [
+        ("a", None, "s/a", "s/a"),
+        ("a", "f", "s/f/a", "f/s/f/a"),
+        ("with spaces", None, "s/with_spaces", "s/with_spaces"),
+        ("/a/b^", None, "s/a/b_", "s/a/b_"),
+    ],
+)
 def test_names_and_tags(name, family, op, tag):
     with tf.name_scope("s"):
         first = tf.summary.scalar(name, 1.0, family=family)
@@ -63,8 +66,10 @@ def test_a_histogram_counts_every_element_once():
     assert counts.tolist() == wanted.tolist()
 
 
-@pytest.mark.parametrize("bad, text", [(np.nan, "Nan in summary histogram for: h"),
-                                       (np.inf, "Infinity in summary histogram")])  # fmt: skip
+@pytest.mark.parametrize(
+    "bad, text",
+    [(np.nan, "Nan in summary histogram for: h"), (np.inf, "Infinity in summary histogram")],
+)
 def test_a_histogram_of_nan_is_an_error(bad, text):
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=text):
         session.run(tf.summary.histogram("h", [1.0, bad]))

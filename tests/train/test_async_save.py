@@ -47,9 +47,10 @@ def address_of(sess, key):
 def test_later_runs_change_nothing_in_it(tmp_path, gate, update):
     v = tf.get_variable("v", initializer=np.ones(LARGE, np.float32))
     step = (
-        v.assign_add(tf.ones_like(v)) if update == "dense"
+        v.assign_add(tf.ones_like(v))
+        if update == "dense"
         else tf.scatter_add(v, [3, 3, 5], np.ones((3, LARGE[1]), np.float32))
-    )  # fmt: skip
+    )
     with tf.Session() as sess:
         sess.run(v.initializer)
         sess.run(step.op)
@@ -136,9 +137,12 @@ def test_a_monitored_session_saves_so_with_such_a_saver(tmp_path):
     train = tf.group(v.assign_add(np.ones(3)), step.assign_add(1))
     scaffold = tf.train.Scaffold(saver=tf.train.Saver(async_save=True))
     with tf.train.MonitoredTrainingSession(
-        checkpoint_dir=str(tmp_path), scaffold=scaffold, save_checkpoint_steps=2,
-        save_checkpoint_secs=None, log_step_count_steps=None,
-    ) as sess:  # fmt: skip
+        checkpoint_dir=str(tmp_path),
+        scaffold=scaffold,
+        save_checkpoint_steps=2,
+        save_checkpoint_secs=None,
+        log_step_count_steps=None,
+    ) as sess:
         for _ in range(5):
             sess.run(train)
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-5")

@@ -29,8 +29,9 @@ def test_the_record_is_text_a_field_a_line(tmp_path):
         'model_checkpoint_path: "a \\"quoted\\" \\\\ näme"',
         'all_model_checkpoint_paths: "first"',
         'all_model_checkpoint_paths: "a \\"quoted\\" \\\\ näme"',
-        "all_model_checkpoint_timestamps: 1.5", "all_model_checkpoint_timestamps: 2.0",
-    ]  # fmt: skip
+        "all_model_checkpoint_timestamps: 1.5",
+        "all_model_checkpoint_timestamps: 2.0",
+    ]
     state = tf.train.get_checkpoint_state(str(tmp_path))
     assert state.model_checkpoint_path == str(tmp_path / odd)
     assert state.all_model_checkpoint_paths == [str(tmp_path / "first"), str(tmp_path / odd)]
@@ -44,9 +45,17 @@ def test_a_record_written_by_hand_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", 'model_checkpoint_path: "a', "model_checkpoint_path: 7", 'unknown: "a"',
-             'all_model_checkpoint_paths: "a"', "all_model_checkpoint_timestamps: x"],
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "{}",
+        'model_checkpoint_path: "a',
+        "model_checkpoint_path: 7",
+        'unknown: "a"',
+        'all_model_checkpoint_paths: "a"',
+        "all_model_checkpoint_timestamps: x",
+    ],
+)
 def test_a_damaged_record_is_an_error_not_a_fresh_start(tmp_path, text):
     (tmp_path / "checkpoint").write_text(text)
     with pytest.raises(ValueError, match=r"Invalid checkpoint state loaded from .*Remove it"):

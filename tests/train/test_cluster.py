@@ -42,8 +42,9 @@ def test_a_cluster_as_text_and_as_data():
     cluster = tf.train.ClusterSpec({"worker": [b"w:1"], "ps": {0: "p:2"}})
     assert str(cluster) == "ClusterSpec({'ps': ['p:2'], 'worker': ['w:1']})"
     assert [(job.name, job.tasks) for job in cluster.as_cluster_def().job] == [
-        ("ps", {0: "p:2"}), ("worker", {0: "w:1"}),
-    ]  # fmt: skip
+        ("ps", {0: "p:2"}),
+        ("worker", {0: "w:1"}),
+    ]
     assert not tf.train.ClusterSpec({}) and cluster
     assert cluster != tf.train.ClusterSpec({"worker": ["w:1"]})
     assert tf.train.ClusterSpec({"a": []}).as_dict() == {"a": {}}
@@ -58,11 +59,13 @@ def test_what_is_no_cluster(wrong):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda c: c.num_tasks("unknown"), lambda c: c.task_indices("unknown"),
-        lambda c: c.task_address("unknown", 0), lambda c: c.task_address("sparse", 2),
+        lambda c: c.num_tasks("unknown"),
+        lambda c: c.task_indices("unknown"),
+        lambda c: c.task_address("unknown", 0),
+        lambda c: c.task_address("sparse", 2),
         lambda c: c.job_tasks("unknown"),
     ],
-)  # fmt: skip
+)
 def test_what_a_cluster_lacks(ask):
     with pytest.raises(ValueError, match=r"No (such job|task with index)"):
         ask(tf.train.ClusterSpec(CLUSTER))
@@ -117,14 +120,20 @@ def test_without_merging_a_device_stays_as_it_is(graph):
     ("options", "variable", "other"),
     [
         ({"ps_tasks": 1, "ps_device": "/cpu:0"}, "/device:CPU:0", "/job:worker"),
-        ({"ps_tasks": 1, "worker_device": "/job:worker/task:3"}, "/job:ps/task:0",
-         "/job:worker/task:3"),
-        ({"cluster": {"moon": ["m:1"]}, "ps_device": "/job:moon/cpu:0", "worker_device": ""},
-         "/job:moon/task:0/device:CPU:0", ""),
+        (
+            {"ps_tasks": 1, "worker_device": "/job:worker/task:3"},
+            "/job:ps/task:0",
+            "/job:worker/task:3",
+        ),
+        (
+            {"cluster": {"moon": ["m:1"]}, "ps_device": "/job:moon/cpu:0", "worker_device": ""},
+            "/job:moon/task:0/device:CPU:0",
+            "",
+        ),
         ({"ps_tasks": 1, "ps_ops": ["Const"]}, "/job:worker", "/job:ps/task:0"),
         ({"ps_tasks": 8, "ps_strategy": lambda op: 5}, "/job:ps/task:5", "/job:worker"),
     ],
-)  # fmt: skip
+)
 def test_devices_and_strategies(graph, options, variable, other):
     with tf.device(tf.train.replica_device_setter(**options)):
         c = tf.constant(1.0)
@@ -177,8 +186,9 @@ def test_sessions_on_a_server_share_variables_between_graphs():
 
 def test_servers_of_one_cluster_share_variables(graph):
     ports = [tf.train.Server({"a": ["localhost:0"]}).target.rpartition(":")[2] for _ in range(2)]
-    addresses = [f"host:{int(port) + 10_000 if int(port) < 50_000 else int(port) - 20_000}"
-                 for port in ports]  # fmt: skip
+    addresses = [
+        f"host:{int(port) + 10_000 if int(port) < 50_000 else int(port) - 20_000}" for port in ports
+    ]
     cluster = {"ps": addresses[:1], "worker": addresses[1:]}
     ps, worker = tf.train.Server(cluster, "ps", 0), tf.train.Server(cluster, "worker")
     v = tf.get_variable("v", [], initializer=tf.ones_initializer())
@@ -205,9 +215,11 @@ def test_a_server_says_what_it_is():
     assert found.default_session_config is config
     assert server.target.startswith("grpc://localhost:")
     again = tf.train.ServerDef(
-        cluster=tf.train.ClusterSpec({"a": ["x:0", "x:0"]}).as_cluster_def(), job_name="a",
-        task_index=0, protocol="grpc",
-    )  # fmt: skip
+        cluster=tf.train.ClusterSpec({"a": ["x:0", "x:0"]}).as_cluster_def(),
+        job_name="a",
+        task_index=0,
+        protocol="grpc",
+    )
     assert tf.train.Server(again, task_index=1, start=False).server_def.task_index == 1
     assert again.task_index == 0
 

@@ -46,8 +46,10 @@ def test_join_raises_what_a_thread_reported():
         coord.request_stop((ValueError, ValueError("late"), None))
 
 
-@pytest.mark.parametrize("clean, error", [(None, tf.errors.OutOfRangeError(None, None, "end")),
-                                          ([KeyError], KeyError("k"))])  # fmt: skip
+@pytest.mark.parametrize(
+    "clean, error",
+    [(None, tf.errors.OutOfRangeError(None, None, "end")), ([KeyError], KeyError("k"))],
+)
 def test_an_ordinary_end_is_no_error(clean, error):
     coord = tf.train.Coordinator(clean)
     thread = reporting(coord, error)

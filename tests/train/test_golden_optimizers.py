@@ -136,10 +136,13 @@ def lamb_by_hand(w, gradients, rate, decay, is_scaled):
 
 @pytest.mark.parametrize(
     "arguments, decay, is_scaled",
-    [({}, 0.3, True), ({"exclude_from_weight_decay": ["^v$"]}, 0.0, False),
-     ({"exclude_from_weight_decay": ["v"], "exclude_from_layer_adaptation": []}, 0.0, True),
-     ({"exclude_from_layer_adaptation": ["v"]}, 0.3, False)],
-)  # fmt: skip
+    [
+        ({}, 0.3, True),
+        ({"exclude_from_weight_decay": ["^v$"]}, 0.0, False),
+        ({"exclude_from_weight_decay": ["v"], "exclude_from_layer_adaptation": []}, 0.0, True),
+        ({"exclude_from_layer_adaptation": ["v"]}, 0.3, False),
+    ],
+)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_lamb_with_weight_decay(arguments, decay, is_scaled, kind):
     given = {"learning_rate": 0.1, "weight_decay_rate": 0.3, **arguments}
@@ -171,14 +174,19 @@ def test_adamw_decays_the_listed_variables_only():
 
 @pytest.mark.parametrize(
     "make, message",
-    [(lambda t: t.FtrlOptimizer(0.1, learning_rate_power=0.5), "learning_rate_power 0.5 needs"),
-     (lambda t: t.FtrlOptimizer(0.1, initial_accumulator_value=-1.0), "initial_accumulator_value"),
-     (lambda t: t.FtrlOptimizer(0.1, l1_regularization_strength=-1.0), "l1_regularization"),
-     (lambda t: t.FtrlOptimizer(0.1, l2_regularization_strength=-1.0), "l2_regularization"),
-     (lambda t: t.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=-1.0), "l2_shrinkage"),
-     (lambda t: t.AdagradDAOptimizer(0.1, 0, 0.0), "must be positive"),
-     (lambda t: t.ProximalAdagradOptimizer(0.1, 0.0), "must be positive")],
-)  # fmt: skip
+    [
+        (lambda t: t.FtrlOptimizer(0.1, learning_rate_power=0.5), "learning_rate_power 0.5 needs"),
+        (
+            lambda t: t.FtrlOptimizer(0.1, initial_accumulator_value=-1.0),
+            "initial_accumulator_value",
+        ),
+        (lambda t: t.FtrlOptimizer(0.1, l1_regularization_strength=-1.0), "l1_regularization"),
+        (lambda t: t.FtrlOptimizer(0.1, l2_regularization_strength=-1.0), "l2_regularization"),
+        (lambda t: t.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=-1.0), "l2_shrinkage"),
+        (lambda t: t.AdagradDAOptimizer(0.1, 0, 0.0), "must be positive"),
+        (lambda t: t.ProximalAdagradOptimizer(0.1, 0.0), "must be positive"),
+    ],
+)
 def test_arguments_of_the_wrong_sign(make, message):
     with pytest.raises(ValueError, match=message):
         make(tf.train)

@@ -52,8 +52,11 @@ def started(*hooks):
 
 def test_timers():
     steps = tf.train.SecondOrStepTimer(every_steps=3)
-    assert [s for s in range(8) if steps.should_trigger_for_step(s)
-            and steps.update_last_triggered_step(s)] == [0, 3, 6]  # fmt: skip
+    assert [
+        s
+        for s in range(8)
+        if steps.should_trigger_for_step(s) and steps.update_last_triggered_step(s)
+    ] == [0, 3, 6]
     assert steps.last_triggered_step() == 6
     assert steps.update_last_triggered_step(8)[1] == 2
     steps.reset()
@@ -67,33 +70,45 @@ def test_timers():
 
 @pytest.mark.parametrize(
     "make, text",
-    [(lambda: tf.train.SecondOrStepTimer(), "Either every_secs"),
-     (lambda: tf.train.SecondOrStepTimer(1.0, 1), "Can not provide both"),
-     (lambda: tf.train.StopAtStepHook(), "One of num_steps"),
-     (lambda: tf.train.StopAtStepHook(1, 2), "Only one of"),
-     (lambda: tf.train.LoggingTensorHook(["t"]), "exactly one of every_n_iter"),
-     (lambda: tf.train.LoggingTensorHook(["t"], every_n_iter=0), "invalid every_n_iter=0"),
-     (lambda: tf.train.StepCounterHook(1, 1.0), "exactly one of every_n_steps"),
-     (lambda: tf.train.SummarySaverHook(1), "Exactly one of scaffold"),
-     (lambda: tf.train.CheckpointSaverHook("d", 1, saver=1, scaffold=2), "both saver and scaf")],
-)  # fmt: skip
+    [
+        (lambda: tf.train.SecondOrStepTimer(), "Either every_secs"),
+        (lambda: tf.train.SecondOrStepTimer(1.0, 1), "Can not provide both"),
+        (lambda: tf.train.StopAtStepHook(), "One of num_steps"),
+        (lambda: tf.train.StopAtStepHook(1, 2), "Only one of"),
+        (lambda: tf.train.LoggingTensorHook(["t"]), "exactly one of every_n_iter"),
+        (lambda: tf.train.LoggingTensorHook(["t"], every_n_iter=0), "invalid every_n_iter=0"),
+        (lambda: tf.train.StepCounterHook(1, 1.0), "exactly one of every_n_steps"),
+        (lambda: tf.train.SummarySaverHook(1), "Exactly one of scaffold"),
+        (lambda: tf.train.CheckpointSaverHook("d", 1, saver=1, scaffold=2), "both saver and scaf"),
+    ],
+)
 def test_arguments_that_do_not_fit(make, text):
     with pytest.raises(ValueError, match=text):
         make()
 
 
 @pytest.mark.parametrize(
-    "hook", [tf.train.StopAtStepHook(1), tf.train.StepCounterHook(1),
-             tf.train.GlobalStepWaiterHook(1), tf.train.SummarySaverHook(1, summary_op=1)],
+    "hook",
+    [
+        tf.train.StopAtStepHook(1),
+        tf.train.StepCounterHook(1),
+        tf.train.GlobalStepWaiterHook(1),
+        tf.train.SummarySaverHook(1, summary_op=1),
+    ],
     ids=lambda h: type(h).__name__,
-)  # fmt: skip
+)
 def test_a_global_step_is_needed(hook):
     with pytest.raises(RuntimeError, match="Global step should be created"):
         hook.begin()
 
 
-@pytest.mark.parametrize("hook, last", [(lambda: tf.train.StopAtStepHook(num_steps=3), 3),
-                                        (lambda: tf.train.StopAtStepHook(last_step=2), 2)])
+@pytest.mark.parametrize(
+    "hook, last",
+    [
+        (lambda: tf.train.StopAtStepHook(num_steps=3), 3),
+        (lambda: tf.train.StopAtStepHook(last_step=2), 2),
+    ],
+)
 def test_stopping_at_a_step(hook, last, add):
     session = started(hook())
     while not session.should_stop():

@@ -33,9 +33,10 @@ def network():
     w = tf.get_variable("w", initializer=[[1.0], [2.0]])
     step = tf.train.get_or_create_global_step()
     _, y = tf.while_loop(
-        lambda i, y: i < 2, lambda i, y: (i + 1, y + tf.tanh(tf.matmul(x, w))),
+        lambda i, y: i < 2,
+        lambda i, y: (i + 1, y + tf.tanh(tf.matmul(x, w))),
         [0, tf.zeros([1, 1])],
-    )  # fmt: skip
+    )
     y = tf.cond(tf.reduce_sum(y) > 0.0, lambda: y * y, lambda: -y)
     return tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(y), step, name="train")
 
@@ -101,10 +102,16 @@ def test_collections_come_back_with_their_kinds(tmp_path):
         assert found is tf.get_collection("savers")[0]
 
 
-@pytest.mark.parametrize("scope, enclosing, prefix", [
-    ("new", "", "new/"), ("a/b", "", "a/b/"), ("new", "outer", "outer/new/"),
-    (None, "outer", "outer/"), (None, "", ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "scope, enclosing, prefix",
+    [
+        ("new", "", "new/"),
+        ("a/b", "", "a/b/"),
+        ("new", "outer", "outer/new/"),
+        (None, "outer", "outer/"),
+        (None, "", ""),
+    ],
+)
 def test_imported_under_a_scope(tmp_path, scope, enclosing, prefix):
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.add(tf.Variable(3.0, name="v"), 1.0, name="y")
@@ -241,10 +248,15 @@ def test_other_and_damaged_files_are_refused(tmp_path, change, message):
 
 @pytest.mark.parametrize(
     "item, message",
-    [({"call": 1}, "unknown kind"), ({"variable": {}}, "variable_name"), (7, "where an item"),
-     ({"node": "nosuch"}, "nosuch"), ({"value": {"graph": {}}}, "where a value belongs"),
-     ({"saver": 1}, "where a saver")],
-)  # fmt: skip
+    [
+        ({"call": 1}, "unknown kind"),
+        ({"variable": {}}, "variable_name"),
+        (7, "where an item"),
+        ({"node": "nosuch"}, "nosuch"),
+        ({"value": {"graph": {}}}, "where a value belongs"),
+        ({"saver": 1}, "where a saver"),
+    ],
+)
 def test_damaged_collections_are_refused(item, message):
     with tf.Graph().as_default():
         tf.constant(1.0)

@@ -201,9 +201,12 @@ def test_a_training_goes_on_where_it_stopped(tmp_path):
     for first in (0, 10):
         stop = tf.train.StopAtStepHook(num_steps=10)
         with tf.train.MonitoredTrainingSession(
-            checkpoint_dir=str(tmp_path), hooks=[stop], save_summaries_steps=5,
-            log_step_count_steps=4, save_checkpoint_steps=5,
-        ) as session:  # fmt: skip
+            checkpoint_dir=str(tmp_path),
+            hooks=[stop],
+            save_summaries_steps=5,
+            log_step_count_steps=4,
+            save_checkpoint_steps=5,
+        ) as session:
             assert session.run(step) == first
             while not session.should_stop():
                 last = session.run(add)
@@ -219,9 +222,12 @@ def test_a_training_goes_on_where_it_stopped(tmp_path):
 def test_without_a_period_nothing_is_saved(tmp_path):
     _, add = counting()
     with tf.train.MonitoredTrainingSession(
-        checkpoint_dir=str(tmp_path), save_checkpoint_secs=0, save_summaries_steps=None,
-        save_summaries_secs=None, log_step_count_steps=None,
-    ) as session:  # fmt: skip
+        checkpoint_dir=str(tmp_path),
+        save_checkpoint_secs=0,
+        save_summaries_steps=None,
+        save_summaries_secs=None,
+        log_step_count_steps=None,
+    ) as session:
         session.run(add)
     assert not list(tmp_path.iterdir())
 
@@ -276,8 +282,9 @@ def test_a_scaffold_takes_what_is_given():
         tf.train.Scaffold().finalize()
 
 
-@pytest.mark.parametrize("name, instead", [("Supervisor", "MonitoredTrainingSession"),
-                                           ("QueueRunner", "dask arrays")])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, instead", [("Supervisor", "MonitoredTrainingSession"), ("QueueRunner", "dask arrays")]
+)
 def test_what_is_left_out_says_what_to_use(name, instead):
     with pytest.raises(NotImplementedError, match=instead):
         getattr(tf.train, name)(logdir="x")

@@ -70,7 +70,10 @@ def test_names_collections_and_what_is_restored():
     assert tf.moving_average_variables() == [v, t]
     assert averages.variables_to_restore() == {"v/average": v, "scope/t/average": t, "w": w}
     assert averages.variables_to_restore([v]) == {
-        "v/average": v, "scope/t": t, "scope/t/average": averages.average(t), "w": w
+        "v/average": v,
+        "scope/t": t,
+        "scope/t/average": averages.average(t),
+        "w": w,
     }
 
 
@@ -132,9 +135,11 @@ def test_the_variables_of_the_debiased_average():
         first = tf.train.assign_moving_average(v, 8.0, 0.75)
         tf.train.assign_moving_average(v, 8.0, 0.75)
     assert [w.op.name for w in tf.global_variables()[1:]] == [
-        "one/two/one/two/foo/biased", "one/two/one/two/foo/local_step",
-        "one/two/one/two/foo/biased_1", "one/two/one/two/foo/local_step_1",
-    ]  # fmt: skip
+        "one/two/one/two/foo/biased",
+        "one/two/one/two/foo/local_step",
+        "one/two/one/two/foo/biased_1",
+        "one/two/one/two/foo/local_step_1",
+    ]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         assert [sess.run(first) for _ in range(3)] == [8.0, 8.0, 8.0]
@@ -145,8 +150,9 @@ def test_weighted_moving_average(truediv, wanted):
     value, weight = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
     average = tf.train.weighted_moving_average(value, 0.5, weight, truediv)
     assert [w.op.name for w in tf.global_variables()] == [
-        "WeightedMovingAvg/value_x_weight", "WeightedMovingAvg/weight",
-    ]  # fmt: skip
+        "WeightedMovingAvg/value_x_weight",
+        "WeightedMovingAvg/weight",
+    ]
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         assert sess.run(average, {value: 2.0, weight: 3.0}) == 2.0

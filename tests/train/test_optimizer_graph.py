@@ -70,17 +70,24 @@ def test_updates_lie_on_the_variables_device(graph):
     assert optimizer.get_slot(w, "momentum").device == "/job:ps/task:1"
 
 
-@pytest.mark.parametrize("make, wanted", [
-    (lambda: tf.train.GradientDescentOptimizer(0.1), []),
-    (lambda: tf.train.MomentumOptimizer(0.1, 0.9), ["v/Momentum:0"]),
-    (lambda: tf.train.AdagradOptimizer(0.1), ["v/Adagrad:0"]),
-    (lambda: tf.train.AdadeltaOptimizer(), ["v/Adadelta:0", "v/Adadelta_1:0"]),
-    (lambda: tf.train.RMSPropOptimizer(0.1), ["v/RMSProp:0", "v/RMSProp_1:0"]),
-    (lambda: tf.train.RMSPropOptimizer(0.1, centered=True),
-     ["v/RMSProp:0", "v/RMSProp_1:0", "v/RMSProp_2:0"]),
-    (lambda: tf.train.AdamOptimizer(),
-     ["beta1_power:0", "beta2_power:0", "v/Adam:0", "v/Adam_1:0"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make, wanted",
+    [
+        (lambda: tf.train.GradientDescentOptimizer(0.1), []),
+        (lambda: tf.train.MomentumOptimizer(0.1, 0.9), ["v/Momentum:0"]),
+        (lambda: tf.train.AdagradOptimizer(0.1), ["v/Adagrad:0"]),
+        (lambda: tf.train.AdadeltaOptimizer(), ["v/Adadelta:0", "v/Adadelta_1:0"]),
+        (lambda: tf.train.RMSPropOptimizer(0.1), ["v/RMSProp:0", "v/RMSProp_1:0"]),
+        (
+            lambda: tf.train.RMSPropOptimizer(0.1, centered=True),
+            ["v/RMSProp:0", "v/RMSProp_1:0", "v/RMSProp_2:0"],
+        ),
+        (
+            lambda: tf.train.AdamOptimizer(),
+            ["beta1_power:0", "beta2_power:0", "v/Adam:0", "v/Adam_1:0"],
+        ),
+    ],
+)
 def test_slot_names(v, make, wanted):
     optimizer = make()
     optimizer.minimize(v * v)

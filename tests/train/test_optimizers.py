@@ -14,35 +14,54 @@ pytestmark = pytest.mark.usefixtures("both_thresholds")
 STEPS = 5
 CASES = {
     "gradient_descent": (
-        lambda train: train.GradientDescentOptimizer(0.1), reference.gradient_descent, {"lr": 0.1}),
+        lambda train: train.GradientDescentOptimizer(0.1),
+        reference.gradient_descent,
+        {"lr": 0.1},
+    ),
     "momentum": (
-        lambda train: train.MomentumOptimizer(0.1, 0.9), reference.momentum,
-        {"lr": 0.1, "mu": 0.9}),
+        lambda train: train.MomentumOptimizer(0.1, 0.9),
+        reference.momentum,
+        {"lr": 0.1, "mu": 0.9},
+    ),
     "nesterov": (
-        lambda train: train.MomentumOptimizer(0.1, 0.9, use_nesterov=True), reference.momentum,
-        {"lr": 0.1, "mu": 0.9, "nesterov": True}),
+        lambda train: train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+        reference.momentum,
+        {"lr": 0.1, "mu": 0.9, "nesterov": True},
+    ),
     "adagrad": (lambda train: train.AdagradOptimizer(0.1), reference.adagrad, {"lr": 0.1}),
     "adagrad_initial": (
-        lambda train: train.AdagradOptimizer(0.1, initial_accumulator_value=1.0), reference.adagrad,
-        {"lr": 0.1, "initial": 1.0}),
+        lambda train: train.AdagradOptimizer(0.1, initial_accumulator_value=1.0),
+        reference.adagrad,
+        {"lr": 0.1, "initial": 1.0},
+    ),
     "adadelta": (
-        lambda train: train.AdadeltaOptimizer(1.0, 0.9, 1e-6), reference.adadelta,
-        {"lr": 1.0, "rho": 0.9, "epsilon": 1e-6}),
+        lambda train: train.AdadeltaOptimizer(1.0, 0.9, 1e-6),
+        reference.adadelta,
+        {"lr": 1.0, "rho": 0.9, "epsilon": 1e-6},
+    ),
     "rmsprop": (lambda train: train.RMSPropOptimizer(0.1), reference.rmsprop, {"lr": 0.1}),
     "rmsprop_momentum": (
-        lambda train: train.RMSPropOptimizer(0.1, 0.8, 0.5, 1e-3), reference.rmsprop,
-        {"lr": 0.1, "decay": 0.8, "mu": 0.5, "epsilon": 1e-3}),
+        lambda train: train.RMSPropOptimizer(0.1, 0.8, 0.5, 1e-3),
+        reference.rmsprop,
+        {"lr": 0.1, "decay": 0.8, "mu": 0.5, "epsilon": 1e-3},
+    ),
     "rmsprop_centered": (
-        lambda train: train.RMSPropOptimizer(0.1, momentum=0.5, centered=True), reference.rmsprop,
-        {"lr": 0.1, "mu": 0.5, "centered": True}),
+        lambda train: train.RMSPropOptimizer(0.1, momentum=0.5, centered=True),
+        reference.rmsprop,
+        {"lr": 0.1, "mu": 0.5, "centered": True},
+    ),
     "adam": (lambda train: train.AdamOptimizer(), reference.adam, {}),
     "adam_large": (
-        lambda train: train.AdamOptimizer(0.1, 0.8, 0.9, 1e-2), reference.adam,
-        {"lr": 0.1, "beta1": 0.8, "beta2": 0.9, "epsilon": 1e-2}),
+        lambda train: train.AdamOptimizer(0.1, 0.8, 0.9, 1e-2),
+        reference.adam,
+        {"lr": 0.1, "beta1": 0.8, "beta2": 0.9, "epsilon": 1e-2},
+    ),
     "adamw": (
-        lambda train: train.AdamWOptimizer(0.01, 0.1), reference.adamw,
-        {"weight_decay": 0.01, "lr": 0.1}),
-}  # fmt: skip
+        lambda train: train.AdamWOptimizer(0.01, 0.1),
+        reference.adamw,
+        {"weight_decay": 0.01, "lr": 0.1},
+    ),
+}
 DTYPES = [np.float32, np.float64]
 
 
@@ -165,10 +184,12 @@ def test_hyperparameters_of_any_kind(kind):
     with tf.Graph().as_default():
         v = tf.Variable([1.0, 2.0])
         rate = {
-            "number": lambda: 1.0, "tensor": lambda: tf.constant(1.0), "integer": lambda: 1,
+            "number": lambda: 1.0,
+            "tensor": lambda: tf.constant(1.0),
+            "integer": lambda: 1,
             "variable": lambda: tf.Variable(1.0, trainable=False),
             "callable": lambda: lambda: 1.0,
-        }[kind]()  # fmt: skip
+        }[kind]()
         train = tf.train.MomentumOptimizer(rate, rate).apply_gradients([([0.5, 0.5], v)])
         with tf.Session() as sess:
             sess.run(tf.global_variables_initializer())

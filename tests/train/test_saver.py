@@ -74,11 +74,16 @@ def test_one_error_lists_all_differences_with_near_matches(tmp_path):
 
 
 VALUES = {
-    "string": np.array([b"a", b"", b"\xff\0"], object), "bool": np.array([True, False]),
-    "complex64": np.complex64([1 + 2j, -0j]), "bfloat16": np.arange(3).astype("f4"),
-    "qint8": np.array([-1, 2], "i1"), "float64": np.float64(np.pi), "uint16": np.uint16([[1], [2]]),
-    "int64": np.arange(0, dtype="i8"), "float16": np.float16([np.inf, np.nan]),
-}  # fmt: skip
+    "string": np.array([b"a", b"", b"\xff\0"], object),
+    "bool": np.array([True, False]),
+    "complex64": np.complex64([1 + 2j, -0j]),
+    "bfloat16": np.arange(3).astype("f4"),
+    "qint8": np.array([-1, 2], "i1"),
+    "float64": np.float64(np.pi),
+    "uint16": np.uint16([[1], [2]]),
+    "int64": np.arange(0, dtype="i8"),
+    "float16": np.float16([np.inf, np.nan]),
+}
 
 
 def test_every_dtype_survives(tmp_path):
@@ -116,9 +121,12 @@ def partitioned(count, axis=0, **kwargs):
     parts = [1, 1]
     parts[axis] = count
     return tf.get_variable(
-        "table", [7, 4], initializer=tf.random_normal_initializer(seed=1),
-        partitioner=lambda shape, dtype: parts, **kwargs,
-    )  # fmt: skip
+        "table",
+        [7, 4],
+        initializer=tf.random_normal_initializer(seed=1),
+        partitioner=lambda shape, dtype: parts,
+        **kwargs,
+    )
 
 
 @pytest.mark.parametrize("count, axis, chunks", [(3, 0, None), (2, 1, None), (4, 0, (1, 2))])

@@ -26,41 +26,54 @@ def restarted(step, first=10, t_mul=2.0, m_mul=0.5, alpha=0.1):
 
 CASES = {
     "exponential": (
-        lambda train, s: train.exponential_decay(0.5, s, 10, 0.9), lambda s: 0.5 * 0.9 ** (s / 10)),
+        lambda train, s: train.exponential_decay(0.5, s, 10, 0.9),
+        lambda s: 0.5 * 0.9 ** (s / 10),
+    ),
     "exponential_staircase": (
         lambda train, s: train.exponential_decay(0.5, s, 10, 0.9, staircase=True),
-        lambda s: 0.5 * 0.9 ** (s // 10)),
+        lambda s: 0.5 * 0.9 ** (s // 10),
+    ),
     "natural_exp": (
         lambda train, s: train.natural_exp_decay(0.5, s, 10, 0.9),
-        lambda s: 0.5 * math.exp(-0.9 * s / 10)),
+        lambda s: 0.5 * math.exp(-0.9 * s / 10),
+    ),
     "natural_exp_staircase": (
         lambda train, s: train.natural_exp_decay(0.5, s, 10, 0.9, staircase=True),
-        lambda s: 0.5 * math.exp(-0.9 * (s // 10))),
+        lambda s: 0.5 * math.exp(-0.9 * (s // 10)),
+    ),
     "inverse_time": (
         lambda train, s: train.inverse_time_decay(0.5, s, 10, 0.9),
-        lambda s: 0.5 / (1 + 0.9 * s / 10)),
+        lambda s: 0.5 / (1 + 0.9 * s / 10),
+    ),
     "polynomial": (
         lambda train, s: train.polynomial_decay(0.5, s, 20, 0.1, power=2.0),
-        lambda s: 0.4 * (1 - min(s, 20) / 20) ** 2 + 0.1),
+        lambda s: 0.4 * (1 - min(s, 20) / 20) ** 2 + 0.1,
+    ),
     "polynomial_cycle": (
         lambda train, s: train.polynomial_decay(0.5, s, 20, 0.1, cycle=True),
-        lambda s: 0.4 * (1 - s / (20 * max(1, math.ceil(s / 20)))) + 0.1),
+        lambda s: 0.4 * (1 - s / (20 * max(1, math.ceil(s / 20)))) + 0.1,
+    ),
     "cosine": (
         lambda train, s: train.cosine_decay(0.5, s, 20, alpha=0.1),
-        lambda s: 0.5 * (0.9 * cosine(min(s, 20) / 20) + 0.1)),
+        lambda s: 0.5 * (0.9 * cosine(min(s, 20) / 20) + 0.1),
+    ),
     "cosine_restarts": (
         lambda train, s: train.cosine_decay_restarts(0.5, s, 10, 2.0, 0.5, 0.1),
-        lambda s: 0.5 * restarted(s)),
+        lambda s: 0.5 * restarted(s),
+    ),
     "cosine_restarts_equal": (
         lambda train, s: train.cosine_decay_restarts(0.5, s, 10, 1.0, 0.5, 0.1),
-        lambda s: 0.5 * restarted(s, t_mul=1.0)),
+        lambda s: 0.5 * restarted(s, t_mul=1.0),
+    ),
     "linear_cosine": (
         lambda train, s: train.linear_cosine_decay(0.5, s, 20, 2.0, 0.1, 0.01),
-        lambda s: 0.5 * ((0.1 + 1 - min(s, 20) / 20) * cosine(4 * min(s, 20) / 20) + 0.01)),
+        lambda s: 0.5 * ((0.1 + 1 - min(s, 20) / 20) * cosine(4 * min(s, 20) / 20) + 0.01),
+    ),
     "piecewise": (
         lambda train, s: train.piecewise_constant(s, [9, 25], [1.0, 0.5, 0.25]),
-        lambda s: 1.0 if s <= 9 else 0.5 if s <= 25 else 0.25),
-}  # fmt: skip
+        lambda s: 1.0 if s <= 9 else 0.5 if s <= 25 else 0.25,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)

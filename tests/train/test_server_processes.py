@@ -99,5 +99,7 @@ def test_the_first_task_is_known_to_all(jobs, first):
 
 def test_this_machine_is_loopback():
     assert [numeric(f"{host}:5") for host in ("localhost", "127.0.0.1", "ps0.example.org")] == [
-        "127.0.0.1:5", "127.0.0.1:5", "ps0.example.org:5",
-    ]  # fmt: skip
+        "127.0.0.1:5",
+        "127.0.0.1:5",
+        "ps0.example.org:5",
+    ]

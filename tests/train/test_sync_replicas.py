@@ -28,9 +28,10 @@ class Model:
             opt or tf.train.GradientDescentOptimizer(2.0), aggregate, **options
         )
         pairs = [
-            (self.gradient, self.v), (tf.IndexedSlices(self.values, self.rows, [3, 1]), self.table),
+            (self.gradient, self.v),
+            (tf.IndexedSlices(self.values, self.rows, [3, 1]), self.table),
             (None, self.unused),
-        ]  # fmt: skip
+        ]
         self.train = self.optimizer.apply_gradients(pairs, global_step=self.step)
 
     def start(self, sess):

@@ -104,11 +104,14 @@ class WeightDecay(tf.train.Optimizer):
         for grad, param in grads_and_vars:
             m, v = (
                 tf.get_variable(
-                    name=f"{param.op.name}/adam_{part}", shape=param.shape.as_list(),
-                    dtype=tf.float32, trainable=False, initializer=tf.zeros_initializer(),
+                    name=f"{param.op.name}/adam_{part}",
+                    shape=param.shape.as_list(),
+                    dtype=tf.float32,
+                    trainable=False,
+                    initializer=tf.zeros_initializer(),
                 )
                 for part in "mv"
-            )  # fmt: skip
+            )
             next_m = tf.multiply(0.9, m) + tf.multiply(1.0 - 0.9, grad)
             next_v = tf.multiply(0.999, v) + tf.multiply(1.0 - 0.999, tf.square(grad))
             update = next_m / (tf.sqrt(next_v) + 1e-6) + 0.01 * param
@@ -180,8 +183,12 @@ def test_an_optimizer_within_a_branch():
         for _ in range(4):
             sess.run(train)
             found.append((float(sess.run(v)[0]), int(sess.run(step))))
-    assert found == [(4.0, 0), (pytest.approx(3.5), 1), (pytest.approx(3.5), 1),
-                     (pytest.approx(3.0), 2)]  # fmt: skip
+    assert found == [
+        (4.0, 0),
+        (pytest.approx(3.5), 1),
+        (pytest.approx(3.5), 1),
+        (pytest.approx(3.0), 2),
+    ]
 
 
 def test_a_tensor_cannot_be_updated():
@@ -195,10 +202,12 @@ def test_a_tensor_cannot_be_updated():
 
 @pytest.mark.parametrize(
     "make, slots",
-    [(lambda: tf.train.AdagradOptimizer(0.5, 0.75), [0.75 + 4.0]),
-     (lambda: tf.train.FtrlOptimizer(0.5, initial_accumulator_value=0.75), [4.75, None]),
-     (lambda: tf.train.MomentumOptimizer(0.5, 0.5), [2.0])],
-)  # fmt: skip
+    [
+        (lambda: tf.train.AdagradOptimizer(0.5, 0.75), [0.75 + 4.0]),
+        (lambda: tf.train.FtrlOptimizer(0.5, initial_accumulator_value=0.75), [4.75, None]),
+        (lambda: tf.train.MomentumOptimizer(0.5, 0.5), [2.0]),
+    ],
+)
 def test_slots_of_a_variable_without_a_static_shape(make, slots):
     v = tf.get_variable("v", initializer=tf.constant([1.0]), validate_shape=False)
     assert not v.shape.is_fully_defined()

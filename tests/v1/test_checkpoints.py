@@ -61,11 +61,15 @@ def test_restoring_is_initializing(tmp_path, initialized):
 
 def test_every_type_comes_back(tmp_path, initialized):
     variables = [
-        tf.Variable(["Fruit", "", "\u00e9"]), tf.Variable([[True, False]]),
-        tf.Variable([1, -2], dtype=tf.int64), tf.Variable([1, 255], dtype=tf.uint8),
-        tf.Variable([1 + 2j], dtype=tf.complex64), tf.Variable([0.5], dtype=tf.float16),
-        tf.Variable(3.25, dtype=tf.float64), tf.Variable(tf.cast([1, 2], tf.qint8)),
-    ]  # fmt: skip
+        tf.Variable(["Fruit", "", "\u00e9"]),
+        tf.Variable([[True, False]]),
+        tf.Variable([1, -2], dtype=tf.int64),
+        tf.Variable([1, 255], dtype=tf.uint8),
+        tf.Variable([1 + 2j], dtype=tf.complex64),
+        tf.Variable([0.5], dtype=tf.float16),
+        tf.Variable(3.25, dtype=tf.float64),
+        tf.Variable(tf.cast([1, 2], tf.qint8)),
+    ]
     saver = tf.train.Saver()
     before = (session := initialized()).run(variables)
     path = saver.save(session, str(tmp_path / "model"))
@@ -117,8 +121,9 @@ def test_what_goes_wrong(tmp_path, initialized):
         saver.save(session, str(tmp_path / "model"))
     path = saver.save(initialized(), str(tmp_path / "model"))
     for name, shape, error in (
-        ("other", [3], tf.errors.NotFoundError), ("v", [4], tf.errors.InvalidArgumentError)
-    ):  # fmt: skip
+        ("other", [3], tf.errors.NotFoundError),
+        ("v", [4], tf.errors.InvalidArgumentError),
+    ):
         with tf.Graph().as_default(), tf.Session() as session:
             tf.get_variable(name, shape)
             with pytest.raises(error, match=name):

@@ -116,8 +116,9 @@ def test_no_gradient_assigns_a_second_time(sess, chosen):
 
     y = tf.while_loop(
         lambda i, _: i < 3,
-        lambda i, y: (i + 1, tf.cond(chosen, lambda: yes(y), lambda: y)), [0, x],
-    )[1]  # fmt: skip
+        lambda i, y: (i + 1, tf.cond(chosen, lambda: yes(y), lambda: y)),
+        [0, x],
+    )[1]
     with pytest.raises(LookupError, match="assigns a variable on the way"):
         tf.gradients(y, x)
 
@@ -159,9 +160,10 @@ def test_the_identity_of_a_handle_is_the_value_of_that_moment(sess):
 def test_branches_return_slices(sess, chosen):
     values = tf.constant([10.0])
     y = tf.cond(
-        chosen, lambda: tf.IndexedSlices(values + 1.0, tf.constant([3])),
+        chosen,
+        lambda: tf.IndexedSlices(values + 1.0, tf.constant([3])),
         lambda: tf.IndexedSlices(values - 1.0, tf.constant([4], tf.int64)),
-    )  # fmt: skip
+    )
     assert isinstance(y, tf.IndexedSlices)
     assert y.indices.dtype == tf.int64
     assert sess.run([y.values, y.indices], {chosen: True}) == [[11.0], [3]]
@@ -192,8 +194,9 @@ def test_the_gradient_of_rows_gathered_in_a_loop_is_sparse(sess):
     turns = tf.placeholder(tf.int32, [])
     total = tf.while_loop(
         lambda i, _: i < turns,
-        lambda i, t: (i + 1, t + tf.reduce_sum(tf.gather(table, [i, i + 1]))), [0, 0.0],
-    )[1]  # fmt: skip
+        lambda i, t: (i + 1, t + tf.reduce_sum(tf.gather(table, [i, i + 1]))),
+        [0, 0.0],
+    )[1]
     slope = tf.gradients(total, table)[0]
     assert isinstance(slope, tf.IndexedSlices)
     started(sess)

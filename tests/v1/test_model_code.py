@@ -8,9 +8,11 @@ import daskvars.v1 as tf
 def linear(x, size, scope):
     with tf.variable_scope(scope):
         matrix = tf.get_variable(
-            "Matrix", [x.get_shape().as_list()[1], size], tf.float32,
+            "Matrix",
+            [x.get_shape().as_list()[1], size],
+            tf.float32,
             tf.random_normal_initializer(stddev=0.1),
-        )  # fmt: skip
+        )
         return tf.matmul(x, matrix) + tf.get_variable(
             "bias", [size], initializer=tf.constant_initializer(0.0)
         )
@@ -19,9 +21,10 @@ def linear(x, size, scope):
 def convolution(x, size, scope):
     with tf.variable_scope(scope):
         w = tf.get_variable(
-            "w", [5, 5, x.get_shape()[-1], size],
+            "w",
+            [5, 5, x.get_shape()[-1], size],
             initializer=tf.truncated_normal_initializer(stddev=0.1),
-        )  # fmt: skip
+        )
         conv = tf.nn.conv2d(x, w, strides=[1, 2, 2, 1], padding="SAME")
         biases = tf.get_variable("biases", [size], initializer=tf.constant_initializer(0.0))
         return tf.reshape(tf.nn.bias_add(conv, biases), conv.get_shape())
@@ -70,8 +73,9 @@ def test_two_networks_are_trained_against_each_other(initialized):
     feeds = {images: rng.normal(size=(8, 8, 8, 1)), z: rng.uniform(-1, 1, (8, 10))}
     session = initialized()
     for step, changed, kept, loss in (
-        (d_train, d_vars, g_vars, d_loss), (g_train, g_vars, d_vars, g_loss)
-    ):  # fmt: skip
+        (d_train, d_vars, g_vars, d_loss),
+        (g_train, g_vars, d_vars, g_loss),
+    ):
         first, before = session.run([loss, [changed, kept]], feeds)
         for _ in range(20):
             session.run(step, feeds)
@@ -175,9 +179,10 @@ def test_an_unrolled_network_learns_a_text(initialized):
     train = tf.train.AdamOptimizer(0.03).apply_gradients(zip(gradients, variables, strict=True))
     windows = np.stack([ids[i : i + length + 1] for i in range(len(text))])
     feeds = {
-        inputs: windows[:, :-1], targets: windows[:, 1:],
+        inputs: windows[:, :-1],
+        targets: windows[:, 1:],
         initial: np.zeros((len(text), num_hidden)),
-    }  # fmt: skip
+    }
     session = initialized()
     first = session.run([loss, norm], feeds)
     for _ in range(60):

@@ -134,15 +134,42 @@ def test_default_names(graph):
     counter = tf.Variable(0, name="counter")
     parts = tf.split(tf.constant([1.0, 2.0]), 2, name="sp")
     names = [
-        a.name, b.name, (a + b).op.name, (a + b).op.name, (a - b).op.name, (a * b).op.name,
-        tf.zeros([2]).op.name, tf.placeholder(tf.float32).op.name, tf.nn.relu(a).op.name,
-        tf.matmul([[1.0]], [[1.0]]).op.name, tf.no_op().name, *(part.name for part in parts),
-        tf.assign(counter, 1).name, counter.assign_add(1).name, counter.assign_sub(1).name,
-        tf.assign(counter, 3, name="three").name, counter.initializer.name,
-    ]  # fmt: skip
+        a.name,
+        b.name,
+        (a + b).op.name,
+        (a + b).op.name,
+        (a - b).op.name,
+        (a * b).op.name,
+        tf.zeros([2]).op.name,
+        tf.placeholder(tf.float32).op.name,
+        tf.nn.relu(a).op.name,
+        tf.matmul([[1.0]], [[1.0]]).op.name,
+        tf.no_op().name,
+        *(part.name for part in parts),
+        tf.assign(counter, 1).name,
+        counter.assign_add(1).name,
+        counter.assign_sub(1).name,
+        tf.assign(counter, 3, name="three").name,
+        counter.initializer.name,
+    ]
     assert names == [
-        "Const:0", "Const_1:0", "add", "add_1", "sub", "mul", "zeros", "Placeholder", "Relu",
-        "MatMul", "NoOp", "sp:0", "sp:1", "Assign:0", "AssignAdd:0", "AssignSub:0", "three:0",
+        "Const:0",
+        "Const_1:0",
+        "add",
+        "add_1",
+        "sub",
+        "mul",
+        "zeros",
+        "Placeholder",
+        "Relu",
+        "MatMul",
+        "NoOp",
+        "sp:0",
+        "sp:1",
+        "Assign:0",
+        "AssignAdd:0",
+        "AssignSub:0",
+        "three:0",
         "counter/Assign",
-    ]  # fmt: skip
+    ]
     assert graph.get_tensor_by_name("sp:1") is parts[1] and parts[0].op is parts[1].op

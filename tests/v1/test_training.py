@@ -44,13 +44,14 @@ def test_variables_that_are_not_trainable_stay(initialized):
     [
         (lambda: tf.train.MomentumOptimizer(0.1, 0.9), 0.8, ["v/Momentum"]),
         (
-            lambda: tf.train.AdamOptimizer(0.1), 0.9,
+            lambda: tf.train.AdamOptimizer(0.1),
+            0.9,
             ["beta1_power", "beta2_power", "v/Adam", "v/Adam_1"],
         ),
         (lambda: tf.train.AdagradOptimizer(0.1), 0.901227, ["v/Adagrad"]),
         (lambda: tf.train.RMSPropOptimizer(0.1), 0.824589, ["v/RMSProp", "v/RMSProp_1"]),
     ],
-)  # fmt: skip
+)
 def test_the_first_step_and_the_slots(make, wanted, slots, initialized):
     v = tf.Variable(1.0, name="v")
     train = make().minimize(v * v)

@@ -6,9 +6,19 @@ import pytest
 import daskvars.v1 as tf
 
 ORDINARY = [
-    "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool",
-    "complex64", "complex128",
-]  # fmt: skip
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "bool",
+    "complex64",
+    "complex128",
+]
 
 
 @pytest.mark.parametrize("name", ORDINARY)

@@ -33,9 +33,17 @@ def skip_gram(loss, shards):
     embed = tf.nn.embedding_lookup(embeddings, inputs, partition_strategy="div")
     sampled = tf.nn.uniform_candidate_sampler(labels, 1, 4, True, words, seed=3)
     cost = tf.reduce_mean(
-        loss(weights, biases, labels, embed, 4, words, sampled_values=sampled,
-             partition_strategy="div")
-    )  # fmt: skip
+        loss(
+            weights,
+            biases,
+            labels,
+            embed,
+            4,
+            words,
+            sampled_values=sampled,
+            partition_strategy="div",
+        )
+    )
     step = tf.train.GradientDescentOptimizer(1.0).minimize(cost)
     table = tf.convert_to_tensor(embeddings)
     unit = table / tf.sqrt(tf.reduce_sum(tf.square(table), 1, keep_dims=True))

@@ -105,12 +105,16 @@ def test_constants_as_initializers():
     given = [
         (tf.get_variable("a", initializer=tf.constant([23, 42])), [23, 42]),
         (tf.get_variable("b", initializer=tf.constant(0.5, shape=[3, 2])), [[0.5, 0.5]] * 3),
-        (tf.get_variable("c", [3, 2], initializer=tf.constant_initializer([1, 2, 3, 4, 5, 6])),
-         [[1, 2], [3, 4], [5, 6]]),
-        (tf.get_variable("d", [3, 2], initializer=tf.constant_initializer([1, 2])),
-         [[1, 2], [2, 2], [2, 2]]),
+        (
+            tf.get_variable("c", [3, 2], initializer=tf.constant_initializer([1, 2, 3, 4, 5, 6])),
+            [[1, 2], [3, 4], [5, 6]],
+        ),
+        (
+            tf.get_variable("d", [3, 2], initializer=tf.constant_initializer([1, 2])),
+            [[1, 2], [2, 2], [2, 2]],
+        ),
         (tf.get_variable("e", [2], tf.int32, tf.ones_initializer), [1, 1]),
-    ]  # fmt: skip
+    ]
     with initialized() as session:
         for variable, values in given:
             assert session.run(variable).tolist() == values
@@ -162,9 +166,7 @@ def test_a_scope_of_constructors_is_not_shared():
         with tf.variable_scope("n1"):
             made.append(affine(x, lambda name, shape: tf.Variable(tf.random_normal(shape)))[0])
     assert [t.op.name for t in made] == ["n1/Relu", "n1_1/Relu"]
-    assert names() == [
-        "n1/Variable:0", "n1/Variable_1:0", "n1_1/Variable:0", "n1_1/Variable_1:0"
-    ]  # fmt: skip
+    assert names() == ["n1/Variable:0", "n1/Variable_1:0", "n1_1/Variable:0", "n1_1/Variable_1:0"]
 
 
 def test_a_scope_of_get_variable_is_shared_under_reuse():

@@ -156,5 +156,7 @@ def test_partitioned_values(graph, session):
     session.run(w.assign_add(constant(initial)))
     assert numpy.array_equal(session.run(w), 2 * initial)
     assert [p.tolist() for p in session.run(list(w))] == [
-        [[0.0, 2.0], [4.0, 6.0]], [[8.0, 10.0]], [[12.0, 14.0]]
-    ]  # fmt: skip
+        [[0.0, 2.0], [4.0, 6.0]],
+        [[8.0, 10.0]],
+        [[12.0, 14.0]],
+    ]

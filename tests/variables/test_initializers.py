@@ -147,10 +147,20 @@ def test_parts_are_scaled_as_the_whole(graph):
 
 
 ALL = [
-    Zeros(), Ones("int32"), Constant([1, 2]), RandomUniform(-1, 1, 5), RandomNormal(1.0, 2.0, 3),
-    TruncatedNormal(), UniformUnitScaling(2.0), VarianceScaling(2.0, "fan_out", "uniform"),
-    GlorotUniform(3), GlorotNormal(), Orthogonal(2.0), Identity(3.0), he_normal(7),
-]  # fmt: skip
+    Zeros(),
+    Ones("int32"),
+    Constant([1, 2]),
+    RandomUniform(-1, 1, 5),
+    RandomNormal(1.0, 2.0, 3),
+    TruncatedNormal(),
+    UniformUnitScaling(2.0),
+    VarianceScaling(2.0, "fan_out", "uniform"),
+    GlorotUniform(3),
+    GlorotNormal(),
+    Orthogonal(2.0),
+    Identity(3.0),
+    he_normal(7),
+]
 
 
 @pytest.mark.parametrize("initializer", ALL, ids=lambda i: type(i).__name__)

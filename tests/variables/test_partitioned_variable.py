@@ -39,9 +39,12 @@ def test_parts_are_sorted_by_their_offset(graph):
 )
 def test_what_does_not_fit_is_refused(graph, change, error, message):
     arguments = {
-        "name": "w", "shape": [2], "dtype": tf.int32, "partitions": [2],
+        "name": "w",
+        "shape": [2],
+        "dtype": tf.int32,
+        "partitions": [2],
         "variable_list": [part([0], 0), part([1], 1)],
-    }  # fmt: skip
+    }
     with pytest.raises(error, match=message):
         tf.PartitionedVariable(**{**arguments, **change})
     with pytest.raises(ValueError, match="must have a save_slice_info"):
@@ -66,9 +69,7 @@ def test_create_partitioned_variables(graph):
 
 def test_create_partitioned_variables_shares(graph):
     made = tf.create_partitioned_variables([4], [2], tf.zeros_initializer(), name="w")
-    again = tf.create_partitioned_variables(
-        [4], [2], tf.zeros_initializer(), name="w", reuse=True
-    )  # fmt: skip
+    again = tf.create_partitioned_variables([4], [2], tf.zeros_initializer(), name="w", reuse=True)
     assert again == made
     with pytest.raises(ValueError, match="already exists"):
         tf.create_partitioned_variables([4], [2], tf.zeros_initializer(), name="w")
@@ -84,8 +85,11 @@ def test_a_partition_info_finds_its_axis():
     whole = PartitionInfo((9, 3), (0, 0))
     assert whole.single_offset([9, 3]) == 0 and whole.single_slice_dim([9, 2]) == 1
     for shape, error in (
-        (None, TypeError), ([1, 2, 3], ValueError), ([6, 3], ValueError), ([1, 1], ValueError)
-    ):  # fmt: skip
+        (None, TypeError),
+        ([1, 2, 3], ValueError),
+        ([6, 3], ValueError),
+        ([1, 1], ValueError),
+    ):
         with pytest.raises(error):
             info.single_slice_dim(shape)
 
@@ -93,10 +97,14 @@ def test_a_partition_info_finds_its_axis():
 @pytest.mark.parametrize(
     ("full_shape", "var_offset", "error"),
     [
-        (None, [0, 1], TypeError), ([0, 1], None, TypeError), ("foo", [0, 1], TypeError),
-        ([0, 1], [0], ValueError), ([1, 1], [0, 1], ValueError), ([2], [-1], ValueError),
+        (None, [0, 1], TypeError),
+        ([0, 1], None, TypeError),
+        ("foo", [0, 1], TypeError),
+        ([0, 1], [0], ValueError),
+        ([1, 1], [0, 1], ValueError),
+        ([2], [-1], ValueError),
     ],
-)  # fmt: skip
+)
 def test_a_partition_info_is_checked(full_shape, var_offset, error):
     with pytest.raises(error):
         PartitionInfo(full_shape, var_offset)

@@ -45,9 +45,7 @@ class Model:
         scope, outer_reuse, prefix, _ = self.frames[-1]
         full = self.join(scope, name)
         self.counts[full] = self.counts.get(full, 0) + 1
-        self.frames.append(
-            (full, reuse or outer_reuse, self.unique(self.join(prefix, name)), None)
-        )
+        self.frames.append((full, reuse or outer_reuse, self.unique(self.join(prefix, name)), None))
 
     def open_default(self, name):
         scope, reuse, prefix, _ = self.frames[-1]

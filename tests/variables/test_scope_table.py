@@ -29,18 +29,30 @@ CALLS = {
 # foo/v of shape (2,), made in a first block of scope "foo", so a name scope foo is taken.
 OUTCOMES = {
     False: {
-        "same": EXISTS, "no shape": EXISTS, "other shape": EXISTS, "other dtype": EXISTS,
-        "other name": "foo/w:0", "constructor": "foo_1/v:0",
+        "same": EXISTS,
+        "no shape": EXISTS,
+        "other shape": EXISTS,
+        "other dtype": EXISTS,
+        "other name": "foo/w:0",
+        "constructor": "foo_1/v:0",
     },
     True: {
-        "same": "shared", "no shape": "shared", "other shape": SHAPES, "other dtype": DTYPES,
-        "other name": MISSING, "constructor": "foo_1/v:0",
+        "same": "shared",
+        "no shape": "shared",
+        "other shape": SHAPES,
+        "other dtype": DTYPES,
+        "other name": MISSING,
+        "constructor": "foo_1/v:0",
     },
     AUTO_REUSE: {
-        "same": "shared", "no shape": "shared", "other shape": SHAPES, "other dtype": DTYPES,
-        "other name": "foo/w:0", "constructor": "foo_1/v:0",
+        "same": "shared",
+        "no shape": "shared",
+        "other shape": SHAPES,
+        "other dtype": DTYPES,
+        "other name": "foo/w:0",
+        "constructor": "foo_1/v:0",
     },
-}  # fmt: skip
+}
 
 # (how it is opened, flag given) -> reuse in effect inside.
 OPENINGS = {
@@ -107,18 +119,18 @@ def test_reuse_is_inherited_and_cannot_be_switched_off(graph, outer, reuse):
     ("opening", "variable", "constructor", "op"),
     [
         # what is open                        get_variable   Variable        op
-        ([],                                  "v:0",         "u:0",          "c:0"),
-        (["name n"],                          "v:0",         "n/u:0",        "n/c:0"),
-        (["scope a"],                         "a/v:0",       "a/u:0",        "a/c:0"),
-        (["scope a", "name n"],               "a/v:0",       "a/n/u:0",      "a/n/c:0"),
-        (["name n", "scope a"],               "a/v:0",       "n/a/u:0",      "n/a/c:0"),
-        (["scope a", "scope b"],              "a/b/v:0",     "a/b/u:0",      "a/b/c:0"),
-        (["scope a", "name "],                "a/v:0",       "u:0",          "c:0"),
-        (["scope a", "bare b"],               "a/b/v:0",     "a/u:0",        "a/c:0"),
-        (["default d"],                       "d/v:0",       "d/u:0",        "d/c:0"),
-        (["scope a/b"],                       "a/b/v:0",     "a/b/u:0",      "a/b/c:0"),
+        ([], "v:0", "u:0", "c:0"),
+        (["name n"], "v:0", "n/u:0", "n/c:0"),
+        (["scope a"], "a/v:0", "a/u:0", "a/c:0"),
+        (["scope a", "name n"], "a/v:0", "a/n/u:0", "a/n/c:0"),
+        (["name n", "scope a"], "a/v:0", "n/a/u:0", "n/a/c:0"),
+        (["scope a", "scope b"], "a/b/v:0", "a/b/u:0", "a/b/c:0"),
+        (["scope a", "name "], "a/v:0", "u:0", "c:0"),
+        (["scope a", "bare b"], "a/b/v:0", "a/u:0", "a/c:0"),
+        (["default d"], "d/v:0", "d/u:0", "d/c:0"),
+        (["scope a/b"], "a/b/v:0", "a/b/u:0", "a/b/c:0"),
     ],
-)  # fmt: skip
+)
 def test_names(graph, opening, variable, constructor, op):
     from contextlib import ExitStack
 

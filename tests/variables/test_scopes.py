@@ -196,9 +196,22 @@ def test_custom_getters_see_the_full_name_and_chain(graph):
 
 def test_an_old_custom_getter_does_not_get_the_constraint(graph):
     def getter(
-        getter, name, shape, dtype, initializer, regularizer, reuse, trainable, collections,
-        caching_device, partitioner, validate_shape, use_resource, synchronization, aggregation,
-    ):  # fmt: skip
+        getter,
+        name,
+        shape,
+        dtype,
+        initializer,
+        regularizer,
+        reuse,
+        trainable,
+        collections,
+        caching_device,
+        partitioner,
+        validate_shape,
+        use_resource,
+        synchronization,
+        aggregation,
+    ):
         return getter(name, shape, dtype)
 
     assert get_variable("v", [1], custom_getter=getter, constraint=abs).constraint is None

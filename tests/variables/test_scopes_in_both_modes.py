@@ -71,8 +71,15 @@ def getters():
 
 
 PROGRAMS = [
-    nested, name_scopes, opened_twice, jump, default_names, templates, partitioned, getters,
-]  # fmt: skip
+    nested,
+    name_scopes,
+    opened_twice,
+    jump,
+    default_names,
+    templates,
+    partitioned,
+    getters,
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)

@@ -70,12 +70,17 @@ def test_initial_value_is_needed(graph):
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [
-        (2, dtypes.int32), (3.23, dtypes.float32), ([1, 2.5], dtypes.float32),
-        (True, dtypes.bool), (1j, dtypes.complex128), ("a", dtypes.string),
-        (b"a", dtypes.string), (numpy.float64(2), dtypes.float64),
+        (2, dtypes.int32),
+        (3.23, dtypes.float32),
+        ([1, 2.5], dtypes.float32),
+        (True, dtypes.bool),
+        (1j, dtypes.complex128),
+        ("a", dtypes.string),
+        (b"a", dtypes.string),
+        (numpy.float64(2), dtypes.float64),
         (numpy.array([1], numpy.int8), dtypes.int8),
     ],
-)  # fmt: skip
+)
 def test_dtypes_are_inferred(graph, value, dtype):
     v = Variable(value)
     assert v.dtype.base_dtype is dtype
@@ -241,10 +246,17 @@ def test_what_changes_a_variable_is_where_it_is(graph):
     with graph.device("/job:worker/task:0"):
         rows = IndexedSlices(constant([[1.0]]), constant([0]))
         updates = [
-            v.assign([[1.0], [1.0]]), v.assign_add([[1.0], [1.0]]), v.assign_sub([[1.0], [1.0]]),
-            v.scatter_add(rows), v.scatter_sub(rows), v.scatter_update(rows), v.scatter_mul(rows),
-            v.scatter_div(rows), v.scatter_min(rows), v.scatter_max(rows),
-        ]  # fmt: skip
+            v.assign([[1.0], [1.0]]),
+            v.assign_add([[1.0], [1.0]]),
+            v.assign_sub([[1.0], [1.0]]),
+            v.scatter_add(rows),
+            v.scatter_sub(rows),
+            v.scatter_update(rows),
+            v.scatter_mul(rows),
+            v.scatter_div(rows),
+            v.scatter_min(rows),
+            v.scatter_max(rows),
+        ]
         plain = constant(1.0)
     assert {t.op.device for t in updates} == {"/job:ps/task:7"}
     assert {*updates[0].op.colocation_groups()} == {*v.op.colocation_groups()} == {b"loc:@Variable"}
@@ -337,10 +349,14 @@ def test_proto_round_trip(graph):
         v = Variable([1.0], name="v", trainable=False)
     proto = v.to_proto()
     assert proto == {
-        "variable_name": "s/v:0", "initial_value_name": "s/v/initial_value:0",
-        "initializer_name": "s/v/Assign", "snapshot_name": "s/v/read:0", "trainable": False,
-        "synchronization": "AUTO", "aggregation": "NONE",
-    }  # fmt: skip
+        "variable_name": "s/v:0",
+        "initial_value_name": "s/v/initial_value:0",
+        "initializer_name": "s/v/Assign",
+        "snapshot_name": "s/v/read:0",
+        "trainable": False,
+        "synchronization": "AUTO",
+        "aggregation": "NONE",
+    }
     again = Variable.from_proto(proto)
     assert again.handle is v.handle and again.initializer is v.initializer
     assert again.value() is v.value() and again.initial_value is v.initial_value

@@ -58,9 +58,10 @@ class BoundPlan:
             if (layout := full_layout(value)) is not None
         }
         self.layouts: dict[str, VariableRecord] = {
-            leaf.what: record for leaf in plan.leaves
+            leaf.what: record
+            for leaf in plan.leaves
             if leaf.kind == STATE and (record := _record(leaf)) is not None
-        }  # fmt: skip
+        }
         self.unshaped = sorted(plan.updates.keys() - self.records.keys())
         self.new_bytes = sum(value.nbytes() for value in plan.updates.values())
         self.programs: dict[str, Future] = {}
@@ -89,9 +90,8 @@ class BoundPlan:
     def _sent(self, feeds: Sequence[Any], key_of: Keys, is_awaited: bool) -> Any:
         executor, plan, values = self.executor, self.plan, self.values
         drawn = {
-            number: key_of(leaf.what)
-            for number, leaf in enumerate(plan.leaves) if leaf.kind == KEY
-        }  # fmt: skip
+            number: key_of(leaf.what) for number, leaf in enumerate(plan.leaves) if leaf.kind == KEY
+        }
         if plan.updates:  # the program may write into its arrays before the run happens
             feeds = [owned(value) for value in feeds]
         if plan.presence or values.uninitialized(self.state_keys):
@@ -137,9 +137,10 @@ class BoundPlan:
         """Return the wishes for blocks of constants that become a variable's."""
         return {
             value.piece(index): self.executor.placing.wish_of(key, number, len(value.indices()))
-            for key, value in self.plan.updates.items() if value.origin.region < 0
+            for key, value in self.plan.updates.items()
+            if value.origin.region < 0
             for number, index in enumerate(value.indices())
-        }  # fmt: skip
+        }
 
     def release(self) -> None:
         """Let the workers forget what was sent; a later run sends it again."""
@@ -262,9 +263,16 @@ class Dispatch:
         executor, bound = self.executor, self.bound
         exact = self._early_number if bound.unshaped and not is_early else None
         return Claim(
-            executor.name, executor.token, self.epoch, self.number, tuple(keys), writes,
-            bound.layouts, is_early, exact,
-        )  # fmt: skip
+            executor.name,
+            executor.token,
+            self.epoch,
+            self.number,
+            tuple(keys),
+            writes,
+            bound.layouts,
+            is_early,
+            exact,
+        )
 
     def _graph(self, tasks: Any, stamp: str, claim: Claim) -> RunGraph:
         annotations = {
@@ -287,7 +295,9 @@ class Dispatch:
         """Return tasks, annotations, and where the variables' new blocks will be."""
         template, plan = self.bound.template, self.plan
         tasks, annotations = template.graph(
-            self.stamp, [packed.key for packed in template.packed], self._leaf,
+            self.stamp,
+            [packed.key for packed in template.packed],
+            self._leaf,
             self.executor.placing.wish,
         )
         updates = {
@@ -296,8 +306,9 @@ class Dispatch:
         }
         self.fetched = {
             piece: self._located(piece, fetched=True)
-            for value in plan.outputs for piece in map(value.piece, value.indices())
-        }  # fmt: skip
+            for value in plan.outputs
+            for piece in map(value.piece, value.indices())
+        }
         for place in template.sinks:
             self.wanted[place.key(self.stamp)] = None
         tasks.update(self.run_feeds.tasks)

@@ -76,9 +76,10 @@ def _staying(plan: Plan, number: int) -> set[int]:
     program = plan.regions[number].program
     made = {slot: call for call in program.calls for slot in call.outs}
     return {
-        position for position in updated_inputs(plan, number)
+        position
+        for position in updated_inputs(plan, number)
         if (call := made.get(program.outputs[position])) is not None and call.in_place is not None
-    }  # fmt: skip
+    }
 
 
 def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, Value]]:

@@ -22,9 +22,13 @@ from daskvars.state.format.manifest import VariableRecord
 
 
 def save(
-    client: Client, stamp: str, values: Mapping[str, tuple[VariableRecord, Blocks]], where: Any,
-    global_step: int | None, in_flight: Sequence[Future] | None = None,
-) -> None:  # fmt: skip
+    client: Client,
+    stamp: str,
+    values: Mapping[str, tuple[VariableRecord, Blocks]],
+    where: Any,
+    global_step: int | None,
+    in_flight: Sequence[Future] | None = None,
+) -> None:
     """Write a checkpoint of variables whose blocks are on workers; see `checkpoint.save`.
 
     Args:
@@ -54,10 +58,14 @@ def save(
 
 
 def restore(
-    client: Client, stamp: str, placing: Placing, where: Any,
-    wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]], names: Mapping[str, str],
+    client: Client,
+    stamp: str,
+    placing: Placing,
+    where: Any,
+    wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]],
+    names: Mapping[str, str],
     offsets: Mapping[str, tuple[int, ...]],
-) -> dict[str, dict[Any, RemoteBlock]]:  # fmt: skip
+) -> dict[str, dict[Any, RemoteBlock]]:
     """Return blocks that workers read from a checkpoint or any Zarr group.
 
     Args:

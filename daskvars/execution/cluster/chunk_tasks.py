@@ -28,9 +28,14 @@ class Group:
 
 
 def write_chunks(
-    client: Client, stamp: str, writer: Any, storage: Any, state: Mapping[str, Blocks],
-    write: Callable[..., Any] = write_parts, priority: int = 0,
-) -> dict[str, dict[Index, int]]:  # fmt: skip
+    client: Client,
+    stamp: str,
+    writer: Any,
+    storage: Any,
+    state: Mapping[str, Blocks],
+    write: Callable[..., Any] = write_parts,
+    priority: int = 0,
+) -> dict[str, dict[Index, int]]:
     """Have workers write variables into a snapshot that was begun.
 
     Args:
@@ -79,9 +84,7 @@ def grouped(variables: Mapping[str, tuple[VariableRecord, Blocks]]) -> list[Grou
     return list(groups.values())
 
 
-def write_task(
-    key: str, storage: Any, path: str, group: Group, write: Callable[..., Any]
-) -> Task:
+def write_task(key: str, storage: Any, path: str, group: Group, write: Callable[..., Any]) -> Task:
     """Return the task that writes a group."""
     numbers: dict[str, int] = {}
     parts = []

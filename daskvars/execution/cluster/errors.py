@@ -49,9 +49,10 @@ def unavailable(
     """
     names = ", ".join(keys) or "its values"
     last = (
-        "no version was durable yet: run the initializers again" if durable is None
+        "no version was durable yet: run the initializers again"
+        if durable is None
         else f"the last durable version is {durable}: recover() goes back to it"
-    )  # fmt: skip
+    )
     reason = " ".join(str(error).split())[:300]
     message = f"{what} cannot be finished: {names} cannot be rebuilt ({reason}); {last}"
     if isinstance(error, KilledWorker):  # what has killed several workers kills the next

@@ -135,9 +135,12 @@ class ClusterExecutor:
         prepare(client)
         client.subscribe_topic(topic(self.token), self.runs.hear)
         self.scheduler, self.place_in_line, looked = self.ask(
-            "open", name=self.name, client=client.id, session=self.token,
+            "open",
+            name=self.name,
+            client=client.id,
+            session=self.token,
             is_private=self.is_private,
-        )  # fmt: skip
+        )
         self._look(*looked)
         if not len(self.values):
             self._begin(store, local)
@@ -192,14 +195,17 @@ class ClusterExecutor:
         listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if names[10:] else "")
         last = (
             "No version of them was durable: run the initializers again"
-            if durable is None else f"The last durable version is {durable}, {num_runs} runs ago: "
+            if durable is None
+            else f"The last durable version is {durable}, {num_runs} runs ago: "
             "recover() goes back to it"
-        )  # fmt: skip
+        )
         return UnavailableError(
-            None, None, f"the Dask cluster with {self.place} ({listed or 'none yet'}) cannot be "
+            None,
+            None,
+            f"the Dask cluster with {self.place} ({listed or 'none yet'}) cannot be "
             f"reached: its client is {self.client.status}. {num_runs} runs are lost. {last}; or "
-            "restore a checkpoint, or open a new session"
-        )  # fmt: skip
+            "restore a checkpoint, or open a new session",
+        )
 
     def ask(self, what: str, **arguments: Any) -> Any:
         """Ask the scheduler for something; see the requests of `VersionKeeper`.
@@ -256,11 +262,15 @@ class ClusterExecutor:
             except StaleViewError as error:
                 lost = error
                 self.refresh()
-        raise permanent(AbortedError(
-            None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
-            f"At last: {lost.message}. Clients of one state must agree on their variables' dtypes "
-            "and chunks: give all of them the same chunks="
-        ))  # fmt: skip
+        raise permanent(
+            AbortedError(
+                None,
+                None,
+                f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
+                f"At last: {lost.message}. Clients of one state must agree on their variables' "
+                "dtypes and chunks: give all of them the same chunks=",
+            )
+        )
 
     def submit(
         self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any], is_awaited: bool
@@ -359,9 +369,12 @@ class ClusterExecutor:
             last = max(self.runs.sent, default=0)
             while True:
                 found = self.ask(
-                    "pin_newest", name=self.name, client=self.client.id, session=self.token,
+                    "pin_newest",
+                    name=self.name,
+                    client=self.client.id,
+                    session=self.token,
                     number=last,
-                )  # fmt: skip
+                )
                 if found is not None:
                     return self._pinned(found, keys)
                 time.sleep(ARRIVAL_PAUSE_S)
@@ -385,9 +398,12 @@ class ClusterExecutor:
             self.refresh()
 
     def _put(
-        self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord],
-        first: bool = False, durable: VersionId = NO_VERSION,
-    ) -> int:  # fmt: skip
+        self,
+        new: Mapping[str, Blocks],
+        records: Mapping[str, VariableRecord],
+        first: bool = False,
+        durable: VersionId = NO_VERSION,
+    ) -> int:
         blocks = {**new, **self.moved(new)}
         distributed.wait([b.reference.future for b in remote_blocks(blocks.values())])
         held = {key: (records[key], held_blocks(found)) for key, found in blocks.items()}
@@ -490,9 +506,12 @@ class ClusterExecutor:
         return lambda: self._save(values, where, global_step, in_flight)
 
     def _save(
-        self, values: Mapping[str, Any], where: Any, global_step: int | None,
+        self,
+        values: Mapping[str, Any],
+        where: Any,
+        global_step: int | None,
         in_flight: list[Future] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         stamp = f"{self.token}.{self.next_number()}"
         try:
             cluster_checkpoints.save(self.client, stamp, values, where, global_step, in_flight)
@@ -500,9 +519,13 @@ class ClusterExecutor:
             raise self._unavailable(error, "a checkpoint", values) from error
 
     def restore(
-        self, where: Any, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
+        self,
+        where: Any,
+        wanted: Any,
+        names: Mapping[str, str],
+        offsets: Mapping[str, Any],
         devices: Mapping[str, str],
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Read blocks from a checkpoint, in the layouts wanted, on the workers of the devices."""
         for key, (dtype, _, chunks) in wanted.items():
             spec = Spec(dtype, tuple(map(sum, chunks)))
@@ -587,9 +610,13 @@ class ClusterExecutor:
 
     def _set(self, held: Any, durable: VersionId, is_own: bool) -> tuple[int, int]:
         found = self.ask(
-            "reset", name=self.name, session=self.token, variables=held, durable=durable,
+            "reset",
+            name=self.name,
+            session=self.token,
+            variables=held,
+            durable=durable,
             is_own=is_own,
-        )  # fmt: skip
+        )
         self.refresh()
         return found
 
@@ -633,9 +660,11 @@ class ClusterExecutor:
         if nbytes > HOME_SHARE * room:
             self.seal()
             raise UnavailableError(
-                None, None, f"{nbytes:,} bytes of variables do not fit into this process, which has"
-                f" {room:,} free; version {self.sealer.version} of them is durable"
-            )  # fmt: skip
+                None,
+                None,
+                f"{nbytes:,} bytes of variables do not fit into this process, which has"
+                f" {room:,} free; version {self.sealer.version} of them is durable",
+            )
         blocks = self.read(keys)
         futures = {b.reference.future.key: b.reference.future for b in remote_blocks(blocks)}
         data = self.client.gather(futures)

@@ -151,10 +151,12 @@ class InFlight:
         executor = self.executor
         if run.attempts > MOST_ATTEMPTS:
             run.error = AbortedError(
-                None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, each undone by a "
+                None,
+                None,
+                f"a run was given up after {MOST_ATTEMPTS} attempts, each undone by a "
                 f"loss of data or the failure of another client's run on {executor.place}; it "
-                "changed nothing. Run it again once the cluster is in order"
-            )  # fmt: skip
+                "changed nothing. Run it again once the cluster is in order",
+            )
             return
         while True:
             dispatch = Dispatch(run.bound, run.feeds, run.drawn, self.epoch)
@@ -430,9 +432,11 @@ class InFlight:
             self.repeat()
         else:
             raise LostError(
-                None, None, f"run {number} was committed, but what it returned is lost with a "
-                "worker; read the variables"
-            )  # fmt: skip
+                None,
+                None,
+                f"run {number} was committed, but what it returned is lost with a "
+                "worker; read the variables",
+            )
 
     def _note_seal(self, number: int) -> None:
         """Take note that all runs up to one are sealed."""
@@ -461,9 +465,11 @@ def named(error: Exception, number: int) -> Exception:
         return error
     if isinstance(error, StaleViewError):  # which means something else where it is raised
         return AbortedError(
-            None, None, f"{error.message}: run {number}, dispatched before, and those after it "
-            "changed nothing; run them again"
-        )  # fmt: skip
+            None,
+            None,
+            f"{error.message}: run {number}, dispatched before, and those after it "
+            "changed nothing; run them again",
+        )
     found = deferred(error, number)
     if found is not error:
         found.__cause__ = error

@@ -73,11 +73,17 @@ def read_offers(client: Client) -> tuple[Offer, ...]:
     found = []
     for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
         name = str(worker["name"])
-        found.append(Offer(
-            name, address, *task_of(name), int(worker.get("resources", {}).get("GPU", 0)),
-            worker["nthreads"], worker["memory_limit"] or 0,
-            worker.get("metrics", {}).get("managed_bytes", 0),
-        ))  # fmt: skip
+        found.append(
+            Offer(
+                name,
+                address,
+                *task_of(name),
+                int(worker.get("resources", {}).get("GPU", 0)),
+                worker["nthreads"],
+                worker["memory_limit"] or 0,
+                worker.get("metrics", {}).get("managed_bytes", 0),
+            )
+        )
     return tuple(sorted(found, key=_order))
 
 

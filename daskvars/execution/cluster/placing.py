@@ -144,14 +144,18 @@ class Placing:
         offers = f"Workers: {listed(self.offers)}."
         if device in self._seen:
             return UnavailableError(
-                None, op, f"{wanted}, whose workers are gone. {offers} It goes on when a worker of "
-                "that name is there again; or set ConfigProto(allow_soft_placement=True)."
-            )  # fmt: skip
+                None,
+                op,
+                f"{wanted}, whose workers are gone. {offers} It goes on when a worker of "
+                "that name is there again; or set ConfigProto(allow_soft_placement=True).",
+            )
         return PlacementError(
-            None, op, f"{wanted}, which no worker offers. {offers} Start a worker that does "
+            None,
+            op,
+            f"{wanted}, which no worker offers. {offers} Start a worker that does "
             "(`dask worker --name ps-0 --resources GPU=1`), ask for another device, or set "
-            "ConfigProto(allow_soft_placement=True)."
-        )  # fmt: skip
+            "ConfigProto(allow_soft_placement=True).",
+        )
 
     def _softened(self, device: str) -> str:
         """Return the device with the fewest demands dropped that some worker meets."""
@@ -174,8 +178,11 @@ class Placing:
             return wanted, "pinned by tf.device" if wanted else ""
         logging.warning(
             "soft placement: %s asks for %s, which no worker offers; it runs on %s. Workers: %s",
-            name, device, self._softened(wanted) or "any worker", listed(self.offers),
-        )  # fmt: skip
+            name,
+            device,
+            self._softened(wanted) or "any worker",
+            listed(self.offers),
+        )
         return wanted, f"soft-placed: no worker offers {wanted}"
 
     # -- memory ---------------------------------------------------------------------------------
@@ -225,19 +232,19 @@ class Placing:
         self._loads.update(shares)
         return place
 
-    def _check_memory(
-        self, key: str, spec: Spec, home: Home, shares: Mapping[str, int]
-    ) -> None:
+    def _check_memory(self, key: str, spec: Spec, home: Home, shares: Mapping[str, int]) -> None:
         """Raise where a variable cannot be in the memory of the workers that it would live on."""
         for offer in self.offers:
             share, limit = shares.get(offer.address, 0), offer.memory_limit_bytes
             if 0 < limit < share:
                 raise ResourceExhaustedError(
-                    None, key, f"variable {key!r} of shape {spec.shape} has {home.nbytes:,} bytes "
+                    None,
+                    key,
+                    f"variable {key!r} of shape {spec.shape} has {home.nbytes:,} bytes "
                     f"in {home.num_chunks} chunks, of which worker {offer.name} would have "
                     f"{share:,}, but its memory is {limit:,}. Nothing was sent. Cut it in more "
-                    "chunks (chunks=, a partitioner), or use more workers, or ones with more memory"
-                )  # fmt: skip
+                    "chunks (chunks=, a partitioner), or use more workers, or with more memory",
+                )
 
     def _forget(self, key: str) -> None:
         found = self.homes.pop(key, None)

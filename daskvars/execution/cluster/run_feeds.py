@@ -36,9 +36,13 @@ class RunFeeds:
     """
 
     def __init__(
-        self, client: Client, template: Template, stamp: str, feeds: Sequence[Any],
+        self,
+        client: Client,
+        template: Template,
+        stamp: str,
+        feeds: Sequence[Any],
         homes: Sequence[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.template, self.stamp, self.feeds = template, stamp, feeds
         self.tasks: dict[Any, Any] = {}
         self.retained: list[Any] = []
@@ -102,9 +106,10 @@ def leaf_pieces(template: Template) -> list[Piece]:
     plan: Plan = template.plan
     assigned = [
         value.piece(index)
-        for value in plan.updates.values() if value.origin.region < 0
+        for value in plan.updates.values()
+        if value.origin.region < 0
         for index in value.indices()
-    ]  # fmt: skip
+    ]
     return list(dict.fromkeys([*template.uses, *assigned]))
 
 
@@ -116,9 +121,11 @@ def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
 
 
 def scattered(
-    client: Client, data: dict[str, Any], homes: Sequence[str],
+    client: Client,
+    data: dict[str, Any],
+    homes: Sequence[str],
     wishes: Mapping[str, dict[str, Any]] | None = None,
-) -> dict[str, Future]:  # fmt: skip
+) -> dict[str, Future]:
     """Send arrays to the workers, spread over them in order, and return their futures.
 
     A worker may have died that the scheduler still counts in: then others are tried.
@@ -146,8 +153,10 @@ async def _scatter(
     for number, (key, array) in enumerate(data.items()):
         home = wished.get(key) or (homes[number * len(homes) // len(data)] if homes else None)
         shares.setdefault(home, {})[key] = array
-    sent = await asyncio.gather(*(
-        client.scatter(share, workers=home and [home], hash=False, asynchronous=True)
-        for home, share in shares.items()
-    ))  # fmt: skip
+    sent = await asyncio.gather(
+        *(
+            client.scatter(share, workers=home and [home], hash=False, asynchronous=True)
+            for home, share in shares.items()
+        )
+    )
     return {key: future for found in sent for key, future in found.items()}

@@ -65,11 +65,18 @@ class Template:
             kept = [v.origin.position for v in plan.updates.values() if v.origin.region == number]
             pairs = updated_inputs(plan, number)
             name = f"program-{token}-{number}"
-            self.packed.append(pack_region(
-                name, region.program, steps, pairs, kept, region.device_type,
-                self.bundlings[number].new_bytes + region.program.largest_between,
-                self._values(number),
-            ))  # fmt: skip
+            self.packed.append(
+                pack_region(
+                    name,
+                    region.program,
+                    steps,
+                    pairs,
+                    kept,
+                    region.device_type,
+                    self.bundlings[number].new_bytes + region.program.largest_between,
+                    self._values(number),
+                )
+            )
             self.tasks.append(tasks)
         taken = [d for tasks in self.tasks for task in tasks for d in task.dependencies]
         self.uses = Counter(d for d in taken if isinstance(d, Piece))
@@ -78,17 +85,19 @@ class Template:
         used.update(value.origin.region for value in results)
         self.sinks = [
             task.place
-            for number, tasks in enumerate(self.tasks) if number not in used
+            for number, tasks in enumerate(self.tasks)
+            if number not in used
             for task in tasks
-        ]  # fmt: skip
+        ]
 
     def _values(self, number: int) -> list[tuple[str, int]]:
         """Return the variables that a region writes, with the bytes of a block."""
         sizes = self.bundlings[number].sizes
         return [
-            (key, sizes[value.origin.position]) for key, value in self.plan.updates.items()
+            (key, sizes[value.origin.position])
+            for key, value in self.plan.updates.items()
             if value.origin.region == number
-        ]  # fmt: skip
+        ]
 
     def place(self, piece: Piece) -> Place:
         """Return where a region's output is."""

@@ -90,9 +90,7 @@ class Sealer:
             executor.runs.give_up()
         return True
 
-    def _written(
-        self, variables: Variables, changed: set[str], base: VersionId
-    ) -> dict[str, Any]:
+    def _written(self, variables: Variables, changed: set[str], base: VersionId) -> dict[str, Any]:
         """Write a version; return its number and what loads the blocks from it."""
         executor = self.executor
         # Made whatever comes: that they go tells the scheduler that this client wants them no more.

@@ -206,9 +206,11 @@ class Durable:
                     except ConflictError as error:
                         lost = error
         raise AbortedError(
-            None, None, f"a run was given up after {MOST_ATTEMPTS} attempts, in each of which "
-            f"another writer was faster; it changed nothing. At last: {lost.message}"
-        )  # fmt: skip
+            None,
+            None,
+            f"a run was given up after {MOST_ATTEMPTS} attempts, in each of which "
+            f"another writer was faster; it changed nothing. At last: {lost.message}",
+        )
 
     def _attempt(self, run: Callable[[], Any]) -> Any:
         results = run()
@@ -298,9 +300,10 @@ def newest_values(store: ZarrStore, head: Manifest) -> tuple[Manifest, Any]:
 def no_durable_version() -> FailedPreconditionError:
     """Return the error of going back where there is nothing to go back to."""
     return FailedPreconditionError(
-        None, None, "no version of the variables is durable yet; run the initializers, or restore "
-        "a checkpoint"
-    )  # fmt: skip
+        None,
+        None,
+        "no version of the variables is durable yet; run the initializers, or restore a checkpoint",
+    )
 
 
 def is_place(name: str) -> bool:

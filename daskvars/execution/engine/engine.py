@@ -61,7 +61,10 @@ class Engine:
     """
 
     def __init__(
-        self, where: Any = None, num_threads: int | None = None, soft: bool | None = None,
+        self,
+        where: Any = None,
+        num_threads: int | None = None,
+        soft: bool | None = None,
         consistency: str | None = None,
     ) -> None:
         forget_closed()
@@ -244,9 +247,12 @@ class Engine:
         return self.executor.recovering(save)
 
     def save_async(
-        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None,
+        self,
+        parts: Mapping[str, Sequence[Part]],
+        where: str,
+        global_step: int | None,
         then: Callable[[], None],
-    ) -> PendingSave | None:  # fmt: skip
+    ) -> PendingSave | None:
         """Begin to save the present values as a checkpoint, and return.
 
         Args:

@@ -96,9 +96,7 @@ def dask_array(value: Any, name: str) -> dask.array.Array:
     return found
 
 
-def layouts(
-    tensors: Sequence[Tensor], values: Sequence[Any], parts: int
-) -> list[Chunks | None]:
+def layouts(tensors: Sequence[Tensor], values: Sequence[Any], parts: int) -> list[Chunks | None]:
     """Return the chunks of each feed: a lazy one's own, and NumPy feeds cut along the batch.
 
     The batch is the first dimension of the first fed array whose placeholder leaves it open; in a
@@ -119,8 +117,11 @@ def layouts(
 
 
 def _batch_size(tensors: Sequence[Tensor], values: Sequence[Any]) -> int:
-    arrays = [(t, v) for t, v in zip(tensors, values, strict=True)
-              if isinstance(v, numpy.ndarray) and v.ndim]  # fmt: skip
+    arrays = [
+        (t, v)
+        for t, v in zip(tensors, values, strict=True)
+        if isinstance(v, numpy.ndarray) and v.ndim
+    ]
     for tensor, value in arrays:
         shape = tensor.spec.shape
         if shape is None or shape[0] is None or isinstance(tensor.graph, FuncGraph):
@@ -130,10 +131,12 @@ def _batch_size(tensors: Sequence[Tensor], values: Sequence[Any]) -> int:
 
 def signature(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return what a plan depends on of the fed arrays: their shapes and chunks."""
-    return tuple([
-        v.shape if type(v) is numpy.ndarray else (v.shape, getattr(v, "chunks", None))
-        for v in values
-    ])  # fmt: skip
+    return tuple(
+        [
+            v.shape if type(v) is numpy.ndarray else (v.shape, getattr(v, "chunks", None))
+            for v in values
+        ]
+    )
 
 
 def feed_specs(

@@ -19,16 +19,28 @@ class Program:
     """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
 
     __slots__ = (
-        "_last", "engine", "fed", "fetches", "identify", "key_of",
-        "sequential", "signature", "targets",
-    )  # fmt: skip
+        "_last",
+        "engine",
+        "fed",
+        "fetches",
+        "identify",
+        "key_of",
+        "sequential",
+        "signature",
+        "targets",
+    )
 
     def __init__(
-        self, engine: Any, signature: Hashable, fetches: Sequence[Tensor],
-        targets: Sequence[Operation], fed: Sequence[Tensor], sequential: bool = False,
+        self,
+        engine: Any,
+        signature: Hashable,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        fed: Sequence[Tensor],
+        sequential: bool = False,
         identify: Callable[[Operation], Any] = lambda op: op,
         key_of: Callable[[Any], tuple[int, int]] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.engine = engine
         self.signature = signature
         self.fetches = tuple(fetches)
@@ -60,7 +72,9 @@ class Program:
         shapes = feeds.signature(values) if values else ()
         bound, last_shapes, arrivals = self._last
         if (
-            bound is None or shapes != last_shapes or bound.plan.presence
+            bound is None
+            or shapes != last_shapes
+            or bound.plan.presence
             or bound.executor is not engine.executor
             or arrivals != engine.values.arrivals
         ):
@@ -104,9 +118,15 @@ class Program:
         specs = feeds.feed_specs(self.fed, values, parts)
         engine = self.engine
         return lower(
-            self.fetches, self.targets, specs, engine.state_of, self.sequential, self.identify,
-            engine.executor.placing or places_here(), engine.is_deferred,
-        )  # fmt: skip
+            self.fetches,
+            self.targets,
+            specs,
+            engine.state_of,
+            self.sequential,
+            self.identify,
+            engine.executor.placing or places_here(),
+            engine.is_deferred,
+        )
 
 
 class SharedProgram(Program):

@@ -60,9 +60,11 @@ def _record_steps(plan: Plan, metadata: RunMetadata, start: int, duration: int) 
             devices[device] = metadata.step_stats.dev_stats.add(device=device)
         names = dict.fromkeys(op.name for op in region.ops)
         devices[device].node_stats.add(
-            node_name=region.label, timeline_label=", ".join(names), all_start_micros=start,
+            node_name=region.label,
+            timeline_label=", ".join(names),
+            all_start_micros=start,
             all_end_rel_micros=duration if len(plan.regions) == 1 else 0,
-        )  # fmt: skip
+        )
     if not devices:
         metadata.step_stats.dev_stats.add(device=CPU)
 
@@ -95,6 +97,7 @@ def devices_of(engine: Engine) -> list[DeviceAttributes]:
             DeviceAttributes(
                 f"{place.to_string()}/device:{kind}:{index}", kind, offer.memory_limit_bytes
             )
-            for kind, count in (("CPU", 1), ("GPU", offer.num_gpus)) for index in range(count)
-        ]  # fmt: skip
+            for kind, count in (("CPU", 1), ("GPU", offer.num_gpus))
+            for index in range(count)
+        ]
     return found

@@ -49,12 +49,14 @@ def take_up(
     wrong = [line for key, found in known.items() if (line := _difference(found, handles[key]))]
     if wrong:
         raise InvalidArgumentError(
-            None, None, f"{len(wrong)} of the variables used have another dtype or shape in "
+            None,
+            None,
+            f"{len(wrong)} of the variables used have another dtype or shape in "
             f"{where} than in this graph:\n  " + "\n  ".join(wrong) + "\nNothing was changed. "
             "Use another store for this graph, or save the variables of the graph that they "
             "belong to with a Saver and restore them with one that renames them "
-            "(var_list={name: variable}) or reshapes them (reshape=True)."
-        )  # fmt: skip
+            "(var_list={name: variable}) or reshapes them (reshape=True).",
+        )
     other = {
         key: change for key, found in known.items() if (change := _change(found, handles[key]))
     }
@@ -85,9 +87,12 @@ def _change(record: VariableRecord, handle: Tensor) -> Recut | None:
 def _recut(values: Values, executor: Any, variables: Mapping[str, Recut], where: str) -> None:
     for key, change in variables.items():
         logging.info(
-            "variable %s of %s is cut anew: from chunks %s to %s", key, where,
-            shorten(change.have), shorten(change.wanted),
-        )  # fmt: skip
+            "variable %s of %s is cut anew: from chunks %s to %s",
+            key,
+            where,
+            shorten(change.have),
+            shorten(change.wanted),
+        )
     dirty = values.dirty
     executor.bind(recut(variables, executor.placing))([], None)
     # What is in the store says the same: no reason to write it again, or to lose against another.

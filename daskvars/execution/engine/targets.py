@@ -31,9 +31,7 @@ class Served(NamedTuple):
 _served: dict[str, Served] = {}
 
 
-def serve(
-    target: str, store: str, connect: Callable[[], Client | None] = lambda: None
-) -> None:
+def serve(target: str, store: str, connect: Callable[[], Client | None] = lambda: None) -> None:
     """Let sessions on `target` share the variables of `store`, on the cluster of a client."""
     _served[target] = Served(store, connect)
 
@@ -53,11 +51,15 @@ def served_by(name: str) -> str:
         return _served[name].store
     if not name.startswith(PREFIX):
         return name
-    raise permanent(UnavailableError(
-        None, None, f"no server at {name}: a target is that of a tf.train.Server running in this "
-        f"process ({', '.join(sorted(_served)) or 'there is none'}). To run on a cluster, connect "
-        "a dask.distributed.Client and open a session without a target."
-    ))  # fmt: skip
+    raise permanent(
+        UnavailableError(
+            None,
+            None,
+            f"no server at {name}: a target is that of a tf.train.Server running in this "
+            f"process ({', '.join(sorted(_served)) or 'there is none'}). To run on a cluster, "
+            "connect a dask.distributed.Client and open a session without a target.",
+        )
+    )
 
 
 def client_of(name: Any) -> Client | None:

@@ -49,9 +49,10 @@ def on_devices(values: dict[str, Any], devices: Mapping[str, str]) -> dict[str, 
     types = {key: DeviceSpec.from_string(device).device_type for key, device in devices.items()}
     return {
         key: {index: on_device(block) for index, block in blocks.items()}
-        if types.get(key) == "GPU" else blocks
+        if types.get(key) == "GPU"
+        else blocks
         for key, blocks in values.items()
-    }  # fmt: skip
+    }
 
 
 def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
@@ -72,8 +73,10 @@ def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
     for op in found:
         logging.warning(
             "soft placement: %s asks for %s, which is not in this process; it runs on %s",
-            op.name, op.device, CPU,
-        )  # fmt: skip
+            op.name,
+            op.device,
+            CPU,
+        )
 
 
 def _is_here(device: str) -> bool:
@@ -87,9 +90,11 @@ def _refusal(operations: list[Operation]) -> PlacementError:
     here = ", ".join([CPU, GPU] if backend.GPU_AVAILABLE else [CPU])
     others = f", as were {len(operations) - 1} others" if len(operations) > 1 else ""
     return PlacementError(
-        op.node_def, op, f"Cannot assign a device for operation {op.name!r} (scope {scope!r}): it "
+        op.node_def,
+        op,
+        f"Cannot assign a device for operation {op.name!r} (scope {scope!r}): it "
         f"was explicitly assigned to {op.device}{others}, but available devices are [ {here} ]. "
         "Make sure the device specification refers to a valid device. To go on without it, set "
         "ConfigProto(allow_soft_placement=True) or config.soft_placement; to have it, connect a "
-        "Dask client to a cluster with GPU workers before the session's first run."
-    )  # fmt: skip
+        "Dask client to a cluster with GPU workers before the session's first run.",
+    )

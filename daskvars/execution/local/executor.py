@@ -89,10 +89,12 @@ class LocalExecutor:
                 self._process = os.getpid()
             elif self._process != os.getpid():
                 raise FailedPreconditionError(
-                    None, None, "this process was forked from one that had used daskvars already, "
+                    None,
+                    None,
+                    "this process was forked from one that had used daskvars already, "
                     "whose threads are not here, so nothing in chunks can run: start the process "
-                    "by multiprocessing's 'spawn' or 'forkserver', or fork before the first run"
-                )  # fmt: skip
+                    "by multiprocessing's 'spawn' or 'forkserver', or fork before the first run",
+                )
             return self._pool
 
     @property
@@ -152,9 +154,13 @@ class LocalExecutor:
         return partial(checkpoint.save, values, where, global_step=global_step, release=True)
 
     def restore(
-        self, where: str, wanted: Any, names: Mapping[str, str], offsets: Mapping[str, Any],
+        self,
+        where: str,
+        wanted: Any,
+        names: Mapping[str, str],
+        offsets: Mapping[str, Any],
         devices: Mapping[str, str],
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Read blocks from a checkpoint, in the layouts wanted, and put them on the devices."""
         found = checkpoint.restore(where, wanted, names, allow_unexpected=True, offsets=offsets)
         return on_devices(found, devices)
@@ -189,7 +195,8 @@ class _Bound:
         wanted = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
         # New values that are also fetched, or are those of several variables: each has its own.
         self.copied = {
-            key for key, value in plan.updates.items()
+            key
+            for key, value in plan.updates.items()
             if wanted[value.origin] > 1 and value.spec.shape != ()  # nobody writes into a scalar
         }
 
@@ -208,9 +215,7 @@ class _Bound:
 
     later = __call__  # results are there at once
 
-    def run(
-        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
-    ) -> list[Any]:
+    def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         """Run once on the state of `version` and commit."""
         raise NotImplementedError
 
@@ -236,9 +241,11 @@ class _Bound:
             return function(*args)
 
     def finish(
-        self, new: dict[str, Any], tails: list[tuple[int, list[tuple[str, Any]], tuple]],
+        self,
+        new: dict[str, Any],
+        tails: list[tuple[int, list[tuple[str, Any]], tuple]],
         state: list[Any],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Update large variables in place and commit, while nobody else gets at a block.
 
         `tails` holds for each: number of the region, (key, block index) of each variable that it
@@ -250,10 +257,11 @@ class _Bound:
                 step = self.steps[number]
                 arrays = [state[self.state_numbers[key]][index] for key, index in variables]
                 shared = frozenset(
-                    i for i, array in enumerate(arrays)
+                    i
+                    for i, array in enumerate(arrays)
                     # A view is not the variable's own memory, nor is what nobody may write into.
                     if id(array) in leased or array.base is not None or not array.flags.writeable
-                )  # fmt: skip
+                )
                 results = step.finish(arrays, bundle, shared)
                 for key, value in self.plan.updates.items():
                     if value.origin.region == number and value.origin.position in step.given:
@@ -311,9 +319,7 @@ class _Inline(_Bound):
             return STATE, self.state_numbers[leaf.what], index
         return leaf.kind, leaf.what, None
 
-    def run(
-        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
-    ) -> list[Any]:
+    def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         arguments = []
         for kind, what, index in self.getters:
             if kind == STATE:
@@ -330,11 +336,14 @@ class _Inline(_Bound):
         if self.plan.updates:
             new = {
                 key: {
-                    index: given(getter, state, feeds) if getter is not None
-                    else owned(results[position]) if is_copied else results[position]
+                    index: given(getter, state, feeds)
+                    if getter is not None
+                    else owned(results[position])
+                    if is_copied
+                    else results[position]
                 }
                 for key, position, getter, index, is_copied in self.updates
-            }  # fmt: skip
+            }
             if not self.has_tail:
                 self.commit(new, version)
             else:
@@ -363,13 +372,12 @@ class _Threaded(_Bound):
         # Tasks that nothing takes a value of: they run for their effects.
         self.sinks = [
             (number, block)
-            for number, region in enumerate(plan.regions) if number not in used
+            for number, region in enumerate(plan.regions)
+            if number not in used
             for block in region.blocks()
-        ]  # fmt: skip
+        ]
 
-    def run(
-        self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys
-    ) -> list[Any]:
+    def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         plan = self.plan
         lazy = LazyTasks(feeds, "0")
         leaves = [self._leaf(leaf, state, feeds, key_of, lazy) for leaf in plan.leaves]
@@ -379,22 +387,29 @@ class _Threaded(_Bound):
                 graph[("region", number, *block)] = self._task(number, region, block, leaves)
         tails = [
             (number, block)
-            for number, step in enumerate(self.steps) if step.tail is not None
+            for number, step in enumerate(self.steps)
+            if step.tail is not None
             for block in plan.regions[number].blocks()
-        ]  # fmt: skip
+        ]
         pieces = {
-            (piece.origin.region, piece.block) if piece.origin.region >= 0 else piece:
-            self._reference(piece, leaves)
+            (piece.origin.region, piece.block)
+            if piece.origin.region >= 0
+            else piece: self._reference(piece, leaves)
             for value in (*plan.outputs, *plan.updates.values())
             for piece in map(value.piece, value.indices())
-        }  # fmt: skip
+        }
         pieces.update({task: ("region", task[0], *task[1]) for task in (*tails, *self.sinks)})
         return self.guarded(self._compute, graph, leaves, pieces, tails, version, state)
 
     def _compute(
-        self, graph: Any, leaves: list[Any], pieces: Any, tails: list[Any], version: int,
+        self,
+        graph: Any,
+        leaves: list[Any],
+        pieces: Any,
+        tails: list[Any],
+        version: int,
         state: list[Any],
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         at_hand = {piece: key for piece, key in pieces.items() if isinstance(key, Literal)}
         asked = {piece: key for piece, key in pieces.items() if piece not in at_hand}
         computed = dask.threaded.get(graph, list(asked.values()), pool=self.executor.threads())
@@ -416,12 +431,14 @@ class _Threaded(_Bound):
         new = {
             key: {
                 index: owned(found) if key in self.copied else found
-                for index in value.indices() for found in (fetch(value.piece(index)),)
+                for index in value.indices()
+                for found in (fetch(value.piece(index)),)
             }
             for key, value in plan.updates.items()
-            if value.origin.region < 0 or steps[value.origin.region].tail is None
+            if value.origin.region < 0
+            or steps[value.origin.region].tail is None
             or value.origin.position in steps[value.origin.region].position
-        }  # fmt: skip
+        }
         if not tails:
             self.commit(new, version)
             return outputs
@@ -439,9 +456,13 @@ class _Threaded(_Bound):
         return outputs
 
     def _leaf(
-        self, leaf: LeafInfo, state: list[Any], feeds: Sequence[Any], key_of: Keys,
+        self,
+        leaf: LeafInfo,
+        state: list[Any],
+        feeds: Sequence[Any],
+        key_of: Keys,
         lazy: LazyTasks,
-    ) -> Callable[[Any], Any]:  # fmt: skip
+    ) -> Callable[[Any], Any]:
         """Return ``get(block) -> Literal array or dask key`` for a leaf."""
         value = leaf.what
         if leaf.kind == FEED:

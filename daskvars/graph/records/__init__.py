@@ -5,4 +5,4 @@
 checked one by one; ``subgraph`` cuts a part out.
 
 A record is never trusted: an op must be registered, its operands and attributes must be those that
-it defines, and a refusal names node and attribute. """
+it defines, and a refusal names node and attribute."""

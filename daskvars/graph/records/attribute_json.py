@@ -39,10 +39,12 @@ class Unavailable:
 
     def __call__(self, *args: Any) -> NoReturn:
         raise FailedPreconditionError(
-            None, None, f"the Python function {self.name!r} of a py_func is not in the file that "
+            None,
+            None,
+            f"the Python function {self.name!r} of a py_func is not in the file that "
             "the graph was read from: files hold no code. Build that part of the graph again, or "
-            "replace its result with input_map= when importing."
-        )  # fmt: skip
+            "replace its result with input_map= when importing.",
+        )
 
 
 def encode(value: Any, special: Special) -> Any:

@@ -55,9 +55,7 @@ def of_types(name: str, *types: type) -> Kind:
 
 def tuple_of(item: Kind) -> Kind:
     """Return the kind of tuples of a kind."""
-    return Kind(
-        f"tuple of {item.name}", lambda v: type(v) is tuple and all(map(item.holds, v))
-    )
+    return Kind(f"tuple of {item.name}", lambda v: type(v) is tuple and all(map(item.holds, v)))
 
 
 def either(*kinds: Kind) -> Kind:
@@ -106,20 +104,32 @@ ANYTHING = Kind("anything", lambda v: True)
 ATTRIBUTES: Mapping[str, Kind] = {
     name: kind
     for kind, names in (
-        (BOOL, "_is_training adds adjoint approximate back compute_uv conjugate descending dynamic "
-               "exclusive full_matrices keepdims lower newest reverse right sorted transpose_a "
-               "transpose_b unique validate_shape"),
-        (INT, "batch_axis batch_dims begin_mask block_size depth depth_radius diagonal "
-              "ellipsis_mask end_mask index k max_outputs new_axis_mask num_classes num_columns "
-              "num_grads num_lower num_rows num_sampled num_samples num_segments num_sums "
-              "num_upper num_vars range_max seq_axis shrink_axis_mask"),
+        (
+            BOOL,
+            "_is_training adds adjoint approximate back compute_uv conjugate descending dynamic "
+            "exclusive full_matrices keepdims lower newest reverse right sorted transpose_a "
+            "transpose_b unique validate_shape",
+        ),
+        (
+            INT,
+            "batch_axis batch_dims begin_mask block_size depth depth_radius diagonal "
+            "ellipsis_mask end_mask index k max_outputs new_axis_mask num_classes num_columns "
+            "num_grads num_lower num_rows num_sampled num_samples num_segments num_sums "
+            "num_upper num_vars range_max seq_axis shrink_axis_mask",
+        ),
         (COUNT, "_num num num_partitions num_split num_results"),
         (either(NONE, INT), "_size count maximum maxlen summarize"),
         (FLOAT, "alpha beta bias epsilon rate"),
-        (VALUE, "constant_values delta limit maxval mean minval number off_value on_value start "
-                "stddev stop"),
-        (TEXT, "_data_format _stretched base container encoding equation fold key message mode "
-               "pattern plugin rewrite stream tag template tensor unit data_format"),
+        (
+            VALUE,
+            "constant_values delta limit maxval mean minval number off_value on_value start "
+            "stddev stop",
+        ),
+        (
+            TEXT,
+            "_data_format _stretched base container encoding equation fold key message mode "
+            "pattern plugin rewrite stream tag template tensor unit data_format",
+        ),
         (BYTES, "separator"),
         (DTYPE, "index_dtype out_type"),
         (DTYPE_OR_NAME, "dtype"),
@@ -127,8 +137,10 @@ ATTRIBUTES: Mapping[str, Kind] = {
         (either(NONE, INT, INTS), "axis"),
         (either(INT, INTS, NONE), "shift size"),
         (INTS, "block_shape dilations kept ksize"),
-        (SIZES, "begin dims multiples perm strides filter_shape input_shape "
-                "size_splits batch_shape"),
+        (
+            SIZES,
+            "begin dims multiples perm strides filter_shape input_shape size_splits batch_shape",
+        ),
         (PAIR, "seed _seed"),
         (either(TEXT, SIZES), "end"),
         (SHAPE, "full_shape"),
@@ -146,7 +158,7 @@ ATTRIBUTES: Mapping[str, Kind] = {
         (of_types("array", numpy.ndarray), "value"),
     )
     for name in names.split()
-}  # fmt: skip
+}
 
 
 class _Names(NamedTuple):
@@ -160,9 +172,11 @@ class _Names(NamedTuple):
 def _names_of(function: Callable[..., Any], first: int) -> _Names:
     """Return the attributes that a function takes, after `first` positional arguments."""
     found = list(inspect.signature(function).parameters.values())
-    named = [p for i, p in enumerate(found) if p.kind is p.KEYWORD_ONLY or (
-        p.kind is p.POSITIONAL_OR_KEYWORD and i >= first
-    )]  # fmt: skip
+    named = [
+        p
+        for i, p in enumerate(found)
+        if p.kind is p.KEYWORD_ONLY or (p.kind is p.POSITIONAL_OR_KEYWORD and i >= first)
+    ]
     return _Names(
         frozenset(p.name for p in named),
         frozenset(p.name for p in named if p.default is p.empty),

@@ -192,16 +192,17 @@ class Importer:
     def _node(self, graph: Graph, node: NodeDef, place: str) -> Operation:
         definition = REGISTRY.get(node.op)
         if definition is None:
-            _fail(node, f"Op type not registered {node.op!r}{did_you_mean(node.op, REGISTRY)}; "
-                  "import the module that registers it")  # fmt: skip
+            _fail(
+                node,
+                f"Op type not registered {node.op!r}{did_you_mean(node.op, REGISTRY)}; "
+                "import the module that registers it",
+            )
         if not OP_NAME.match(node.name):
             _fail(node, "no operation can have that name")
         if node.name in self.names[0]:
             raise ValueError(f"Node {node.name!r} is not unique")
         name = graph.claim(self.scope + node.name)
-        inputs = [
-            self._tensor(node, item) for item in node.input if not item.startswith("^")
-        ]
+        inputs = [self._tensor(node, item) for item in node.input if not item.startswith("^")]
         attrs = decoded(node, lambda kind, data: self._special(kind, data, graph, node, place))
         op = self._create(graph, node, definition, tuple(inputs), attrs, name)
         if node.device:
@@ -210,9 +211,14 @@ class Importer:
         return op
 
     def _create(
-        self, graph: Graph, node: NodeDef, definition: OpDef, inputs: tuple[Tensor, ...],
-        attrs: dict[str, Any], name: str,
-    ) -> Operation:  # fmt: skip
+        self,
+        graph: Graph,
+        node: NodeDef,
+        definition: OpDef,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        name: str,
+    ) -> Operation:
         try:
             check_attributes(definition, attrs, inputs, len(node.shapes))
         except ValueError as error:
@@ -221,8 +227,11 @@ class Importer:
         takes_more = any(argument.many for argument in arguments)
         count = len(inputs) - len(attrs.get("operands", ()))
         if count < len(arguments) - takes_more or (count > len(arguments) and not takes_more):
-            _fail(node, f"NodeDef expected inputs {definition.signature!r} do not match {count} "
-                  "inputs specified")  # fmt: skip
+            _fail(
+                node,
+                f"NodeDef expected inputs {definition.signature!r} do not match {count} "
+                "inputs specified",
+            )
         try:
             check_types(definition, inputs[:count])
             known = {k: v for k, v in attrs.items() if k not in ANNOTATIONS}
@@ -259,8 +268,11 @@ class Importer:
         if op is None or not number.isdigit():
             _fail(node, f"Unknown input node {name!r}")
         if int(number) >= len(op.outputs):
-            _fail(node, f"Connecting to invalid output {number} of source node {op_name} which has "
-                  f"{len(op.outputs)} outputs")  # fmt: skip
+            _fail(
+                node,
+                f"Connecting to invalid output {number} of source node {op_name} which has "
+                f"{len(op.outputs)} outputs",
+            )
         return op.outputs[int(number)]
 
     def _special(self, kind: str, data: Any, graph: Graph, node: NodeDef, place: str) -> Any:

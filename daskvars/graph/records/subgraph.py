@@ -51,10 +51,12 @@ class _Part:
             if not attr["_class"]:
                 del attr["_class"]
         return NodeDef(
-            node.name.removeprefix(self.prefix), node.op,
+            node.name.removeprefix(self.prefix),
+            node.op,
             [self.name(item, level) for item in node.input],
-            "" if self.clear_devices else node.device, attr,
-        )  # fmt: skip
+            "" if self.clear_devices else node.device,
+            attr,
+        )
 
     def name(self, item: str, level: int) -> str:
         """Return an input's name in the part; `level` counts the bodies around it."""

@@ -1,4 +1,5 @@
 """Array functions that NumPy lacks, or that TensorFlow defines differently."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +11,13 @@ from daskvars.errors import InvalidArgumentError
 
 
 def one_hot(
-    xp: Any, indices: Any, *, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1,
+    xp: Any,
+    indices: Any,
+    *,
+    depth: int,
+    on_value: Any = 1,
+    off_value: Any = 0,
+    axis: int = -1,
     dtype: Any = "float32",
 ) -> Any:
     """Return ``on_value`` where a new dimension's position is the index, ``off_value`` elsewhere.
@@ -200,5 +207,7 @@ def unique(xp: Any, x: Any, *, index_dtype: Any = "int32") -> tuple[Any, Any, An
     rank[order] = xp.arange(len(order))
     integer = as_dtype(index_dtype).np
     return (
-        values[order], rank[place.reshape(-1)].astype(integer), count[order].astype(integer),
+        values[order],
+        rank[place.reshape(-1)].astype(integer),
+        count[order].astype(integer),
     )

@@ -21,9 +21,11 @@ def missing_feed(xp: Any, *, dtype: Any, shape: Sizes | None, tensor: str) -> An
     """Raise InvalidArgumentError: a placeholder was needed that nothing was fed for."""
     sizes = ",".join("?" if n is None else str(n) for n in shape or ())
     raise InvalidArgumentError(
-        None, tensor,
+        None,
+        tensor,
         f"You must feed a value for placeholder tensor '{tensor}' with dtype "
-        f"{_TYPE_NAMES.get(dtype.name, dtype.name)}" + (f" and shape [{sizes}]" if sizes else "")
+        f"{_TYPE_NAMES.get(dtype.name, dtype.name)}"
+        + (f" and shape [{sizes}]" if sizes else "")
         + f". Give it to run: feed_dict={{{tensor + ':0'!r}: value}}",
     )
 
@@ -60,12 +62,11 @@ def ensure_shape(xp: Any, x: Any, *, shape: Sizes | None) -> Any:
     """Give `x` on. Raises InvalidArgumentError when it has another shape."""
     if shape is None:
         return x
-    if len(shape) != x.ndim or any(
-        n not in (None, m) for n, m in zip(shape, x.shape, strict=True)
-    ):
+    if len(shape) != x.ndim or any(n not in (None, m) for n, m in zip(shape, x.shape, strict=True)):
         wanted = ",".join("?" if n is None else str(n) for n in shape)
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Shape of tensor {list(x.shape)} is not compatible with expected shape [{wanted}].",
         )
     return x
@@ -83,7 +84,8 @@ def reshape(xp: Any, x: Any, *, shape: Sizes) -> Any:
         known = math.prod(n for n in shape if n >= 0)
         wanted = f"requires a multiple of {known}" if -1 in shape else f"has {known}"
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Input to reshape is a tensor with {x.size} values, but the requested shape {wanted}",
         ) from None
 
@@ -111,7 +113,8 @@ def tile(xp: Any, x: Any, *, multiples: Sizes) -> Any:
     """Give `x` repeated `multiples` times along each dimension."""
     if x.ndim != len(multiples):
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Expected multiples argument to be a vector of length {x.ndim} but got length "
             f"{len(multiples)}",
         )
@@ -146,7 +149,8 @@ def concat(xp: Any, *values: Any, axis: int) -> Any:
     rank = values[0].ndim
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Expected concatenating dimensions in the range [{-rank}, {rank}), but got {axis}",
         )
     return xp.concatenate(values, axis=axis)
@@ -171,7 +175,8 @@ def split(xp: Any, x: Any, *, num_split: int, axis: int) -> tuple[Any, ...]:
     """Give `num_split` parts of equal size along `axis`."""
     if x.shape[axis] % num_split:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Number of ways to split should evenly divide the split dimension, but got split_dim "
             f"{axis} (size = {x.shape[axis]}) and num_split {num_split}",
         )
@@ -201,7 +206,8 @@ def resolved_sizes(sizes: Sequence[int], total: int) -> list[int]:
     missing = [n for n in sizes if n < 0]
     if len(missing) > 1 or any(n < -1 for n in missing) or rest < 0 or (rest and not missing):
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Determined shape must either match input shape along split_dim exactly if fully "
             f"specified, or be less than the size of the input along split_dim if not fully "
             f"specified. Got: {list(sizes)} for size {total}",

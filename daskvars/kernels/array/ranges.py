@@ -21,18 +21,22 @@ def range_count(start: float, limit: float, delta: float) -> int:
         raise ValueError("Requires delta != 0: 0")
     if (limit - start) * delta < 0:
         wanted, sign = ("<=", ">") if delta > 0 else (">=", "<")
-        raise ValueError(
-            f"Requires start {wanted} limit when delta {sign} 0: {start}/{limit}"
-        )
+        raise ValueError(f"Requires start {wanted} limit when delta {sign} 0: {start}/{limit}")
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         return len(range(start, limit, delta))
     return math.ceil((limit - start) / delta)
 
 
 def range_values(
-    xp: Any, *, start: float, limit: float, delta: float, dtype: Any, offset: int = 0,
+    xp: Any,
+    *,
+    start: float,
+    limit: float,
+    delta: float,
+    dtype: Any,
+    offset: int = 0,
     count: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Give `count` values of the range, from number `offset` on."""
     if count is None:
         count = range_count(start, limit, delta)
@@ -41,9 +45,15 @@ def range_values(
 
 
 def linspace_values(
-    xp: Any, *, start: float, stop: float, num: int, dtype: Any, offset: int = 0,
+    xp: Any,
+    *,
+    start: float,
+    stop: float,
+    num: int,
+    dtype: Any,
+    offset: int = 0,
     count: int | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Give `count` of `num` values at equal distances, from number `offset` on."""
     if num <= 0:
         raise ValueError(f"Requires num > 0: {num}")
@@ -54,9 +64,14 @@ def linspace_values(
 
 
 def eye(
-    xp: Any, *, num_rows: int, num_columns: int, batch_shape: tuple[int, ...], dtype: Any,
+    xp: Any,
+    *,
+    num_rows: int,
+    num_columns: int,
+    batch_shape: tuple[int, ...],
+    dtype: Any,
     diagonal: int = 0,
-) -> Any:  # fmt: skip
+) -> Any:
     """Give ones where column - row is `diagonal`, zeros elsewhere."""
     out = xp.zeros((*batch_shape, num_rows, num_columns), dtype.np)
     out[...] = xp.eye(num_rows, num_columns, diagonal, dtype=bool)

@@ -19,9 +19,7 @@ def roll(
     return xp.roll(x, tuple(-s for s in shifts) if back else shifts, places)
 
 
-def reverse_sequence(
-    xp: Any, x: Any, lengths: Any, *, seq_axis: int, batch_axis: int
-) -> Any:
+def reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_axis: int, batch_axis: int) -> Any:
     """Give `x` with the first ``lengths[i]`` slices along `seq_axis` of row i reversed."""
     size = x.shape[seq_axis]
     if lengths.size and int(lengths.max()) > size:
@@ -39,7 +37,8 @@ def space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any
     n, height, width, depth = _sizes(x, data_format)
     if height % b or width % b:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Image width {width} and height {height} should be divisible by block_size: {b}",
         )
     if data_format == "NHWC":
@@ -55,7 +54,8 @@ def depth_to_space(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any
     n, height, width, depth = _sizes(x, data_format)
     if depth % (b * b):
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Input depth dimension {depth} should be divisible by: {b * b}",
         )
     depth //= b * b
@@ -92,9 +92,10 @@ def space_to_batch(
     spatial = padded.shape[1 : 1 + rank]
     if any(n % b for n, b in zip(spatial, block_shape, strict=True)):
         raise InvalidArgumentError(
-            None, None, f"padded sizes {list(spatial)} are not divisible by block_shape "
-            f"{list(block_shape)}",
-        )  # fmt: skip
+            None,
+            None,
+            f"padded sizes {list(spatial)} are not divisible by block_shape {list(block_shape)}",
+        )
     split = [m for n, b in zip(spatial, block_shape, strict=True) for m in (n // b, b)]
     parts = padded.reshape(len(x), *split, *x.shape[1 + rank :])
     blocks = [2 + 2 * i for i in range(rank)]
@@ -112,9 +113,11 @@ def batch_to_space(
     rank, count = len(block_shape), math.prod(block_shape)
     if len(x) % count:
         raise InvalidArgumentError(
-            None, None, f"Input batch dimension ({len(x)}) is not divisible by product of block "
+            None,
+            None,
+            f"Input batch dimension ({len(x)}) is not divisible by product of block "
             f"sizes ({count})",
-        )  # fmt: skip
+        )
     spatial, rest = x.shape[1 : 1 + rank], x.shape[1 + rank :]
     parts = x.reshape(*block_shape, len(x) // count, *spatial, *rest)
     woven = [axis for i in range(rank) for axis in (rank + 1 + i, i)]

@@ -27,7 +27,8 @@ def slice_bounds(
     """
     if not len(shape) == len(begin) == len(size):
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Expected begin and size arguments to be 1-D tensors of size {len(shape)}, but got "
             f"sizes {len(begin)} and {len(size)} instead.",
         )
@@ -59,9 +60,15 @@ def slice_grad(xp: Any, dy: Any, *, shape: Sequence[int], begin: Sequence[int]) 
 
 
 def index_key(
-    begin: Bounds, end: Bounds, strides: Bounds, begin_mask: int = 0, end_mask: int = 0,
-    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
-) -> tuple[Any, ...]:  # fmt: skip
+    begin: Bounds,
+    end: Bounds,
+    strides: Bounds,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+) -> tuple[Any, ...]:
     """Return the NumPy key of a strided slice.
 
     Bit i of each mask is about item i: its begin or end is open, it is an ellipsis, a new
@@ -106,9 +113,10 @@ def checked_key(key: tuple[Any, ...], shape: Sequence[int]) -> tuple[Any, ...]:
     count = sum(item is not None and item is not Ellipsis for item in key)
     if count > len(shape):
         raise InvalidArgumentError(
-            None, None, f"Index out of range using input dim {len(shape)}; input has only "
-            f"{len(shape)} dims",
-        )  # fmt: skip
+            None,
+            None,
+            f"Index out of range using input dim {len(shape)}; input has only {len(shape)} dims",
+        )
     if Ellipsis not in key:
         key = (*key, Ellipsis)
     place = key.index(Ellipsis)
@@ -127,17 +135,28 @@ def checked_key(key: tuple[Any, ...], shape: Sequence[int]) -> tuple[Any, ...]:
 
 
 def strided_slice(
-    xp: Any, x: Any, *, begin: Sequence[int], end: Sequence[int], strides: Sequence[int],
+    xp: Any,
+    x: Any,
+    *,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
     **masks: int,
-) -> Any:  # fmt: skip
+) -> Any:
     """Give the part of `x` that `index_key` describes."""
     return x[checked_key(index_key(begin, end, strides, **masks), x.shape)]
 
 
 def strided_slice_grad(
-    xp: Any, dy: Any, *, shape: Sequence[int], begin: Sequence[int], end: Sequence[int],
-    strides: Sequence[int], **masks: int,
-) -> Any:  # fmt: skip
+    xp: Any,
+    dy: Any,
+    *,
+    shape: Sequence[int],
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int],
+    **masks: int,
+) -> Any:
     """Give zeros of `shape` with `dy` in the part that `index_key` describes."""
     out = xp.zeros(tuple(shape), dy.dtype)
     out[checked_key(index_key(begin, end, strides, **masks), out.shape)] = dy
@@ -159,7 +178,8 @@ def pad(xp: Any, x: Any, *, paddings: Sequence[Sequence[int]], constant_values: 
 def _checked(x: Any, paddings: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
     if len(paddings) != x.ndim or any(n < 0 for pair in paddings for n in pair):
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"paddings {list(map(list, paddings))} must hold two numbers >= 0 for each of the "
             f"{x.ndim} dimensions",
         )
@@ -194,4 +214,3 @@ def mirror_pad_grad(xp: Any, dy: Any, *, paddings: Sequence[Sequence[int]], mode
             inner[n - border - b : n - border] += out[a + n :][::-1]
         out = xp.moveaxis(inner, 0, axis)
     return xp.array(out, order="C")
-

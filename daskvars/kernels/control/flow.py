@@ -27,9 +27,16 @@ def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: 
 
 
 def while_loop(
-    xp: Any, *args: Any, branches: Sequence[Callable], num_vars: int, maximum: int | None,
-    written: Sequence[int], keyed: Sequence[int], used: Sequence[bool], kept: Sequence[int] = (),
-) -> tuple:  # fmt: skip
+    xp: Any,
+    *args: Any,
+    branches: Sequence[Callable],
+    num_vars: int,
+    maximum: int | None,
+    written: Sequence[int],
+    keyed: Sequence[int],
+    used: Sequence[bool],
+    kept: Sequence[int] = (),
+) -> tuple:
     """Run ``branches[1]`` on the first `num_vars` inputs while ``branches[0]`` gives true.
 
     Returns:
@@ -62,9 +69,16 @@ def _advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
 
 
 def while_gradient(
-    xp: Any, history: list[tuple], *args: Any, branches: Sequence[Callable], num_grads: int,
-    num_sums: int, num_rows: int = 0, keyed: Sequence[int], **notes: Any,
-) -> tuple:  # fmt: skip
+    xp: Any,
+    history: list[tuple],
+    *args: Any,
+    branches: Sequence[Callable],
+    num_grads: int,
+    num_sums: int,
+    num_rows: int = 0,
+    keyed: Sequence[int],
+    **notes: Any,
+) -> tuple:
     """Run the loop backward: ``branches[0]`` gives gradients of one iteration's inputs.
 
     `args` are the gradients of the loop's results (`num_grads`), zeros to sum the gradients of
@@ -168,18 +182,17 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
     except Exception as error:
         trace = error.__traceback__ and error.__traceback__.tb_next  # from the function on
         lines = "".join(traceback.format_exception(type(error), error, trace))
-        raise kind_of(error)(
-            None, None, f"{type(error).__name__}: {error}\n{lines}"
-        ) from error
+        raise kind_of(error)(None, None, f"{type(error).__name__}: {error}\n{lines}") from error
     if results is None:
         results = ()
     elif not isinstance(results, list | tuple):
         results = (results,)
     if len(results) != len(dtypes):
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"py_func returned {len(results)} values, but {len(dtypes)} were declared in Tout",
-        )  # fmt: skip
+        )
     return tuple([_result(*pair) for pair in zip(results, dtypes, strict=True)])
 
 
@@ -225,9 +238,10 @@ def _result(result: Any, dtype: Any) -> Any:
         array = texts.reshape(array.shape)
     if array.dtype != dtype.np:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"py_func returned a value of dtype {array.dtype}, but {dtype.name} was declared",
-        )  # fmt: skip
+        )
     return array.copy() if array is result or array.base is not None else array
 
 

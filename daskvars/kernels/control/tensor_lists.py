@@ -148,9 +148,7 @@ def write(
     return _written(items, int(index), xp.array(value), dynamic, adds)
 
 
-def _written(
-    items: TensorList, index: int, value: Any, dynamic: bool, adds: bool
-) -> TensorList:
+def _written(items: TensorList, index: int, value: Any, dynamic: bool, adds: bool) -> TensorList:
     if index < 0 or (not dynamic and index >= items.size):
         _refuse(
             f"Tried to write to index {index} but array is not resizeable and size is: "
@@ -328,8 +326,9 @@ def scatter(
     """Give the list with the rows of an array written to some indices."""
     wanted = indices.tolist()
     if len(wanted) != len(value):
-        _refuse(f"Expected len(indices) == values.shape[0], but saw: {len(wanted)} vs. "
-                f"{len(value)}")  # fmt: skip
+        _refuse(
+            f"Expected len(indices) == values.shape[0], but saw: {len(wanted)} vs. {len(value)}"
+        )
     for index, row in zip(wanted, xp.array(value), strict=True):
         items = _written(items, index, row, dynamic, adds)
     return items
@@ -345,8 +344,10 @@ def split(
     if not value.shape:
         _refuse("Expected value to be at least a vector, but received shape: []")
     if sum(sizes) != len(value):
-        _refuse(f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
-                f"{sum(sizes)} and value's shape is: {list(value.shape)}")  # fmt: skip
+        _refuse(
+            f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+            f"{sum(sizes)} and value's shape is: {list(value.shape)}"
+        )
     if len(sizes) != items.size and not dynamic:
         _refuse_size(items.size, len(sizes))
     value, start = xp.array(value), 0

@@ -40,9 +40,11 @@ def _axis_of(axis: int, rank: int, batch_dims: int) -> int:
     """Return an axis counted from the front."""
     if not -rank <= axis < rank or axis % rank < batch_dims:
         raise InvalidArgumentError(
-            None, None, f"Expected axis in the range [{-rank}, {rank}), and not below batch_dims "
+            None,
+            None,
+            f"Expected axis in the range [{-rank}, {rank}), and not below batch_dims "
             f"= {batch_dims}, but got {axis}",
-        )  # fmt: skip
+        )
     return axis % rank
 
 
@@ -65,9 +67,7 @@ def gather_axis_grad(
     between = range(batch_dims, axis)
     order = (*range(batch_dims), *own, *between, *range(own.stop, dy.ndim))
     flat = indices if not batch_dims else _flat(xp, indices, batch_dims, size)
-    sums = segment.segment_sum(
-        xp, dy.transpose(order), flat, num_segments=math.prod(batch) * size
-    )
+    sums = segment.segment_sum(xp, dy.transpose(order), flat, num_segments=math.prod(batch) * size)
     front = sums.reshape(*batch, size, *middle, *rest)
     return xp.array(xp.moveaxis(front, batch_dims, axis), order="C")
 
@@ -122,16 +122,15 @@ def boolean_mask(xp: Any, x: Any, mask: Any, *, axis: int = 0) -> Any:
     """Give the slices of `x`, whose dimensions from `axis` on are those of `mask`, that hold."""
     if x.shape[axis : axis + mask.ndim] != mask.shape:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"Shapes {list(x.shape[axis : axis + mask.ndim])} and {list(mask.shape)} are "
             "incompatible: a mask must have the sizes of the dimensions that it masks",
         )
     return x[(slice(None),) * axis + (mask,)]
 
 
-def boolean_mask_grad(
-    xp: Any, dy: Any, mask: Any, *, shape: Sequence[int], axis: int = 0
-) -> Any:
+def boolean_mask_grad(xp: Any, dy: Any, mask: Any, *, shape: Sequence[int], axis: int = 0) -> Any:
     """Give zeros of `shape` with `dy` where `mask` holds."""
     out = xp.zeros(tuple(shape), dy.dtype)
     out[(slice(None),) * axis + (mask,)] = dy
@@ -143,9 +142,7 @@ def partition(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> tu
     segment.check_ids(xp, partitions, size=num_partitions, what="partitions")
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     numbers = partitions.reshape(-1)
-    return tuple(
-        [rows.take(xp.flatnonzero(numbers == i), axis=0) for i in range(num_partitions)]
-    )
+    return tuple([rows.take(xp.flatnonzero(numbers == i), axis=0) for i in range(num_partitions)])
 
 
 def partition_grad(xp: Any, partitions: Any, *parts: Any) -> Any:

@@ -54,9 +54,13 @@ def check_slice(xp: Any, x: Any, value: Any, **how: Any) -> None:
 
 
 def _slice_keys(
-    x: Any, value: Any, *, offset: tuple[int, ...] | None = None,
-    size: tuple[int, ...] | None = None, **bounds: Any,
-) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]] | None:  # fmt: skip
+    x: Any,
+    value: Any,
+    *,
+    offset: tuple[int, ...] | None = None,
+    size: tuple[int, ...] | None = None,
+    **bounds: Any,
+) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]] | None:
     """Return the keys of the slice in a block, and of the block in the slice; and its whole shape.
 
     None where nothing of the slice is in the block.
@@ -67,7 +71,8 @@ def _slice_keys(
     sizes = zip(value.shape[::-1], part[::-1], strict=False)
     if value.ndim > len(part) or any(given not in (1, n) for given, n in sizes):
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"a value of shape {list(value.shape)} does not broadcast to the sliced part of the "
             f"variable, which has shape {list(part)}",
         )
@@ -122,9 +127,16 @@ def scatter_nd(xp: Any, x: Any, indices: Any, updates: Any, **how: Any) -> Any:
 
 
 def scatter_nd_into(
-    xp: Any, out: Any, indices: Any, updates: Any, *, mode: str, batch_dims: int = 0,
-    offset: int = 0, size: int | None = None,
-) -> None:  # fmt: skip
+    xp: Any,
+    out: Any,
+    indices: Any,
+    updates: Any,
+    *,
+    mode: str,
+    batch_dims: int = 0,
+    offset: int = 0,
+    size: int | None = None,
+) -> None:
     """Change slices of `out` where it lies.
 
     Args:
@@ -151,9 +163,16 @@ def scatter_nd_into(
 
 
 def check_coordinates(
-    xp: Any, x: Any, indices: Any, updates: Any = None, *, mode: str, batch_dims: int = 0,
-    offset: Any = 0, size: int | None = None,
-) -> None:  # fmt: skip
+    xp: Any,
+    x: Any,
+    indices: Any,
+    updates: Any = None,
+    *,
+    mode: str,
+    batch_dims: int = 0,
+    offset: Any = 0,
+    size: int | None = None,
+) -> None:
     """Raise InvalidArgumentError where `scatter_nd` of the same arguments would."""
     _rows(xp, x, indices, batch_dims, size)
 

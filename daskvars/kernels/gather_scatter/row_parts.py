@@ -77,9 +77,7 @@ def place_rows(xp: Any, *parts: PartRows) -> Any:
     return out.reshape(first.shape)
 
 
-def own_rows(
-    xp: Any, ids: Any, *rows: Any, offset: int, count: int, size: int
-) -> tuple[Any, ...]:
+def own_rows(xp: Any, ids: Any, *rows: Any, offset: int, count: int, size: int) -> tuple[Any, ...]:
     """Return those of some ids, and of the rows that go with them, that one part of a table has.
 
     Args:

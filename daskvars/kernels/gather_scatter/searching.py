@@ -69,9 +69,11 @@ def repeated_places(xp: Any, repeats: Any, *, size: int) -> Any:
     """Give each of `size` places as often as `repeats` (one number, or one each) says."""
     if repeats.shape not in ((), (1,), (size,)):
         raise InvalidArgumentError(
-            None, None, f"repeats of shape {list(repeats.shape)} do not fit a dimension of size "
+            None,
+            None,
+            f"repeats of shape {list(repeats.shape)} do not fit a dimension of size "
             f"{size}: give one number, or one for each slice",
-        )  # fmt: skip
+        )
     return xp.repeat(xp.arange(size), repeats)
 
 
@@ -90,7 +92,8 @@ def _check_order(coordinates: Any, wrong: Sequence[int], leading: Any) -> None:
         row = int(wrong[0])
         problem = "repeated" if leading[row] == 0 else "out of order"
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"indices[{row + 1}] = {coordinates[row + 1].tolist()} is {problem}: sort the indices "
             "and keep one of each, or pass validate_indices=False",
-        )  # fmt: skip
+        )

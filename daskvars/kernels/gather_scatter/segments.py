@@ -5,6 +5,7 @@ GPU would clip it. Duplicates combine in the order given; in an update the last 
 of a table, ``offset`` is its first row and ``size`` the rows of the whole: indices name rows of
 the whole, and those outside the part are left to the other parts.
 """
+
 from __future__ import annotations
 
 import math
@@ -48,7 +49,8 @@ def check_ids(xp: Any, ids: Any, *, size: int, what: str = "indices") -> None:
     place = int(xp.flatnonzero(unsigned >= size)[0])
     position = ",".join(str(int(index)) for index in np.unravel_index(place, ids.shape))
     raise InvalidArgumentError(
-        None, None,
+        None,
+        None,
         f"{what}{f'[{position}]' if position else ''} = {int(ids.reshape(-1)[place])} "
         f"is not in [0, {size})",
     )
@@ -93,7 +95,13 @@ def segment_prod(
 
 
 def segment_max(
-    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None,
+    xp: Any,
+    data: Any,
+    ids: Any,
+    *,
+    num_segments: int,
+    offset: int = 0,
+    size: int | None = None,
     empty: Any = None,
 ) -> Any:
     """Return the largest of each segment's rows, element by element.
@@ -107,7 +115,13 @@ def segment_max(
 
 
 def segment_min(
-    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None,
+    xp: Any,
+    data: Any,
+    ids: Any,
+    *,
+    num_segments: int,
+    offset: int = 0,
+    size: int | None = None,
     empty: Any = None,
 ) -> Any:
     """Return the smallest of each segment's rows, element by element.
@@ -159,7 +173,13 @@ def deduplicate(xp: Any, values: Any, ids: Any) -> tuple[Any, Any]:
 
 
 def segment_reduce(
-    xp: Any, combine: str, data: Any, ids: Any, num_segments: int, offset: int, size: int | None,
+    xp: Any,
+    combine: str,
+    data: Any,
+    ids: Any,
+    num_segments: int,
+    offset: int,
+    size: int | None,
     empty: Any,
 ) -> Any:
     """Combine the rows of each segment; ``empty`` where a segment has none."""
@@ -185,7 +205,8 @@ def segment_rows(
     if high >= whole:
         place = int(xp.flatnonzero(ids >= whole)[0])
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"segment_ids[{place}] = {int(ids[place])} is out of range [0, {whole}): "
             "raise num_segments or drop the row with a negative id",
         )
@@ -232,7 +253,13 @@ def gather_rows(
 
 
 def check_rows(
-    xp: Any, x: Any, ids: Any, updates: Any = None, *, mode: Any = "update", offset: Any = 0,
+    xp: Any,
+    x: Any,
+    ids: Any,
+    updates: Any = None,
+    *,
+    mode: Any = "update",
+    offset: Any = 0,
     size: Any = None,
 ) -> None:
     """Raise InvalidArgumentError where ``scatter_rows`` of the same arguments would."""
@@ -269,7 +296,13 @@ def scatter_rows(
 
 
 def scatter_rows_into(
-    xp: Any, out: Any, ids: Any, updates: Any, *, mode: str, offset: int = 0,
+    xp: Any,
+    out: Any,
+    ids: Any,
+    updates: Any,
+    *,
+    mode: str,
+    offset: int = 0,
     size: int | None = None,
 ) -> None:
     """Update rows of ``out`` where it lies: for the owner of a buffer only.
@@ -374,7 +407,8 @@ def flat_index(xp: Any, indices: Any, shape: tuple) -> Any:
         place = np.unravel_index(int(xp.flatnonzero(wrong)[0]), wrong.shape)
         position = ",".join(str(int(index)) for index in place)
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"indices[{position}] = {indices[place].tolist()} does not index into shape "
             f"{list(shape)}",
         )

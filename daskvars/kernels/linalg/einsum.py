@@ -52,9 +52,7 @@ def einsum(xp: Any, *arrays: Any, equation: str) -> Any:
         second, first = (values.pop(i) for i in sorted(pair, reverse=True))
         right, left = (terms.pop(i) for i in sorted(pair, reverse=True))
         needed = set(out).union(*terms)
-        term = out if not terms else "".join(dict.fromkeys(
-            c for c in left + right if c in needed
-        ))  # fmt: skip
+        term = out if not terms else "".join(dict.fromkeys(c for c in left + right if c in needed))
         values.append(contract(xp, first, second, left, right, term))
         terms.append(term)
     result = values[0] if terms[0] == out else rearranged(xp, values[0], terms[0], out)

@@ -1,4 +1,5 @@
 """Diagonals and bands of (batches of) matrices."""
+
 from __future__ import annotations
 
 import math

@@ -28,8 +28,7 @@ def cast(xp: Any, x: Any, *, dtype: Any) -> Any:
 
 
 def bitcast(xp: Any, x: Any, *, dtype: Any) -> Any:
-    """Read the bits of numbers as another dtype; the last dimension grows or goes with its width.
-    """
+    """Read the bits of numbers as another dtype; the last dimension grows or goes with them."""
     x, width = xp.asarray(x, order="C"), dtype.np.itemsize
     if width < x.dtype.itemsize:
         return x[..., None].view(dtype.np)

@@ -3,6 +3,7 @@
 16-bit floats compute in float32. NumPy has no fast ``log1p`` and ``expm1`` for float32 (m: 17 ns an
 element, ``exp`` 2.3), so those are built here from what is fast.
 """
+
 from __future__ import annotations
 
 import math
@@ -105,9 +106,7 @@ def selu(xp: Any, x: Any) -> Any:
 
     Source: Klambauer et al., "Self-Normalizing Neural Networks", 2017.
     """
-    return in_blocks(
-        xp, lambda xp, out, x: fill_elu(xp, out, x, SELU_SCALE, SELU_SCALE_ALPHA), x
-    )
+    return in_blocks(xp, lambda xp, out, x: fill_elu(xp, out, x, SELU_SCALE, SELU_SCALE_ALPHA), x)
 
 
 def selu_grad(xp: Any, y: Any, dy: Any) -> Any:
@@ -115,7 +114,8 @@ def selu_grad(xp: Any, y: Any, dy: Any) -> Any:
     return in_blocks(
         xp,
         lambda xp, out, y, dy: fill_elu_grad(xp, out, y, dy, SELU_SCALE, SELU_SCALE_ALPHA),
-        y, dy,
+        y,
+        dy,
     )
 
 

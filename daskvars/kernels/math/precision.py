@@ -1,4 +1,5 @@
 """The dtypes that kernels compute in, and the ends of their ranges."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -168,9 +168,11 @@ def confusion_matrix(
             raise InvalidArgumentError(None, None, f"`{name}` contains negative values")
         if values.size and int(values.max()) >= num_classes:
             raise InvalidArgumentError(
-                None, None, f"`{name}` out of bound: {int(values.max())} is not below the "
+                None,
+                None,
+                f"`{name}` out of bound: {int(values.max())} is not below the "
                 f"{num_classes} classes (x < y did not hold); raise num_classes",
-            )  # fmt: skip
+            )
     pairs = labels.reshape(-1).astype("int64") * num_classes + predictions.reshape(-1)
     counts = bincount(xp, pairs, *weights, size=num_classes * num_classes, dtype=dtype)
     return counts.reshape(num_classes, num_classes)

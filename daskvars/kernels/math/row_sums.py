@@ -3,6 +3,7 @@
 Sums of a matrix's rows and columns are products with ones: BLAS keeps several partial sums in
 registers, which is faster than a reduction call (m: rows of 10, 5x; of 256, 3x; columns, 2-8x).
 """
+
 from __future__ import annotations
 
 import functools

@@ -7,6 +7,7 @@ time starting inner loops. Sums over rows are kept in float64.
 Source: Ioffe and Szegedy, "Batch Normalization", 2015; names and results as TensorFlow's
 ``fused_batch_norm``.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -25,7 +26,14 @@ DEVICE_BLOCK_ELEMENTS = 1 << 28
 
 
 def batch_norm_inference(
-    xp: Any, x: Any, scale: Any, offset: Any, mean: Any, variance: Any, *, epsilon: float = 1e-3,
+    xp: Any,
+    x: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    *,
+    epsilon: float = 1e-3,
     data_format: str = "NHWC",
 ) -> Any:
     """Normalize each channel by given statistics.
@@ -46,7 +54,13 @@ def batch_norm_inference(
 
 
 def normalized(
-    xp: Any, rows: Any, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float,
+    xp: Any,
+    rows: Any,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float,
     work: Any,
 ) -> Any:
     """Return the rows less their mean, over their deviation, scaled and shifted."""

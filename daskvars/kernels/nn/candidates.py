@@ -3,6 +3,7 @@
 Draw n depends on (key, n) alone. Distinct candidates are the first distinct ones of that stream,
 and how many draws they took tells how likely each class was to be among them.
 """
+
 from __future__ import annotations
 
 import math
@@ -90,7 +91,8 @@ def expected_counts(
     """
     if classes.size and not 0 <= classes.min() <= classes.max() < range_max:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"true classes must be in [0, {range_max}), got {classes.min()} to {classes.max()}",
         )
     share = shares(xp, classes, totals, base, range_max)

@@ -4,6 +4,7 @@ Each is linear in either operand, so the three of them are each other's gradient
 [height, width, inputs, outputs]; images are [batch, height, width, channels] ("NHWC") or
 [batch, channels, height, width] ("NCHW", turned around at the edges).
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -24,7 +25,13 @@ ONES = (1, 1, 1, 1)
 
 
 def conv2d(
-    xp: Any, x: Any, w: Any, *, strides: tuple = ONES, padding: Padding, dilations: tuple = ONES,
+    xp: Any,
+    x: Any,
+    w: Any,
+    *,
+    strides: tuple = ONES,
+    padding: Padding,
+    dilations: tuple = ONES,
     data_format: str = "NHWC",
 ) -> Any:
     """Convolve images with a filter (cross-correlation, as ``tf.nn.conv2d``).
@@ -49,7 +56,11 @@ def conv2d(
     """
     x, kind = channels_last(x, data_format), x.dtype
     windows = place_windows(
-        x.shape[1:3], w.shape[:2], strides=strides, padding=padding, dilations=dilations,
+        x.shape[1:3],
+        w.shape[:2],
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
         data_format=data_format,
     )
     y = correlate(xp, x, w, windows, working_dtype(xp, kind))
@@ -57,8 +68,15 @@ def conv2d(
 
 
 def conv2d_backprop_input(
-    xp: Any, w: Any, dy: Any, *, input_shape: tuple, strides: tuple = ONES, padding: Padding,
-    dilations: tuple = ONES, data_format: str = "NHWC",
+    xp: Any,
+    w: Any,
+    dy: Any,
+    *,
+    input_shape: tuple,
+    strides: tuple = ONES,
+    padding: Padding,
+    dilations: tuple = ONES,
+    data_format: str = "NHWC",
 ) -> Any:
     """Return the gradient of ``conv2d`` with respect to its images (``conv2d_transpose``).
 
@@ -74,7 +92,11 @@ def conv2d_backprop_input(
     dy, kind = channels_last(dy, data_format), dy.dtype
     image = spatial(tuple(input_shape), data_format)
     windows = place_windows(
-        image, w.shape[:2], strides=strides, padding=padding, dilations=dilations,
+        image,
+        w.shape[:2],
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
         data_format=data_format,
     )
     work = working_dtype(xp, kind)
@@ -89,8 +111,15 @@ def conv2d_backprop_input(
 
 
 def conv2d_backprop_filter(
-    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, strides: tuple = ONES, padding: Padding,
-    dilations: tuple = ONES, data_format: str = "NHWC",
+    xp: Any,
+    x: Any,
+    dy: Any,
+    *,
+    filter_shape: tuple,
+    strides: tuple = ONES,
+    padding: Padding,
+    dilations: tuple = ONES,
+    data_format: str = "NHWC",
 ) -> Any:
     """Return the gradient of ``conv2d`` with respect to its filter.
 
@@ -105,7 +134,11 @@ def conv2d_backprop_filter(
     """
     x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
     windows = place_windows(
-        x.shape[1:3], filter_shape[:2], strides=strides, padding=padding, dilations=dilations,
+        x.shape[1:3],
+        filter_shape[:2],
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
         data_format=data_format,
     )
     work = working_dtype(xp, kind)

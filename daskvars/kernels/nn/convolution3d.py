@@ -7,6 +7,7 @@ depth are one convolution of images: 1.35 times as fast as one for each tap, the
 Filters are [depth, height, width, inputs, outputs]; volumes are [batch, depth, height, width,
 channels] ("NDHWC") or [batch, channels, depth, height, width] ("NCDHW", turned at the edges).
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -20,7 +21,13 @@ ONES = (1, 1, 1, 1, 1)
 
 
 def conv3d(
-    xp: Any, x: Any, w: Any, *, strides: tuple = ONES, padding: str, dilations: tuple = ONES,
+    xp: Any,
+    x: Any,
+    w: Any,
+    *,
+    strides: tuple = ONES,
+    padding: str,
+    dilations: tuple = ONES,
     data_format: str = "NDHWC",
 ) -> Any:
     """Convolve volumes with a filter (cross-correlation, as ``tf.nn.conv3d``).
@@ -45,16 +52,29 @@ def conv3d(
     x, kind = channels_last(x, data_format), x.dtype
     work = working_dtype(xp, kind)
     steps = spatial(strides, data_format), spatial(dilations, data_format)
-    shape = conv_shape(x.shape, w.shape, strides=(1, *steps[0], 1), padding=padding,
-                       dilations=(1, *steps[1], 1), data_format="NDHWC")
+    shape = conv_shape(
+        x.shape,
+        w.shape,
+        strides=(1, *steps[0], 1),
+        padding=padding,
+        dilations=(1, *steps[1], 1),
+        data_format="NDHWC",
+    )
     images = stacked(xp, x.astype(work, copy=False), w.shape[0], shape[1], steps, padding)
     y = conv2d(xp, images, depth_as_channels(w), **of_planes(steps, padding)).reshape(shape)
     return in_data_format(xp, y.astype(kind, copy=False), data_format)
 
 
 def conv3d_backprop_input(
-    xp: Any, w: Any, dy: Any, *, input_shape: tuple, strides: tuple = ONES, padding: str,
-    dilations: tuple = ONES, data_format: str = "NDHWC",
+    xp: Any,
+    w: Any,
+    dy: Any,
+    *,
+    input_shape: tuple,
+    strides: tuple = ONES,
+    padding: str,
+    dilations: tuple = ONES,
+    data_format: str = "NDHWC",
 ) -> Any:
     """Return the gradient of ``conv3d`` with respect to its volumes (``conv3d_transpose``).
 
@@ -74,7 +94,10 @@ def conv3d_backprop_input(
     count, size, inputs = dy.shape[1], w.shape[0], w.shape[3]
     images = planes_of(dy.astype(work, copy=False))
     stack = conv2d_backprop_input(
-        xp, depth_as_channels(w), images, input_shape=(0, *volume[1:], size * inputs),
+        xp,
+        depth_as_channels(w),
+        images,
+        input_shape=(0, *volume[1:], size * inputs),
         **of_planes(steps, padding),
     ).reshape(len(dy), count, *volume[1:], size, inputs)
     dx = xp.zeros((len(dy), *volume, inputs), work)
@@ -84,8 +107,15 @@ def conv3d_backprop_input(
 
 
 def conv3d_backprop_filter(
-    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, strides: tuple = ONES, padding: str,
-    dilations: tuple = ONES, data_format: str = "NDHWC",
+    xp: Any,
+    x: Any,
+    dy: Any,
+    *,
+    filter_shape: tuple,
+    strides: tuple = ONES,
+    padding: str,
+    dilations: tuple = ONES,
+    data_format: str = "NDHWC",
 ) -> Any:
     """Return the gradient of ``conv3d`` with respect to its filter.
 
@@ -103,9 +133,11 @@ def conv3d_backprop_filter(
     steps = spatial(strides, data_format), spatial(dilations, data_format)
     size, height, width, inputs, outputs = filter_shape
     dw = conv2d_backprop_filter(
-        xp, stacked(xp, x.astype(work, copy=False), size, dy.shape[1], steps, padding),
+        xp,
+        stacked(xp, x.astype(work, copy=False), size, dy.shape[1], steps, padding),
         planes_of(dy.astype(work, copy=False)),
-        filter_shape=(height, width, size * inputs, outputs), **of_planes(steps, padding),
+        filter_shape=(height, width, size * inputs, outputs),
+        **of_planes(steps, padding),
     ).reshape(height, width, size, inputs, outputs)
     return xp.ascontiguousarray(dw.transpose(2, 0, 1, 3, 4)).astype(kind, copy=False)
 
@@ -138,7 +170,9 @@ def of_planes(steps: tuple[tuple, tuple], padding: str) -> dict[str, Any]:
     """Return the options of the convolution of planes."""
     strides, dilations = steps
     return {
-        "strides": (1, *strides[1:], 1), "dilations": (1, *dilations[1:], 1), "padding": padding,
+        "strides": (1, *strides[1:], 1),
+        "dilations": (1, *dilations[1:], 1),
+        "padding": padding,
     }
 
 

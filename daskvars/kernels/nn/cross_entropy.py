@@ -1,4 +1,5 @@
 """Softmax and cross entropy in one: the loss of each row and its gradient, from one exponential."""
+
 from __future__ import annotations
 
 import functools
@@ -109,7 +110,8 @@ def check_labels(labels: Any, classes: int) -> None:
         return
     row = int(numpy.flatnonzero(unsigned >= classes)[0])
     raise InvalidArgumentError(
-        None, None,
+        None,
+        None,
         f"Received a label value of {int(labels[row])} which is outside the valid range of "
         f"[0, {classes}), in row {row}. Label values: {labels[:20].tolist()}",
     )

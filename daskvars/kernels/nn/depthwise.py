@@ -5,6 +5,7 @@ works with one filter per channel. The sums are ``einsum`` over a window view, w
 patches; with horizontal stride 1 a whole image row of (column, channel) pairs is one run of it
 (m, one thread, 3x3x32 over 56x56: 8.4 GF/s, with runs of 32 channels 1.7).
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -28,7 +29,13 @@ ONES = (1, 1, 1, 1)
 
 
 def depthwise_conv2d(
-    xp: Any, x: Any, w: Any, *, strides: tuple = ONES, padding: Padding, dilations: tuple = ONES,
+    xp: Any,
+    x: Any,
+    w: Any,
+    *,
+    strides: tuple = ONES,
+    padding: Padding,
+    dilations: tuple = ONES,
     data_format: str = "NHWC",
 ) -> Any:
     """Convolve each channel with its own filters (as ``tf.nn.depthwise_conv2d``).
@@ -49,7 +56,11 @@ def depthwise_conv2d(
     """
     x, kind = channels_last(x, data_format), x.dtype
     windows = place_windows(
-        x.shape[1:3], w.shape[:2], strides=strides, padding=padding, dilations=dilations,
+        x.shape[1:3],
+        w.shape[:2],
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
         data_format=data_format,
     )
     work = working_dtype(xp, kind)
@@ -58,8 +69,15 @@ def depthwise_conv2d(
 
 
 def depthwise_conv2d_backprop_input(
-    xp: Any, w: Any, dy: Any, *, input_shape: tuple, strides: tuple = ONES, padding: Padding,
-    dilations: tuple = ONES, data_format: str = "NHWC",
+    xp: Any,
+    w: Any,
+    dy: Any,
+    *,
+    input_shape: tuple,
+    strides: tuple = ONES,
+    padding: Padding,
+    dilations: tuple = ONES,
+    data_format: str = "NHWC",
 ) -> Any:
     """Return the gradient of ``depthwise_conv2d`` with respect to its images.
 
@@ -74,8 +92,12 @@ def depthwise_conv2d_backprop_input(
     """
     dy, kind = channels_last(dy, data_format), dy.dtype
     windows = place_windows(
-        spatial(tuple(input_shape), data_format), w.shape[:2], strides=strides, padding=padding,
-        dilations=dilations, data_format=data_format,
+        spatial(tuple(input_shape), data_format),
+        w.shape[:2],
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
+        data_format=data_format,
     )
     work = working_dtype(xp, kind)
     filters = flat_filters(w, work)
@@ -90,8 +112,15 @@ def depthwise_conv2d_backprop_input(
 
 
 def depthwise_conv2d_backprop_filter(
-    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, strides: tuple = ONES, padding: Padding,
-    dilations: tuple = ONES, data_format: str = "NHWC",
+    xp: Any,
+    x: Any,
+    dy: Any,
+    *,
+    filter_shape: tuple,
+    strides: tuple = ONES,
+    padding: Padding,
+    dilations: tuple = ONES,
+    data_format: str = "NHWC",
 ) -> Any:
     """Return the gradient of ``depthwise_conv2d`` with respect to its filters.
 
@@ -106,7 +135,11 @@ def depthwise_conv2d_backprop_filter(
     """
     x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
     windows = place_windows(
-        x.shape[1:3], filter_shape[:2], strides=strides, padding=padding, dilations=dilations,
+        x.shape[1:3],
+        filter_shape[:2],
+        strides=strides,
+        padding=padding,
+        dilations=dilations,
         data_format=data_format,
     )
     work = working_dtype(xp, kind)
@@ -178,9 +211,7 @@ def repeated_blocks(xp: Any, x: Any, windows: Windows, multiplier: int, work: An
     """Yield (images, padded images) with every channel repeated ``multiplier`` times."""
     height, width = windows.padded
     image_bytes = height * width * x.shape[3] * multiplier * work.itemsize
-    for images, padded in padded_blocks(
-        xp, x, windows, image_bytes, block_bytes(xp), dtype=work
-    ):
+    for images, padded in padded_blocks(xp, x, windows, image_bytes, block_bytes(xp), dtype=work):
         yield images, padded if multiplier == 1 else xp.repeat(padded, multiplier, axis=3)
 
 
@@ -190,7 +221,10 @@ def line_view(xp: Any, padded: Any, windows: Windows) -> Any:
     batch, row, column, item = padded.strides
     shape = (len(padded), windows.count[0], *windows.size, windows.count[1] * padded.shape[3])
     strides = (
-        batch, row * windows.stride[0], row * windows.dilation[0],
-        column * windows.dilation[1], item,
+        batch,
+        row * windows.stride[0],
+        row * windows.dilation[0],
+        column * windows.dilation[1],
+        item,
     )
     return xp.lib.stride_tricks.as_strided(padded, shape, strides)

@@ -3,6 +3,7 @@
 All passes after the first write where the last one wrote (``out=``). 16-bit floats compute in
 float32.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -159,7 +160,9 @@ def layer_norm_grad(
         product *= rstd[block]
         dx[block] = product
     return (
-        dx.reshape(x.shape), dgamma.astype(gamma.dtype), dbeta.astype(gamma.dtype),
+        dx.reshape(x.shape),
+        dgamma.astype(gamma.dtype),
+        dbeta.astype(gamma.dtype),
     )
 
 

@@ -5,6 +5,7 @@ nearer caches between being written and being multiplied; 512 rows at least, so 
 reads its weights often enough to pay for packing them. Measured on one thread, 5x5x32x64 over
 14x14 images: 1 image a block reaches 86 % of the bare product, 2 images all of it, 8 images 81 %.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -51,7 +52,12 @@ def image_blocks(images: int, image_bytes: int, limit_bytes: int) -> Iterator[sl
 
 
 def padded_blocks(
-    xp: Any, x: Any, windows: Windows, image_bytes: int, limit_bytes: int, fill: Any = 0,
+    xp: Any,
+    x: Any,
+    windows: Windows,
+    image_bytes: int,
+    limit_bytes: int,
+    fill: Any = 0,
     dtype: Any = None,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield (images, padded images), reusing one buffer; without padding, views of ``x``."""
@@ -75,8 +81,12 @@ def window_view(xp: Any, padded: Any, windows: Windows) -> Any:
     batch, row, column, channel = padded.strides
     shape = (len(padded), *windows.count, *windows.size, padded.shape[3])
     strides = (
-        batch, row * windows.stride[0], column * windows.stride[1],
-        row * windows.dilation[0], column * windows.dilation[1], channel,
+        batch,
+        row * windows.stride[0],
+        column * windows.stride[1],
+        row * windows.dilation[0],
+        column * windows.dilation[1],
+        channel,
     )
     return xp.lib.stride_tricks.as_strided(padded, shape, strides)
 
@@ -91,8 +101,11 @@ def patch_blocks(
     depth = windows.size[0] * windows.size[1] * x.shape[3]
     row_bytes = max(1, windows.count[1] * depth * np.dtype(dtype).itemsize)
     limit = max(block_bytes(xp), PATCH_ROWS * depth * np.dtype(dtype).itemsize)
-    step = max(1, limit // row_bytes) if windows.count[0] * row_bytes > 2 * limit else (
-        windows.count[0])
+    step = (
+        max(1, limit // row_bytes)
+        if windows.count[0] * row_bytes > 2 * limit
+        else (windows.count[0])
+    )
     buffer = None
     for images, padded in padded_blocks(
         xp, x, windows, windows.count[0] * row_bytes, limit, dtype=dtype

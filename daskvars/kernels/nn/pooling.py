@@ -4,6 +4,7 @@ A window's maximum (or sum) is taken along rows first, whose runs are long, and 
 a k x k window costs 2 (k - 1) passes rather than k * k - 1. Where a maximum occurs several times in
 a window its first place in row-major order takes the gradient, as in TensorFlow.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -54,7 +55,14 @@ def max_pool(
 
 
 def max_pool_grad(
-    xp: Any, x: Any, y: Any, dy: Any, *, ksize: tuple, strides: tuple, padding: Padding,
+    xp: Any,
+    x: Any,
+    y: Any,
+    dy: Any,
+    *,
+    ksize: tuple,
+    strides: tuple,
+    padding: Padding,
     data_format: str = "NHWC",
 ) -> Any:
     """Return the gradient of ``max_pool`` with respect to its images.
@@ -89,7 +97,14 @@ def max_pool_grad(
 
 
 def max_pool_grad_grad(
-    xp: Any, x: Any, y: Any, ddx: Any, *, ksize: tuple, strides: tuple, padding: Padding,
+    xp: Any,
+    x: Any,
+    y: Any,
+    ddx: Any,
+    *,
+    ksize: tuple,
+    strides: tuple,
+    padding: Padding,
     data_format: str = "NHWC",
 ) -> Any:
     """Return the gradient of ``max_pool_grad`` with respect to ``dy``.
@@ -107,7 +122,8 @@ def max_pool_grad_grad(
     windows = pool_windows(x.shape[1:3], ksize, strides, padding, data_format)
     ddy = xp.empty(y.shape, ddx.dtype)
     sources = zip(
-        pool_blocks(xp, x, windows, lowest(x.dtype)), pool_blocks(xp, ddx, windows, 0),
+        pool_blocks(xp, x, windows, lowest(x.dtype)),
+        pool_blocks(xp, ddx, windows, 0),
         strict=True,
     )
     for (images, padded), (_, gradient) in sources:
@@ -143,7 +159,13 @@ def avg_pool(
 
 
 def avg_pool_grad(
-    xp: Any, dy: Any, *, input_shape: tuple, ksize: tuple, strides: tuple, padding: Padding,
+    xp: Any,
+    dy: Any,
+    *,
+    input_shape: tuple,
+    ksize: tuple,
+    strides: tuple,
+    padding: Padding,
     data_format: str = "NHWC",
 ) -> Any:
     """Return the gradient of ``avg_pool`` with respect to its images.
@@ -178,7 +200,11 @@ def pool_windows(
 ) -> Windows:
     """Return the placing of pooling windows."""
     return place_windows(
-        image, spatial(ksize, data_format), strides=strides, padding=padding, dilations=ONES,
+        image,
+        spatial(ksize, data_format),
+        strides=strides,
+        padding=padding,
+        dilations=ONES,
         data_format=data_format,
     )
 
@@ -196,8 +222,7 @@ def slide(combine: Any, padded: Any, windows: Windows) -> Any:
         size, step, count = windows.size[axis], windows.stride[axis], windows.count[axis]
         before = (slice(None),) * (axis + 1)
         parts = [
-            padded[(*before, slice(tap, tap + (count - 1) * step + 1, step))]
-            for tap in range(size)
+            padded[(*before, slice(tap, tap + (count - 1) * step + 1, step))] for tap in range(size)
         ]
         if size == 1:
             padded = parts[0]

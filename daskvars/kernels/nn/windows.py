@@ -1,4 +1,5 @@
 """How a window slides over an image: pure shape arithmetic, shared by kernels and shape rules."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -57,9 +58,7 @@ def conv_output_size(
     return room // stride + 1
 
 
-def conv_padding(
-    size: int, window: int, stride: int, dilation: int, padding: str | Pair
-) -> Pair:
+def conv_padding(size: int, window: int, stride: int, dilation: int, padding: str | Pair) -> Pair:
     """Return the zeros put before and after one dimension, as TensorFlow divides them.
 
     Example:
@@ -146,7 +145,9 @@ class Windows:
     def tile(self) -> bool:
         """Whether every pixel is in exactly one window (for windows without dilation)."""
         return self.size == self.stride and self.padded == (
-            self.count[0] * self.size[0], self.count[1] * self.size[1])
+            self.count[0] * self.size[0],
+            self.count[1] * self.size[1],
+        )
 
     def tap(self, row: int, column: int) -> tuple[slice, slice, slice]:
         """Index of the pixels that each window sees at its (row, column), in a padded batch."""
@@ -175,7 +176,12 @@ class Windows:
 
 
 def place_windows(
-    image: Pair, size: Pair, *, strides: tuple, padding: Padding, dilations: tuple,
+    image: Pair,
+    size: Pair,
+    *,
+    strides: tuple,
+    padding: Padding,
+    dilations: tuple,
     data_format: str,
 ) -> Windows:
     """Return the placing of ``size`` windows over ``image`` under TensorFlow's attributes.
@@ -215,8 +221,13 @@ def turned(windows: Windows) -> Windows | None:
 
 
 def conv_shape(
-    input_shape: tuple, filter_shape: tuple, *, strides: tuple, padding: Padding,
-    dilations: tuple = (1, 1, 1, 1), data_format: str = "NHWC",
+    input_shape: tuple,
+    filter_shape: tuple,
+    *,
+    strides: tuple,
+    padding: Padding,
+    dilations: tuple = (1, 1, 1, 1),
+    data_format: str = "NHWC",
 ) -> tuple:
     """Return the shape of ``conv2d`` or ``conv3d``; None stands for an unknown extent.
 
@@ -224,27 +235,32 @@ def conv_shape(
         >>> conv_shape((None, 28, 28, 1), (5, 5, 1, 32), strides=(1, 1, 1, 1), padding="SAME")
         (None, 28, 28, 32)
     """
-    counts = window_counts(
-        input_shape, filter_shape[:-2], strides, padding, dilations, data_format
-    )
+    counts = window_counts(input_shape, filter_shape[:-2], strides, padding, dilations, data_format)
     return in_format(input_shape[0], counts, filter_shape[-1], data_format)
 
 
 def depthwise_conv2d_shape(
-    input_shape: tuple, filter_shape: tuple, *, strides: tuple, padding: Padding,
-    dilations: tuple = (1, 1, 1, 1), data_format: str = "NHWC",
+    input_shape: tuple,
+    filter_shape: tuple,
+    *,
+    strides: tuple,
+    padding: Padding,
+    dilations: tuple = (1, 1, 1, 1),
+    data_format: str = "NHWC",
 ) -> tuple:
     """Return the shape of ``depthwise_conv2d``: channels times the filter's multiplier."""
-    counts = window_counts(
-        input_shape, filter_shape[:2], strides, padding, dilations, data_format
-    )
+    counts = window_counts(input_shape, filter_shape[:2], strides, padding, dilations, data_format)
     _, _, inputs, multiplier = filter_shape
     outputs = None if inputs is None or multiplier is None else inputs * multiplier
     return in_format(input_shape[0], counts, outputs, data_format)
 
 
 def pool2d_shape(
-    input_shape: tuple, *, ksize: tuple, strides: tuple, padding: Padding,
+    input_shape: tuple,
+    *,
+    ksize: tuple,
+    strides: tuple,
+    padding: Padding,
     data_format: str = "NHWC",
 ) -> tuple:
     """Return the shape of a pooling op.
@@ -268,8 +284,12 @@ def window_counts(
     return [
         None if window is None else conv_output_size(extent, window, stride, dilation, amount)
         for extent, window, stride, dilation, amount in zip(
-            spatial(input_shape, data_format), size, spatial(strides, data_format),
-            spatial(dilations, data_format), amounts, strict=True,
+            spatial(input_shape, data_format),
+            size,
+            spatial(strides, data_format),
+            spatial(dilations, data_format),
+            amounts,
+            strict=True,
         )
     ]
 

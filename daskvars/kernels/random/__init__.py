@@ -6,4 +6,4 @@
 - ``gamma_poisson``: draws that reject, and draws whose seed is data.
 
 So numbers are the same bits on one worker and on a hundred, in whatever chunks, and after a task
-was run twice. A generator with a state could promise none of that. """
+was run twice. A generator with a state could promise none of that."""

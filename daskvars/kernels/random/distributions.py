@@ -5,6 +5,7 @@ however the tensor is divided. Every kernel here takes the block's ``shape`` and
 tensor, its ``offset`` (where the block starts) and ``full_shape``. Normal numbers come from the
 inverse of their distribution: no rejection, so every element uses its own bits only.
 """
+
 from __future__ import annotations
 
 import math
@@ -25,8 +26,15 @@ UNIFORM_BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 
 
 def random_uniform(
-    xp: Any, key: Key, *, shape: tuple, dtype: Any, minval: Any = 0, maxval: Any = 1,
-    offset: tuple | None = None, full_shape: tuple | None = None,
+    xp: Any,
+    key: Key,
+    *,
+    shape: tuple,
+    dtype: Any,
+    minval: Any = 0,
+    maxval: Any = 1,
+    offset: tuple | None = None,
+    full_shape: tuple | None = None,
 ) -> Any:
     """Return numbers uniform in [minval, maxval).
 
@@ -84,7 +92,8 @@ def uniform_integers(
     bounds = np.iinfo(dtype)
     if low < bounds.min or high - 1 > bounds.max:
         raise InvalidArgumentError(
-            None, None,
+            None,
+            None,
             f"[{low}, {high}) is not within {dtype}'s range [{bounds.min}, {bounds.max}]: "
             "narrow the bounds or use a wider dtype",
         )
@@ -117,8 +126,15 @@ def upper_product(words: Any, span: int) -> Any:
 
 
 def random_normal(
-    xp: Any, key: Key, *, shape: tuple, dtype: Any, mean: Any = 0.0, stddev: Any = 1.0,
-    offset: tuple | None = None, full_shape: tuple | None = None,
+    xp: Any,
+    key: Key,
+    *,
+    shape: tuple,
+    dtype: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    offset: tuple | None = None,
+    full_shape: tuple | None = None,
 ) -> Any:
     """Return normally distributed numbers.
 
@@ -135,8 +151,15 @@ def random_normal(
 
 
 def truncated_normal(
-    xp: Any, key: Key, *, shape: tuple, dtype: Any, mean: Any = 0.0, stddev: Any = 1.0,
-    offset: tuple | None = None, full_shape: tuple | None = None,
+    xp: Any,
+    key: Key,
+    *,
+    shape: tuple,
+    dtype: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    offset: tuple | None = None,
+    full_shape: tuple | None = None,
 ) -> Any:
     """Return normal numbers that lie within two standard deviations of the mean.
 
@@ -150,7 +173,14 @@ def truncated_normal(
 
 
 def normals(
-    xp: Any, key: Any, shape: Any, dtype: Any, mean: Any, stddev: Any, offset: Any, full_shape: Any,
+    xp: Any,
+    key: Any,
+    shape: Any,
+    dtype: Any,
+    mean: Any,
+    stddev: Any,
+    offset: Any,
+    full_shape: Any,
     within: float,
 ) -> Any:
     """Return normal numbers from the middle ``within`` of the distribution."""
@@ -174,8 +204,14 @@ def normals(
 
 
 def multinomial(
-    xp: Any, key: Key, logits: Any, *, num_samples: int, dtype: Any = "int64",
-    offset: tuple | None = None, full_shape: tuple | None = None,
+    xp: Any,
+    key: Key,
+    logits: Any,
+    *,
+    num_samples: int,
+    dtype: Any = "int64",
+    offset: tuple | None = None,
+    full_shape: tuple | None = None,
 ) -> Any:
     """Draw classes with probabilities softmax(logits), by the inverse of their distribution.
 

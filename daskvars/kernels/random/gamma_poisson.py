@@ -27,7 +27,13 @@ INVERSION = 10.0  # Poisson rates from which on rejection is quicker than adding
 
 
 def random_gamma(
-    xp: Any, key: Key, alpha: Any, *, shape: tuple, dtype: Any, offset: tuple | None = None,
+    xp: Any,
+    key: Key,
+    alpha: Any,
+    *,
+    shape: tuple,
+    dtype: Any,
+    offset: tuple | None = None,
     full_shape: tuple | None = None,
 ) -> Any:
     """Return numbers of the gamma distributions of shape ``alpha`` and rate 1.
@@ -69,7 +75,13 @@ def random_gamma(
 
 
 def random_poisson(
-    xp: Any, key: Key, rate: Any, *, shape: tuple, dtype: Any, offset: tuple | None = None,
+    xp: Any,
+    key: Key,
+    rate: Any,
+    *,
+    shape: tuple,
+    dtype: Any,
+    offset: tuple | None = None,
     full_shape: tuple | None = None,
 ) -> Any:
     """Return numbers of the Poisson distributions of ``rate``. See ``random_gamma``.

@@ -6,6 +6,7 @@ of ``numpy.random.Philox``; a GPU computes the same ones.
 
 Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
 """
+
 from __future__ import annotations
 
 import functools
@@ -108,7 +109,9 @@ def device_words(xp: Any, key: Key, block: int, count: int) -> Any:
 def device_kernel(xp: Any) -> Any:
     """Return the GPU function that fills four words per counter block."""
     return xp.ElementwiseKernel(
-        "uint64 key0, uint64 key1, uint64 first", "raw uint64 words", DEVICE_ROUNDS,
+        "uint64 key0, uint64 key1, uint64 first",
+        "raw uint64 words",
+        DEVICE_ROUNDS,
         "daskvars_philox",
     )
 
@@ -141,9 +144,9 @@ def runs(
     shape: Any, offset: Any, full_shape: Any, tile: int
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield (start, rows, stride, length): runs of flat indices, at most ``tile`` at a time."""
-    strides = [math.prod(full_shape[axis + 1:]) for axis in range(len(shape))]
+    strides = [math.prod(full_shape[axis + 1 :]) for axis in range(len(shape))]
     inner = len(shape)
-    while inner and shape[inner - 1:] == full_shape[inner - 1:]:
+    while inner and shape[inner - 1 :] == full_shape[inner - 1 :]:
         inner -= 1
     # Axes from ``inner`` on are whole, so one run goes on along axis ``inner - 1``.
     run_axis = max(inner - 1, 0)

@@ -71,9 +71,13 @@ def bidirectional_dynamic_rnn(
             )
         with variable_scope("bw") as inner:
             backward, state_bw = dynamic_rnn(
-                cell_bw, nest.map_structure(turned, inputs), sequence_length, initial_state_bw,
-                scope=inner, **options,
-            )  # fmt: skip
+                cell_bw,
+                nest.map_structure(turned, inputs),
+                sequence_length,
+                initial_state_bw,
+                scope=inner,
+                **options,
+            )
         backward = nest.map_structure(turned, backward)
     return (forward, backward), (state_fw, state_bw)
 
@@ -126,17 +130,21 @@ def static_bidirectional_rnn(
             )
         with variable_scope("bw") as inner:
             turned, state_bw = static_rnn(
-                cell_bw, _turned(inputs, sequence_length), initial_state_bw, dtype,
-                sequence_length, inner,
-            )  # fmt: skip
+                cell_bw,
+                _turned(inputs, sequence_length),
+                initial_state_bw,
+                dtype,
+                sequence_length,
+                inner,
+            )
         backward = _turned(turned, sequence_length)
         outputs = [
-            nest.pack(a, [
-                concat([x, y], 1)
-                for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)
-            ])
+            nest.pack(
+                a,
+                [concat([x, y], 1) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)],
+            )
             for a, b in zip(forward, backward, strict=True)
-        ]  # fmt: skip
+        ]
     return outputs, state_fw, state_bw
 
 

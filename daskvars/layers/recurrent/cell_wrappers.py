@@ -190,10 +190,15 @@ def _chosen(decide: Callable[[Any], Any], state: Any) -> list[bool]:
     is_nested = isinstance(state, list | tuple | dict)
     if isinstance(answer, list | tuple | dict):
         pairs = zip(nest.flatten(answer), _children(state), strict=True)
-        return [flag for ok, part in pairs for flag in (
-            _chosen(decide, part) if ok and isinstance(part, list | tuple | dict)
-            else [bool(ok)] * len(nest.flatten(part))
-        )]  # fmt: skip
+        return [
+            flag
+            for ok, part in pairs
+            for flag in (
+                _chosen(decide, part)
+                if ok and isinstance(part, list | tuple | dict)
+                else [bool(ok)] * len(nest.flatten(part))
+            )
+        ]
     if answer and is_nested:
         return [flag for part in _children(state) for flag in _chosen(decide, part)]
     return [bool(answer)] * len(nest.flatten(state))

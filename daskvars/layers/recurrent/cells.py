@@ -77,9 +77,14 @@ class BasicRNNCell(GatedCell):
     """
 
     def __init__(
-        self, num_units: int, activation: Any = None, reuse: Any = None, name: Any = None,
-        dtype: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
 
     def build(self, input_shape: Any) -> None:
@@ -114,10 +119,16 @@ class GRUCell(GatedCell):
     """
 
     def __init__(
-        self, num_units: int, activation: Any = None, reuse: Any = None,
-        kernel_initializer: Any = None, bias_initializer: Any = None, name: Any = None,
-        dtype: Any = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: Any = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
         self._kernel_initializer, self._bias_initializer = kernel_initializer, bias_initializer
 
@@ -143,9 +154,11 @@ class GRUCell(GatedCell):
         """Return output and new state, which are the same."""
         gates = sigmoid(self._affine(inputs, state, self._gate_kernel, self._gate_bias))
         reset, update = split(gates, 2, 1)
-        candidate = self._activation(self._affine(
-            inputs, multiply(reset, state), self._candidate_kernel, self._candidate_bias
-        ))  # fmt: skip
+        candidate = self._activation(
+            self._affine(
+                inputs, multiply(reset, state), self._candidate_kernel, self._candidate_bias
+            )
+        )
         kept = multiply(update, state)
         output = add(kept, multiply(subtract(1, update), candidate))
         return output, output
@@ -238,9 +251,11 @@ class LSTMCell(GatedCell):
         """Make `kernel`, `bias`, and what peepholes and projection take."""
         size, depth = self._num_units, self._depth(input_shape)
         self._kernel = self.add_weight(
-            "kernel", [depth + self.output_size, 4 * size], initializer=self._initializer,
+            "kernel",
+            [depth + self.output_size, 4 * size],
+            initializer=self._initializer,
             partitioner=_cut(self._num_unit_shards),
-        )  # fmt: skip
+        )
         self._bias = self.add_weight("bias", [4 * size], initializer=_ZEROS)
         if self._use_peepholes:
             self._w_f_diag, self._w_i_diag, self._w_o_diag = (
@@ -249,9 +264,11 @@ class LSTMCell(GatedCell):
             )
         if self._num_proj:
             self._proj_kernel = self.add_weight(
-                "projection/kernel", [size, self._num_proj], initializer=self._initializer,
+                "projection/kernel",
+                [size, self._num_proj],
+                initializer=self._initializer,
                 partitioner=_cut(self._num_proj_shards),
-            )  # fmt: skip
+            )
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
@@ -316,14 +333,26 @@ class BasicLSTMCell(LSTMCell):
     """
 
     def __init__(
-        self, num_units: int, forget_bias: float = 1.0, state_is_tuple: bool = True,
-        activation: Any = None, reuse: Any = None, name: Any = None, dtype: Any = None,
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: Any = None,
+        name: Any = None,
+        dtype: Any = None,
         **kwargs: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            num_units, forget_bias=forget_bias, state_is_tuple=state_is_tuple,
-            activation=activation, reuse=reuse, name=name, dtype=dtype, **kwargs,
-        )  # fmt: skip
+            num_units,
+            forget_bias=forget_bias,
+            state_is_tuple=state_is_tuple,
+            activation=activation,
+            reuse=reuse,
+            name=name,
+            dtype=dtype,
+            **kwargs,
+        )
 
 
 class MultiRNNCell(ComposedCell):

@@ -80,19 +80,19 @@ def raw_rnn(
             emitted = copied_through(finished, blanks, emitted)
             next_state = shaped_as(copied_through(finished, state, next_state), state)
             written = [
-                array.write(time, value) for array, value in zip(
-                    nest.flatten(arrays), nest.flatten(emitted), strict=True
-                )
-            ]  # fmt: skip
+                array.write(time, value)
+                for array, value in zip(nest.flatten(arrays), nest.flatten(emitted), strict=True)
+            ]
             arrays = nest.pack(arrays, written)
             next_kept = kept if next_kept is None else next_kept
             is_over = logical_or(is_over, finished)
             return next_time, is_over, next_inputs, arrays, next_state, next_kept
 
         results = while_loop(
-            lambda time, finished, *_: logical_not(reduce_all(finished)), step,
+            lambda time, finished, *_: logical_not(reduce_all(finished)),
+            step,
             (time, finished, inputs, arrays, state, loop_state if keeps_state else 0),
-        )  # fmt: skip
+        )
         _, _, _, arrays, state, kept = results
     return arrays, state, kept if keeps_state else None
 

@@ -115,8 +115,11 @@ class _Loop:
         zeros = map_sizes(self._zeros, self.cell.output_size)
         arrays = nest.map_structure(
             lambda zero: TensorArray(
-                self.dtype, size=self.steps, clear_after_read=False,
-                element_shape=zero.get_shape(), name="output",
+                self.dtype,
+                size=self.steps,
+                clear_after_read=False,
+                element_shape=zero.get_shape(),
+                name="output",
             ),
             zeros,
         )
@@ -131,16 +134,17 @@ class _Loop:
                 new_state = copied_through(is_over, state, new_state)
             new_state = shaped_as(new_state, state)
             written = [
-                array.write(time, value) for array, value in zip(
-                    nest.flatten(arrays), nest.flatten(output), strict=True
-                )
-            ]  # fmt: skip
+                array.write(time, value)
+                for array, value in zip(nest.flatten(arrays), nest.flatten(output), strict=True)
+            ]
             return add(time, 1), nest.pack(arrays, written), new_state
 
         _, arrays, state = while_loop(
-            lambda time, *_: less(time, self.steps), step,
-            (constant(0, name="time"), arrays, state), name="while",
-        )  # fmt: skip
+            lambda time, *_: less(time, self.steps),
+            step,
+            (constant(0, name="time"), arrays, state),
+            name="while",
+        )
         return nest.map_structure(self._stacked, arrays), state
 
     def _zeros(self, size: Any) -> Tensor:
@@ -224,9 +228,13 @@ def static_rnn(
 
 
 def static_state_saving_rnn(
-    cell: Any, inputs: Sequence[Any], state_saver: Any, state_name: Any,
-    sequence_length: Any = None, scope: Any = None,
-) -> tuple[list[Any], Any]:  # fmt: skip
+    cell: Any,
+    inputs: Sequence[Any],
+    state_saver: Any,
+    state_name: Any,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
     """Apply a cell to a list of inputs, going on from the state that was saved before.
 
     Args:
@@ -266,9 +274,7 @@ def static_state_saving_rnn(
             f"state_name should be structured as cell.state_size: {state_name!r}, {size!r}"
         )
     first = nest.pack(size, [state_saver.state(name) for name in names])
-    outputs, state = static_rnn(
-        cell, inputs, first, sequence_length=sequence_length, scope=scope
-    )
+    outputs, state = static_rnn(cell, inputs, first, sequence_length=sequence_length, scope=scope)
     saved = [
         state_saver.save_state(name, value)
         for name, value in zip(names, nest.flatten(state), strict=True)

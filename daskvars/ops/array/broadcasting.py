@@ -41,11 +41,16 @@ def _summed_access(inputs, outputs, attrs):
 
 # Where nothing has to be summed the kernel gives its input back, hence a view.
 SUM_TO_SHAPE = OpDef(
-    "SumToShape", "x:N", infer=_summed, pattern=Movement(_summed_access, view=True),
-    kernel=kernels.sum_to_shape, operands=("shape",), same_if_same_shape=True,
+    "SumToShape",
+    "x:N",
+    infer=_summed,
+    pattern=Movement(_summed_access, view=True),
+    kernel=kernels.sum_to_shape,
+    operands=("shape",),
+    same_if_same_shape=True,
     block=lambda attrs, block: {**attrs, "shape": block.out_shapes[0]},
     gradient=lambda op, dy: repeating.broadcast_to(dy, constant.shape(op.inputs[0])),
-)  # fmt: skip
+)
 
 
 def sum_to_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -75,9 +80,7 @@ def _has_tensor(items: Any) -> bool:
     return any(isinstance(item, Tensor) for item in items)
 
 
-def broadcast_gradients(
-    op: Operation, *gradients: Tensor | None
-) -> list[Tensor | None]:
+def broadcast_gradients(op: Operation, *gradients: Tensor | None) -> list[Tensor | None]:
     """Return the gradients of an op's first inputs, each summed to the shape of its input.
 
     Args:

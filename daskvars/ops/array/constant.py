@@ -33,9 +33,13 @@ from daskvars.shapes import Dimension, TensorShape
 _MOST_KEPT = 1000
 
 CONST = OpDef(
-    "Const", "", infer=lambda inputs, *, value, dtype, chunks: Spec(dtype, value.shape),
-    pattern=Source(), kernel=unreachable, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "Const",
+    "",
+    infer=lambda inputs, *, value, dtype, chunks: Spec(dtype, value.shape),
+    pattern=Source(),
+    kernel=unreachable,
+    gradient=NO_GRADIENT,
+)
 
 
 def constant(
@@ -103,8 +107,10 @@ def _from_elsewhere(value: Any, chunks: Any, shape: Any, name: Any) -> tuple[Any
         raise
     except Exception as error:
         raise kind_of(error)(
-            None, None, f"the value given for the constant {label!r} cannot be had: "
-            f"{type(error).__name__}: {error}"
+            None,
+            None,
+            f"the value given for the constant {label!r} cannot be had: "
+            f"{type(error).__name__}: {error}",
         ) from error
 
 
@@ -208,10 +214,15 @@ def _filled(inputs, *, dims, **attrs):
 
 
 FILL = OpDef(
-    "Fill", "value:T", infer=_filled, pattern=Source(), kernel=kernels.fill, operands=("dims",),
+    "Fill",
+    "value:T",
+    infer=_filled,
+    pattern=Source(),
+    kernel=kernels.fill,
+    operands=("dims",),
     block=lambda attrs, block: axes.in_block(attrs, dims=block.out_shapes[0]),
     gradient=lambda op, dy: sum_down(dy, ()),
-)  # fmt: skip
+)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
@@ -277,11 +288,15 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Te
 
 LIKE = {
     value: OpDef(
-        type, "x:T", infer=lambda inputs, *, number, dtype: Spec(dtype, inputs[0].shape),
-        pattern=Elementwise(), kernel=kernels.fill_like, gradient=NO_GRADIENT,
+        type,
+        "x:T",
+        infer=lambda inputs, *, number, dtype: Spec(dtype, inputs[0].shape),
+        pattern=Elementwise(),
+        kernel=kernels.fill_like,
+        gradient=NO_GRADIENT,
     )
     for value, type in enumerate(("ZerosLike", "OnesLike"))
-}  # fmt: skip
+}
 
 
 def _uniform_like(
@@ -324,24 +339,36 @@ def ones_like(
 # -- shapes of tensors -------------------------------------------------------------------------
 
 SHAPE = OpDef(
-    "Shape", "input:T", kernel=kernels.shape_of, pattern=Opaque(), gradient=NO_GRADIENT,
+    "Shape",
+    "input:T",
+    kernel=kernels.shape_of,
+    pattern=Opaque(),
+    gradient=NO_GRADIENT,
     infer=lambda inputs, *, out_type: Spec(
         out_type, (None if inputs[0].shape is None else len(inputs[0].shape),)
     ),
     static=lambda values, specs, attrs: specs[0].shape,
-)  # fmt: skip
+)
 
 SIZE = OpDef(
-    "Size", "input:T", infer=lambda inputs, *, out_type: Spec(out_type, ()), pattern=Opaque(),
-    kernel=kernels.size_of, gradient=NO_GRADIENT,
+    "Size",
+    "input:T",
+    infer=lambda inputs, *, out_type: Spec(out_type, ()),
+    pattern=Opaque(),
+    kernel=kernels.size_of,
+    gradient=NO_GRADIENT,
     static=lambda values, specs, attrs: shapes.size(specs[0].shape),
-)  # fmt: skip
+)
 
 RANK = OpDef(
-    "Rank", "input:T", infer=lambda inputs: Spec(int32, ()), pattern=Opaque(),
-    kernel=kernels.rank_of, gradient=NO_GRADIENT,
+    "Rank",
+    "input:T",
+    infer=lambda inputs: Spec(int32, ()),
+    pattern=Opaque(),
+    kernel=kernels.rank_of,
+    gradient=NO_GRADIENT,
     static=lambda values, specs, attrs: None if specs[0].shape is None else len(specs[0].shape),
-)  # fmt: skip
+)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:

@@ -73,10 +73,12 @@ def _concatenated(inputs, *, axis, operands=()):
         return Spec(inputs[0].dtype, (None,) * rank)
     place = shapes.normalize_axis(axis, rank, "Concat axis")
     others = [
-        Spec(spec.dtype, None if spec.shape is None else
-             (*spec.shape[:place], None, *spec.shape[place + 1 :]))
+        Spec(
+            spec.dtype,
+            None if spec.shape is None else (*spec.shape[:place], None, *spec.shape[place + 1 :]),
+        )
         for spec in inputs
-    ]  # fmt: skip
+    ]
     merged = _merged_shape(others)
     sizes = [None if spec.shape is None else spec.shape[place] for spec in inputs]
     total = None if None in sizes else sum(sizes)
@@ -106,10 +108,15 @@ def _concat_gradient(op: Operation, dy: Tensor) -> Sequence[Tensor]:
 
 
 CONCAT = OpDef(
-    "ConcatV2", "*values:T", infer=_concatenated, pattern=Movement(_joined_access, view=False),
-    kernel=kernels.concat, static=_concatenated_value, gradient=_concat_gradient,
+    "ConcatV2",
+    "*values:T",
+    infer=_concatenated,
+    pattern=Movement(_joined_access, view=False),
+    kernel=kernels.concat,
+    static=_concatenated_value,
+    gradient=_concat_gradient,
     operands=("axis",),
-)  # fmt: skip
+)
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
@@ -184,9 +191,7 @@ def _split_by_size(inputs, *, size_splits, axis, _num, operands=()):
             sizes = kernels.resolved_sizes(sizes, total)
         except InvalidArgumentError as error:
             raise ValueError(error.message) from None
-    return tuple(
-        _with_size(inputs[0], place, None if n is None or n < 0 else n) for n in sizes
-    )
+    return tuple(_with_size(inputs[0], place, None if n is None or n < 0 else n) for n in sizes)
 
 
 def _split_access(inputs, outputs, attrs):
@@ -196,15 +201,24 @@ def _split_access(inputs, outputs, attrs):
 
 
 SPLIT = OpDef(
-    "Split", "value:T", infer=_split_evenly, pattern=Movement(_split_access), kernel=kernels.split,
-    gradient=lambda op, *dys: concat(dys, axes.operand_of(op, "axis")), operands=("axis",),
-)  # fmt: skip
+    "Split",
+    "value:T",
+    infer=_split_evenly,
+    pattern=Movement(_split_access),
+    kernel=kernels.split,
+    gradient=lambda op, *dys: concat(dys, axes.operand_of(op, "axis")),
+    operands=("axis",),
+)
 
 SPLIT_V = OpDef(
-    "SplitV", "value:T", infer=_split_by_size, pattern=Movement(_split_access),
-    kernel=kernels.split_sizes, operands=("size_splits", "axis"),
+    "SplitV",
+    "value:T",
+    infer=_split_by_size,
+    pattern=Movement(_split_access),
+    kernel=kernels.split_sizes,
+    operands=("size_splits", "axis"),
     gradient=lambda op, *dys: concat(dys, axes.operand_of(op, "axis")),
-)  # fmt: skip
+)
 
 
 def split(
@@ -280,10 +294,14 @@ def _stacked_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) 
 
 
 STACK = OpDef(
-    "Pack", "*values:T", infer=_stacked, pattern=Movement(_stacked_access, view=False),
-    kernel=kernels.stack, static=_stacked_value,
+    "Pack",
+    "*values:T",
+    infer=_stacked,
+    pattern=Movement(_stacked_access, view=False),
+    kernel=kernels.stack,
+    static=_stacked_value,
     gradient=lambda op, dy: unstack(dy, num=len(op.inputs), axis=op.attrs["axis"]),
-)  # fmt: skip
+)
 
 
 def stack(values: Sequence[Any], axis: int = 0, name: str = "stack") -> Tensor:
@@ -337,9 +355,13 @@ def _unstacked_access(inputs, outputs, attrs):
 
 
 UNSTACK = OpDef(
-    "Unpack", "value:T", infer=_unstacked, pattern=Movement(_unstacked_access),
-    kernel=kernels.unstack, gradient=lambda op, *dys: stack(dys, axis=op.attrs["axis"]),
-)  # fmt: skip
+    "Unpack",
+    "value:T",
+    infer=_unstacked,
+    pattern=Movement(_unstacked_access),
+    kernel=kernels.unstack,
+    gradient=lambda op, *dys: stack(dys, axis=op.attrs["axis"]),
+)
 
 
 def unstack(

@@ -30,9 +30,14 @@ def _one_hot_access(inputs, outputs, attrs):
 
 
 ONE_HOT = OpDef(
-    "OneHot", "indices:Z", infer=_one_hot, pattern=Movement(_one_hot_access, view=False),
-    kernel=arrays.one_hot, operands=("depth", "on_value", "off_value"), gradient=NO_GRADIENT,
-)  # fmt: skip
+    "OneHot",
+    "indices:Z",
+    infer=_one_hot,
+    pattern=Movement(_one_hot_access, view=False),
+    kernel=arrays.one_hot,
+    operands=("depth", "on_value", "off_value"),
+    gradient=NO_GRADIENT,
+)
 
 
 def one_hot(
@@ -68,19 +73,24 @@ def one_hot(
     """
     wanted = _dtype_of_values(on_value, off_value, dtype)
     return apply(
-        ONE_HOT, indices, name=name or "one_hot", depth=axes.as_operand(depth),
+        ONE_HOT,
+        indices,
+        name=name or "one_hot",
+        depth=axes.as_operand(depth),
         on_value=1 if on_value is None else axes.as_operand(on_value),
         off_value=0 if off_value is None else axes.as_operand(off_value),
-        axis=-1 if axis is None else int(axis), dtype=wanted,
-    )  # fmt: skip
+        axis=-1 if axis is None else int(axis),
+        dtype=wanted,
+    )
 
 
 def _dtype_of_values(on_value: Any, off_value: Any, dtype: Any) -> dtypes.DType:
     given = {"on_value": on_value, "off_value": off_value}
     found = {
         name: as_dtype(value.dtype) if hasattr(value, "dtype") else dtypes.infer_dtype(value)
-        for name, value in given.items() if value is not None
-    }  # fmt: skip
+        for name, value in given.items()
+        if value is not None
+    }
     typed = [name for name in found if hasattr(given[name], "dtype")]
     if dtype is not None:
         wanted = as_dtype(dtype).base_dtype

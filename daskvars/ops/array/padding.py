@@ -47,10 +47,13 @@ def _resized(inputs, paddings, sign):
     if pairs is None:
         return Spec(inputs[0].dtype, None)
     sizes = shape if shape is not None else (None,) * len(pairs)
-    return Spec(inputs[0].dtype, tuple(
-        None if None in (n, a, b) else n + sign * (a + b)
-        for n, (a, b) in zip(sizes, pairs, strict=True)
-    ))  # fmt: skip
+    return Spec(
+        inputs[0].dtype,
+        tuple(
+            None if None in (n, a, b) else n + sign * (a + b)
+            for n, (a, b) in zip(sizes, pairs, strict=True)
+        ),
+    )
 
 
 def _padded(inputs, *, paddings, **attrs):
@@ -90,32 +93,47 @@ def _pad_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 PAD = OpDef(
-    "Pad", "tensor:T", infer=_padded, pattern=Movement(_padded_access, view=False),
-    kernel=kernels.pad, operands=("paddings", "constant_values"), gradient=_pad_gradient,
-)  # fmt: skip
+    "Pad",
+    "tensor:T",
+    infer=_padded,
+    pattern=Movement(_padded_access, view=False),
+    kernel=kernels.pad,
+    operands=("paddings", "constant_values"),
+    gradient=_pad_gradient,
+)
 
 MIRROR_PAD = OpDef(
-    "MirrorPad", "tensor:T", infer=_mirrored, pattern=Movement(_padded_access, view=False),
-    kernel=kernels.mirror_pad, operands=("paddings",),
+    "MirrorPad",
+    "tensor:T",
+    infer=_mirrored,
+    pattern=Movement(_padded_access, view=False),
+    kernel=kernels.mirror_pad,
+    operands=("paddings",),
     gradient=lambda op, dy: apply(
         MIRROR_PAD_GRAD, dy, paddings=axes.operand_of(op, "paddings"), mode=op.attrs["mode"]
     ),
-)  # fmt: skip
+)
 
 MIRROR_PAD_GRAD: OpDef = OpDef(
-    "MirrorPadGrad", "dy:N", pattern=Movement(_padded_access, view=False),
+    "MirrorPadGrad",
+    "dy:N",
+    pattern=Movement(_padded_access, view=False),
     infer=lambda inputs, *, paddings, **attrs: _resized(inputs, paddings, -1),
-    kernel=kernels.mirror_pad_grad, operands=("paddings",),
+    kernel=kernels.mirror_pad_grad,
+    operands=("paddings",),
     gradient=lambda op, dy: apply(
         MIRROR_PAD, dy, paddings=axes.operand_of(op, "paddings"), mode=op.attrs["mode"]
     ),
-)  # fmt: skip
+)
 
 
 def pad(
-    tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None,
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    name: str | None = None,
     constant_values: Any = 0,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return a tensor with more elements at its borders.
 
     Args:

@@ -15,9 +15,13 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import movement as kernels
 
 PLACEHOLDER = OpDef(
-    "Placeholder", "", infer=lambda inputs, *, dtype, shape, tensor: Spec(dtype, shape),
-    pattern=Source(), kernel=kernels.missing_feed, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "Placeholder",
+    "",
+    infer=lambda inputs, *, dtype, shape, tensor: Spec(dtype, shape),
+    pattern=Source(),
+    kernel=kernels.missing_feed,
+    gradient=NO_GRADIENT,
+)
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
@@ -43,9 +47,12 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     _check_graph("placeholder")
     with name_scope(name, "Placeholder", []) as scope:
         return apply(
-            PLACEHOLDER, name=scope, dtype=as_dtype(dtype).base_dtype,
-            shape=shapes.as_tuple(shape), tensor=scope.rstrip("/"),
-        )  # fmt: skip
+            PLACEHOLDER,
+            name=scope,
+            dtype=as_dtype(dtype).base_dtype,
+            shape=shapes.as_tuple(shape),
+            tensor=scope.rstrip("/"),
+        )
 
 
 def _check_graph(function: str) -> None:
@@ -66,10 +73,14 @@ def _defaulted(inputs, *, shape):
 
 
 PLACEHOLDER_WITH_DEFAULT = OpDef(
-    "PlaceholderWithDefault", "input:T", infer=_defaulted, pattern=Elementwise(), kernel=None,
+    "PlaceholderWithDefault",
+    "input:T",
+    infer=_defaulted,
+    pattern=Elementwise(),
+    kernel=None,
     gradient=PASS_GRADIENT,
     static=lambda values, specs, attrs: None,  # a feed may take the place of a known default
-)  # fmt: skip
+)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:

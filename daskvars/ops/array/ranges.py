@@ -43,12 +43,18 @@ def _range_block(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
 
 
 RANGE = OpDef(
-    "Range", "", operands=("start", "limit", "delta"), pattern=Source(),
+    "Range",
+    "",
+    operands=("start", "limit", "delta"),
+    pattern=Source(),
     infer=lambda inputs, *, start, limit, delta, dtype, **attrs: Spec(
         dtype, (_count(start, limit, delta),)
     ),
-    kernel=kernels.range_values, gradient=NO_GRADIENT, static=_range_value, block=_range_block,
-)  # fmt: skip
+    kernel=kernels.range_values,
+    gradient=NO_GRADIENT,
+    static=_range_value,
+    block=_range_block,
+)
 
 
 def range(
@@ -93,11 +99,16 @@ def _dtype_of(value: Any) -> dtypes.DType:
 
 
 LINSPACE = OpDef(
-    "LinSpace", "", operands=("start", "stop", "num"), pattern=Source(),
+    "LinSpace",
+    "",
+    operands=("start", "stop", "num"),
+    pattern=Source(),
     attributes={**ATTRIBUTES, "num": INT},
     infer=lambda inputs, *, num, dtype, **attrs: Spec(dtype, (_checked_num(num),)),
-    kernel=kernels.linspace_values, gradient=NO_GRADIENT, block=_range_block,
-)  # fmt: skip
+    kernel=kernels.linspace_values,
+    gradient=NO_GRADIENT,
+    block=_range_block,
+)
 
 
 def _checked_num(num: int | None) -> int | None:
@@ -150,17 +161,23 @@ def _eye_shape(rows: int | None, columns: int | None, batch: Any) -> Shape:
 
 
 EYE = OpDef(
-    "Eye", "", operands=("num_rows", "num_columns", "batch_shape"), pattern=Source(),
+    "Eye",
+    "",
+    operands=("num_rows", "num_columns", "batch_shape"),
+    pattern=Source(),
     infer=lambda inputs, *, num_rows, num_columns, batch_shape, dtype, **attrs: Spec(
         dtype, _eye_shape(num_rows, num_columns, batch_shape)
     ),
-    kernel=kernels.eye, gradient=NO_GRADIENT,
+    kernel=kernels.eye,
+    gradient=NO_GRADIENT,
     block=lambda attrs, block: axes.in_block(
-        attrs, num_rows=block.out_shapes[0][-2], num_columns=block.out_shapes[0][-1],
+        attrs,
+        num_rows=block.out_shapes[0][-2],
+        num_columns=block.out_shapes[0][-1],
         batch_shape=block.out_shapes[0][:-2],
         diagonal=block.out_offsets[0][-2] - block.out_offsets[0][-1],
     ),
-)  # fmt: skip
+)
 
 
 def eye(
@@ -190,9 +207,13 @@ def eye(
     columns = rows if num_columns is None else axes.as_operand(num_columns)
     batch = () if batch_shape is None else axes.as_sizes(batch_shape)
     return apply(
-        EYE, name=name or "eye", num_rows=rows, num_columns=columns, batch_shape=batch,
+        EYE,
+        name=name or "eye",
+        num_rows=rows,
+        num_columns=columns,
+        batch_shape=batch,
         dtype=as_dtype(dtype).base_dtype,
-    )  # fmt: skip
+    )
 
 
 def _masked(inputs, *, maxlen, dtype, **attrs):
@@ -201,7 +222,11 @@ def _masked(inputs, *, maxlen, dtype, **attrs):
 
 
 SEQUENCE_MASK = OpDef(
-    "SequenceMask", "lengths:Z", infer=_masked, operands=("maxlen",), gradient=NO_GRADIENT,
+    "SequenceMask",
+    "lengths:Z",
+    infer=_masked,
+    operands=("maxlen",),
+    gradient=NO_GRADIENT,
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned(
             inputs, outputs, ((i, i) for i, _ in enumerate(inputs[0] or ()))
@@ -209,7 +234,7 @@ SEQUENCE_MASK = OpDef(
         view=False,
     ),
     kernel=kernels.sequence_mask,
-)  # fmt: skip
+)
 
 
 def sequence_mask(
@@ -240,9 +265,10 @@ def sequence_mask(
 
 
 SEQUENCE_MASK_LONGEST = OpDef(
-    "SequenceMaskLongest", "lengths:Z", gradient=NO_GRADIENT, kernel=kernels.sequence_mask,
+    "SequenceMaskLongest",
+    "lengths:Z",
+    gradient=NO_GRADIENT,
+    kernel=kernels.sequence_mask,
     infer=lambda inputs, *, dtype: _masked(inputs, maxlen=None, dtype=dtype),
     pattern=Opaque(),
-)  # fmt: skip
-
-
+)

@@ -31,9 +31,14 @@ def _reversed(inputs, *, axis, **attrs):
 
 
 REVERSE = OpDef(
-    "ReverseV2", "tensor:T", infer=_reversed, pattern=Movement(_axis_access), kernel="flip",
-    operands=("axis",), gradient=lambda op, dy: reverse(dy, axes.operand_of(op, "axis")),
-)  # fmt: skip
+    "ReverseV2",
+    "tensor:T",
+    infer=_reversed,
+    pattern=Movement(_axis_access),
+    kernel="flip",
+    operands=("axis",),
+    gradient=lambda op, dy: reverse(dy, axes.operand_of(op, "axis")),
+)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -69,13 +74,20 @@ def _rolled(inputs, *, axis, **attrs):
 
 
 ROLL: OpDef = OpDef(
-    "Roll", "input:T", infer=_rolled, pattern=Movement(_axis_access, view=False),
-    kernel=kernels.roll, operands=("shift", "axis"),
+    "Roll",
+    "input:T",
+    infer=_rolled,
+    pattern=Movement(_axis_access, view=False),
+    kernel=kernels.roll,
+    operands=("shift", "axis"),
     gradient=lambda op, dy: apply(
-        ROLL, dy, shift=axes.operand_of(op, "shift"), axis=axes.operand_of(op, "axis"),
+        ROLL,
+        dy,
+        shift=axes.operand_of(op, "shift"),
+        axis=axes.operand_of(op, "axis"),
         back=not op.attrs["back"],
     ),
-)  # fmt: skip
+)
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
@@ -120,10 +132,13 @@ def _sequence_access(inputs, outputs, attrs):
 
 
 REVERSE_SEQUENCE: OpDef = OpDef(
-    "ReverseSequence", "input:T, seq_lengths:I", infer=_sequences,
-    pattern=Movement(_sequence_access, view=False), kernel=kernels.reverse_sequence,
+    "ReverseSequence",
+    "input:T, seq_lengths:I",
+    infer=_sequences,
+    pattern=Movement(_sequence_access, view=False),
+    kernel=kernels.reverse_sequence,
     gradient=lambda op, dy: (apply(REVERSE_SEQUENCE, dy, op.inputs[1], **op.attrs), None),
-)  # fmt: skip
+)
 
 
 def reverse_sequence(
@@ -213,16 +228,22 @@ def _to_space(inputs, *, block_size, data_format):
 
 
 SPACE_TO_DEPTH = OpDef(
-    "SpaceToDepth", "input:T", infer=_to_depth, pattern=Movement("n___->n___"),
+    "SpaceToDepth",
+    "input:T",
+    infer=_to_depth,
+    pattern=Movement("n___->n___"),
     kernel=kernels.space_to_depth,
     gradient=lambda op, dy: apply(DEPTH_TO_SPACE, dy, **op.attrs),
-)  # fmt: skip
+)
 
 DEPTH_TO_SPACE: OpDef = OpDef(
-    "DepthToSpace", "input:T", infer=_to_space, pattern=Movement("n___->n___"),
+    "DepthToSpace",
+    "input:T",
+    infer=_to_space,
+    pattern=Movement("n___->n___"),
     kernel=kernels.depth_to_space,
     gradient=lambda op, dy: apply(SPACE_TO_DEPTH, dy, **op.attrs),
-)  # fmt: skip
+)
 
 
 def _checked_block(block_size: int) -> int:
@@ -248,16 +269,26 @@ def space_to_depth(
     Raises:
       ValueError: the sizes are not divisible, or the input has another rank than 4.
     """
-    return apply(SPACE_TO_DEPTH, input, name=name, block_size=_checked_block(block_size),
-                 data_format=data_format)  # fmt: skip
+    return apply(
+        SPACE_TO_DEPTH,
+        input,
+        name=name,
+        block_size=_checked_block(block_size),
+        data_format=data_format,
+    )
 
 
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Return images whose channels became blocks of pixels. The inverse of `space_to_depth`."""
-    return apply(DEPTH_TO_SPACE, input, name=name, block_size=_checked_block(block_size),
-                 data_format=data_format)  # fmt: skip
+    return apply(
+        DEPTH_TO_SPACE,
+        input,
+        name=name,
+        block_size=_checked_block(block_size),
+        data_format=data_format,
+    )
 
 
 def _batched(inputs, blocks, pairs, sign):
@@ -267,8 +298,9 @@ def _batched(inputs, blocks, pairs, sign):
         raise ValueError(f"block_shape must be positive, got {list(blocks)}")
     if shape is None or rank is None:
         return Spec(inputs[0].dtype, None if shape is None else (None,) * len(shape))
-    if len(shape) <= rank or any(given is not None and len(given) != rank
-                                 for given in (blocks, pairs)):  # fmt: skip
+    if len(shape) <= rank or any(
+        given is not None and len(given) != rank for given in (blocks, pairs)
+    ):
         raise ValueError(
             f"block_shape {blocks and list(blocks)} and {pairs and list(pairs)} do not fit shape "
             f"{shapes.show(shape)}"
@@ -310,24 +342,30 @@ def _spatial_access(inputs, outputs, attrs):
 
 
 SPACE_TO_BATCH = OpDef(
-    "SpaceToBatchND", "input:T", operands=("block_shape", "paddings"),
+    "SpaceToBatchND",
+    "input:T",
+    operands=("block_shape", "paddings"),
     infer=lambda inputs, *, block_shape, paddings, **attrs: _batched(
         inputs, block_shape, paddings, 1
     ),
-    pattern=Movement(_spatial_access, view=False), kernel=kernels.space_to_batch,
+    pattern=Movement(_spatial_access, view=False),
+    kernel=kernels.space_to_batch,
     gradient=lambda op, dy: batch_to_space_nd(
         dy, axes.operand_of(op, "block_shape"), axes.operand_of(op, "paddings")
     ),
-)  # fmt: skip
+)
 
 BATCH_TO_SPACE = OpDef(
-    "BatchToSpaceND", "input:T", operands=("block_shape", "crops"),
+    "BatchToSpaceND",
+    "input:T",
+    operands=("block_shape", "crops"),
     infer=lambda inputs, *, block_shape, crops, **attrs: _batched(inputs, block_shape, crops, -1),
-    pattern=Movement(_spatial_access, view=False), kernel=kernels.batch_to_space,
+    pattern=Movement(_spatial_access, view=False),
+    kernel=kernels.batch_to_space,
     gradient=lambda op, dy: space_to_batch_nd(
         dy, axes.operand_of(op, "block_shape"), axes.operand_of(op, "crops")
     ),
-)  # fmt: skip
+)
 
 
 def space_to_batch_nd(
@@ -348,13 +386,16 @@ def space_to_batch_nd(
     Raises:
       ValueError: the sizes are not divisible.
     """
-    return apply(SPACE_TO_BATCH, input, name=name, block_shape=axes.as_operand(block_shape),
-                 paddings=axes.as_operand(paddings))  # fmt: skip
+    return apply(
+        SPACE_TO_BATCH,
+        input,
+        name=name,
+        block_shape=axes.as_operand(block_shape),
+        paddings=axes.as_operand(paddings),
+    )
 
 
-def batch_to_space_nd(
-    input: Any, block_shape: Any, crops: Any, name: str | None = None
-) -> Tensor:
+def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """Return batches woven into each other: the inverse of `space_to_batch_nd`.
 
     Args:
@@ -363,14 +404,22 @@ def batch_to_space_nd(
       crops: [m, 2] int32 or int64, elements dropped before and after each spatial dimension.
       name: name of the operation, by default "BatchToSpaceND".
     """
-    return apply(BATCH_TO_SPACE, input, name=name, block_shape=axes.as_operand(block_shape),
-                 crops=axes.as_operand(crops))  # fmt: skip
+    return apply(
+        BATCH_TO_SPACE,
+        input,
+        name=name,
+        block_shape=axes.as_operand(block_shape),
+        crops=axes.as_operand(crops),
+    )
 
 
 def space_to_batch(
-    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None,
+    input: Any,
+    paddings: Any,
+    block_size: int | None = None,
+    name: str | None = None,
     block_shape: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the phases of images as batches. See `space_to_batch_nd`; `block_size` counts for
     height and width."""
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
@@ -379,9 +428,12 @@ def space_to_batch(
 
 
 def batch_to_space(
-    input: Any, crops: Any, block_size: int | None = None, name: str | None = None,
+    input: Any,
+    crops: Any,
+    block_size: int | None = None,
+    name: str | None = None,
     block_shape: Any = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the batches of images woven together. See `batch_to_space_nd`."""
     block = axes.either(block_size, block_shape, "block_size", "block_shape")
     block = (block, block) if isinstance(block, int) else block

@@ -39,19 +39,22 @@ def _broadcast_access(inputs, outputs, attrs):
     if None in source or None in target or not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
     lead = len(target) - len(source)
-    ins = tuple(
-        Dim(lead + i) if n == target[lead + i] else None for i, n in enumerate(source)
-    )
+    ins = tuple(Dim(lead + i) if n == target[lead + i] else None for i, n in enumerate(source))
     others = tuple((None,) * len(shape) for shape in inputs[1:])
     return Access((ins, *others), (tuple(map(Dim, range(len(target)))),))
 
 
 BROADCAST_TO = OpDef(
-    "BroadcastTo", "input:T", infer=_broadcast, pattern=Movement(_broadcast_access, view=False),
-    kernel=kernels.broadcast_to, operands=("shape",), same_if_same_shape=True,
+    "BroadcastTo",
+    "input:T",
+    infer=_broadcast,
+    pattern=Movement(_broadcast_access, view=False),
+    kernel=kernels.broadcast_to,
+    operands=("shape",),
+    same_if_same_shape=True,
     gradient=lambda op, dy: sum_down(dy, _sizes(op.inputs[0])),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
-)  # fmt: skip
+)
 
 
 def _sizes(tensor: Tensor) -> Any:
@@ -112,10 +115,14 @@ def _tiled_access(inputs, outputs, attrs):
 
 
 TILE = OpDef(
-    "Tile", "input:T", infer=_tiled, pattern=Movement(_tiled_access, view=False),
-    kernel=kernels.tile, operands=("multiples",),
+    "Tile",
+    "input:T",
+    infer=_tiled,
+    pattern=Movement(_tiled_access, view=False),
+    kernel=kernels.tile,
+    operands=("multiples",),
     gradient=lambda op, dy: tile_grad(dy, axes.operand_of(op, "multiples")),
-)  # fmt: skip
+)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
@@ -140,10 +147,14 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 
 
 TILE_GRAD = OpDef(
-    "TileGrad", "input:N", infer=_untiled, pattern=Movement(_tiled_access, view=False),
-    kernel=kernels.tile_grad, operands=("multiples",),
+    "TileGrad",
+    "input:N",
+    infer=_untiled,
+    pattern=Movement(_tiled_access, view=False),
+    kernel=kernels.tile_grad,
+    operands=("multiples",),
     gradient=lambda op, dy: tile(dy, axes.operand_of(op, "multiples")),
-)  # fmt: skip
+)
 
 
 def tile_grad(input: Any, multiples: Any, name: str | None = None) -> Tensor:
@@ -184,8 +195,7 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[T
             order[:2] = [1, 0]
         known = [shapes.size(tensors[i].spec.shape) for i in order]
         sizes = [
-            constant.size(tensors[i]) if n is None else n
-            for i, n in zip(order, known, strict=True)
+            constant.size(tensors[i]) if n is None else n for i, n in zip(order, known, strict=True)
         ]
         return [
             broadcast_to(reshape(t, [-1 if j == i else 1 for j in order]), sizes)

@@ -28,9 +28,14 @@ def _value(inputs: tuple[Spec, ...]) -> Spec:
 
 
 IDENTITY = OpDef(
-    "Identity", "input:T", infer=_value, pattern=Elementwise(), kernel=None,
-    gradient=PASS_GRADIENT, static=axes.first_value,
-)  # fmt: skip
+    "Identity",
+    "input:T",
+    infer=_value,
+    pattern=Elementwise(),
+    kernel=None,
+    gradient=PASS_GRADIENT,
+    static=axes.first_value,
+)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
@@ -50,9 +55,14 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
 
 STOP_GRADIENT = OpDef(
-    "StopGradient", "input:T", infer=like_first, pattern=Elementwise(), kernel=None,
-    gradient=NO_GRADIENT, static=axes.first_value,
-)  # fmt: skip
+    "StopGradient",
+    "input:T",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel=None,
+    gradient=NO_GRADIENT,
+    static=axes.first_value,
+)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
@@ -66,11 +76,15 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 
 ENSURE_SHAPE = OpDef(
-    "EnsureShape", "input:T", pattern=Movement("...->..."), kernel=kernels.ensure_shape,
+    "EnsureShape",
+    "input:T",
+    pattern=Movement("...->..."),
+    kernel=kernels.ensure_shape,
     infer=lambda inputs, *, shape: Spec(inputs[0].dtype, shapes.merge(inputs[0].shape, shape)),
-    gradient=PASS_GRADIENT, static=axes.first_value,
+    gradient=PASS_GRADIENT,
+    static=axes.first_value,
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
-)  # fmt: skip
+)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -141,11 +155,17 @@ def _reshape_access(inputs, outputs, attrs):
 
 
 RESHAPE = OpDef(
-    "Reshape", "tensor:T", infer=_reshaped, pattern=Movement(_reshape_access),
-    kernel=kernels.reshape, operands=("shape",), static=_reshaped_value, same_if_same_shape=True,
+    "Reshape",
+    "tensor:T",
+    infer=_reshaped,
+    pattern=Movement(_reshape_access),
+    kernel=kernels.reshape,
+    operands=("shape",),
+    static=_reshaped_value,
+    same_if_same_shape=True,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
-)  # fmt: skip
+)
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -192,9 +212,7 @@ def _expanded_access(inputs, outputs, attrs):
     if attrs["axis"] is None:
         return axes.whole(inputs, outputs)
     place = _single_axis(attrs["axis"]) % len(outputs[0])
-    return axes.aligned(
-        inputs, outputs, ((i, i + (i >= place)) for i in range(len(inputs[0])))
-    )
+    return axes.aligned(inputs, outputs, ((i, i + (i >= place)) for i in range(len(inputs[0]))))
 
 
 def _expanded_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> Any:
@@ -206,10 +224,15 @@ def _expanded_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any])
 
 
 EXPAND_DIMS = OpDef(
-    "ExpandDims", "input:T", infer=_expanded, pattern=Movement(_expanded_access),
-    kernel="expand_dims", operands=("axis",), static=_expanded_value,
+    "ExpandDims",
+    "input:T",
+    infer=_expanded,
+    pattern=Movement(_expanded_access),
+    kernel="expand_dims",
+    operands=("axis",),
+    static=_expanded_value,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
-)  # fmt: skip
+)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -271,10 +294,15 @@ def _squeezed_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any])
 
 # A block may have size 1 where the whole has not, so blocks are told which dimensions go.
 SQUEEZE = OpDef(
-    "Squeeze", "input:T", infer=_squeezed, pattern=Movement(_squeezed_access), kernel="squeeze",
-    static=_squeezed_value, gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
+    "Squeeze",
+    "input:T",
+    infer=_squeezed,
+    pattern=Movement(_squeezed_access),
+    kernel="squeeze",
+    static=_squeezed_value,
+    gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
     block=lambda attrs, block: {"axis": _squeezed_axes(block.full_in_shapes[0], attrs["axis"])},
-)  # fmt: skip
+)
 
 
 def squeeze(

@@ -72,10 +72,16 @@ def _slice_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 SLICE = OpDef(
-    "Slice", "input:T", infer=_sliced, pattern=Movement(_slice_access), kernel=kernels.slice_array,
-    operands=("begin", "size"), static=_slice_value, gradient=_slice_gradient,
+    "Slice",
+    "input:T",
+    infer=_sliced,
+    pattern=Movement(_slice_access),
+    kernel=kernels.slice_array,
+    operands=("begin", "size"),
+    static=_slice_value,
+    gradient=_slice_gradient,
     block=lambda attrs, block: axes.in_block(attrs, size=block.out_shapes[0]),
-)  # fmt: skip
+)
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
@@ -103,14 +109,15 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
 
 
 SLICE_GRAD = OpDef(
-    "SliceGrad", "dy:T", operands=("shape", "begin"), kernel=kernels.slice_grad,
+    "SliceGrad",
+    "dy:T",
+    operands=("shape", "begin"),
+    kernel=kernels.slice_grad,
     infer=lambda inputs, *, shape, begin, **attrs: Spec(inputs[0].dtype, shape),
     pattern=Movement(_slice_access, view=False),
-    gradient=lambda op, dy: slice(
-        dy, axes.operand_of(op, "begin"), constant.shape(op.inputs[0])
-    ),
+    gradient=lambda op, dy: slice(dy, axes.operand_of(op, "begin"), constant.shape(op.inputs[0])),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
-)  # fmt: skip
+)
 
 
 def slice_grad(dy: Any, shape: Any, begin: Any, name: str | None = None) -> Tensor:
@@ -240,21 +247,28 @@ def _strided_gradient(op: Operation, dy: Tensor) -> Tensor:
     known = x.spec.shape
     bounds = {name: axes.operand_of(op, name) for name in ("begin", "end", "strides")}
     return apply(
-        STRIDED_SLICE_GRAD, dy, **bounds, **{mask: op.attrs[mask] for mask in MASKS},
+        STRIDED_SLICE_GRAD,
+        dy,
+        **bounds,
+        **{mask: op.attrs[mask] for mask in MASKS},
         shape=known if shapes.is_known(known) else constant.shape(x),
-    )  # fmt: skip
+    )
 
 
 STRIDED_SLICE = OpDef(
-    "StridedSlice", "input:T", operands=("begin", "end", "strides"), kernel=kernels.strided_slice,
+    "StridedSlice",
+    "input:T",
+    operands=("begin", "end", "strides"),
+    kernel=kernels.strided_slice,
     infer=lambda inputs, **attrs: Spec(inputs[0].dtype, sliced_shape(_key(attrs), inputs[0].shape)),
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned(
             inputs, outputs, _uncut(_key(attrs), len(inputs[0] or ()))
         )
     ),
-    static=_strided_value, gradient=_strided_gradient,
-)  # fmt: skip
+    static=_strided_value,
+    gradient=_strided_gradient,
+)
 
 
 def strided_slice(
@@ -302,10 +316,15 @@ def strided_slice(
         listed = isinstance(begin, list | tuple)
         strides = (1,) * len(begin) if listed else constant.ones_like(begin)
     bounds = {
-        "begin": begin, "end": end, "strides": axes.as_operand(strides), "begin_mask": begin_mask,
-        "end_mask": end_mask, "ellipsis_mask": ellipsis_mask, "new_axis_mask": new_axis_mask,
+        "begin": begin,
+        "end": end,
+        "strides": axes.as_operand(strides),
+        "begin_mask": begin_mask,
+        "end_mask": end_mask,
+        "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask,
         "shrink_axis_mask": shrink_axis_mask,
-    }  # fmt: skip
+    }
     sliced = apply(STRIDED_SLICE, input_, name=name, **bounds)
     return sliced if var is None else _slice_of(var, sliced, bounds)
 
@@ -353,15 +372,19 @@ def _strided_grad_access(inputs, outputs, attrs):
 
 
 STRIDED_SLICE_GRAD = OpDef(
-    "StridedSliceGrad", "dy:T", operands=("shape", "begin", "end", "strides"),
+    "StridedSliceGrad",
+    "dy:T",
+    operands=("shape", "begin", "end", "strides"),
     infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
-    pattern=Movement(_strided_grad_access, view=False), kernel=kernels.strided_slice_grad,
+    pattern=Movement(_strided_grad_access, view=False),
+    kernel=kernels.strided_slice_grad,
     gradient=lambda op, dy: strided_slice(
-        dy, *(axes.operand_of(op, name) for name in ("begin", "end", "strides")),
+        dy,
+        *(axes.operand_of(op, name) for name in ("begin", "end", "strides")),
         *(op.attrs[mask] for mask in MASKS),
     ),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
-)  # fmt: skip
+)
 
 
 def size_along(tensor: Any, axis: Any) -> Any:

@@ -22,9 +22,13 @@ def _permutation(inputs):
 
 
 INVERT_PERMUTATION = OpDef(
-    "InvertPermutation", "x:I", infer=_permutation, pattern=Opaque(),
-    kernel=kernels.invert_permutation, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "InvertPermutation",
+    "x:I",
+    infer=_permutation,
+    pattern=Opaque(),
+    kernel=kernels.invert_permutation,
+    gradient=NO_GRADIENT,
+)
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
@@ -80,9 +84,14 @@ def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 TRANSPOSE = OpDef(
-    "Transpose", "a:T", infer=_transposed, pattern=Movement(_transposed_access),
-    kernel=kernels.transpose, operands=("perm",), gradient=_transpose_gradient,
-)  # fmt: skip
+    "Transpose",
+    "a:T",
+    infer=_transposed,
+    pattern=Movement(_transposed_access),
+    kernel=kernels.transpose,
+    operands=("perm",),
+    gradient=_transpose_gradient,
+)
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
@@ -121,10 +130,13 @@ def _matrix_transposed(inputs, *, conjugate):
 
 
 MATRIX_TRANSPOSE = OpDef(
-    "MatrixTranspose", "a:T", infer=_matrix_transposed, pattern=Movement("...mn->...nm"),
+    "MatrixTranspose",
+    "a:T",
+    infer=_matrix_transposed,
+    pattern=Movement("...mn->...nm"),
     kernel=kernels.matrix_transpose,
     gradient=lambda op, dy: matrix_transpose(dy, conjugate=op.attrs["conjugate"]),
-)  # fmt: skip
+)
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:

@@ -96,9 +96,12 @@ def _shown(item: Any) -> str:
 
 
 def _comparison(
-    name: str, relation: Callable[..., Tensor], symbol: str, example: str,
+    name: str,
+    relation: Callable[..., Tensor],
+    symbol: str,
+    example: str,
     words: str = "element-wise",
-) -> Callable[..., Operation]:  # fmt: skip
+) -> Callable[..., Operation]:
     def function(
         x: Any,
         y: Any,
@@ -112,8 +115,14 @@ def _comparison(
             if x is y and relation is comparison.equal:
                 return no_op()
             if data is None:
-                data = [message or "", f"Condition x {symbol} y did not hold {words}:",
-                        f"x ({shown_name(x)}) = ", x, f"y ({shown_name(y)}) = ", y]  # fmt: skip
+                data = [
+                    message or "",
+                    f"Condition x {symbol} y did not hold {words}:",
+                    f"x ({shown_name(x)}) = ",
+                    x,
+                    f"y ({shown_name(y)}) = ",
+                    y,
+                ]
             return asserted(reduce_all(relation(x, y)), data, summarize)
 
     function.__name__ = function.__qualname__ = name
@@ -146,8 +155,12 @@ def _sign(
         with name_scope(name, function.__name__, [x, data]):
             x = convert_to_tensor(x, name="x")
             if data is None:
-                data = [message or "", f"Condition x {symbol} 0 did not hold element-wise:",
-                        f"x ({shown_name(x)}) = ", x]  # fmt: skip
+                data = [
+                    message or "",
+                    f"Condition x {symbol} 0 did not hold element-wise:",
+                    f"x ({shown_name(x)}) = ",
+                    x,
+                ]
             return asserted(reduce_all(relation(x, number(0, x))), data, summarize)
 
     function.__name__ = function.__qualname__ = name
@@ -197,9 +210,14 @@ def assert_near(
         rtol = convert_to_tensor(default if rtol is None else rtol, dtype, name="rtol")
         atol = convert_to_tensor(default if atol is None else atol, dtype, name="atol")
         if data is None:
-            data = [message or "", f"x and y not equal to tolerance rtol = {_shown(rtol)}, "
-                    f"atol = {_shown(atol)}", f"x ({shown_name(x)}) = ", x,
-                    f"y ({shown_name(y)}) = ", y]  # fmt: skip
+            data = [
+                message or "",
+                f"x and y not equal to tolerance rtol = {_shown(rtol)}, atol = {_shown(atol)}",
+                f"x ({shown_name(x)}) = ",
+                x,
+                f"y ({shown_name(y)}) = ",
+                y,
+            ]
         tolerance = add(atol, multiply(rtol, absolute(y)))
         near = comparison.less(absolute(subtract(x, y)), tolerance)
         return asserted(reduce_all(near), data, summarize)

@@ -19,9 +19,12 @@ from daskvars.ops.rules.axes import either
 
 
 def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None,
+    t: Any = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: Any = None,
     message: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return a tensor; the run fails with a message if it holds a NaN or an infinity.
 
     Args:

@@ -43,9 +43,14 @@ Raises:
 
 
 def _checked_rank(
-    x: Any, ranks: Sequence[Any], words: str, holds: Callable[[Any, list[Any]], Any],
-    data: Sequence[Any] | None, summarize: int | None, message: str | None,
-) -> Operation:  # fmt: skip
+    x: Any,
+    ranks: Sequence[Any],
+    words: str,
+    holds: Callable[[Any, list[Any]], Any],
+    data: Sequence[Any] | None,
+    summarize: int | None,
+    message: str | None,
+) -> Operation:
     """Assert ``holds(rank of x, ranks)``, a function of ints that also takes tensors."""
     x = convert_to_tensor(x, name="x")
     wanted = [convert_to_tensor(rank, name="rank") for rank in ranks]
@@ -64,8 +69,13 @@ def _checked_rank(
             )
         return no_op(name="static_checks_determined_all_ok")
     if data is None:
-        data = [message or "", f"Tensor {shown_name(x)} must have rank {words}", *wanted,
-                "Received shape: ", constant.shape(x)]  # fmt: skip
+        data = [
+            message or "",
+            f"Tensor {shown_name(x)} must have rank {words}",
+            *wanted,
+            "Received shape: ",
+            constant.shape(x),
+        ]
     for i, (rank, value) in enumerate(zip(wanted, known, strict=True)):
         if value is None:
             check = assert_rank(rank, 0, ["Rank must be a scalar. Received rank: ", rank])
@@ -126,9 +136,11 @@ def assert_rank_in(
 
 
 assert_rank_in.__doc__ = RANK.format(
-    name="assert_rank_in", words="a rank in `ranks`", argument="ranks: scalars, int32.",
+    name="assert_rank_in",
+    words="a rank in `ranks`",
+    argument="ranks: scalars, int32.",
     example=(1, 2),
-)  # fmt: skip
+)
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:

@@ -99,9 +99,15 @@ def _sizes(tensor: Tensor) -> Any:
 
 
 def _checked_sizes(
-    tensor: Tensor, symbols: tuple, first: int, known: dict[Any, tuple[Any, str]], *,
-    data: Sequence[Any] | None, summarize: int | None, message: str | None,
-) -> list[Operation]:  # fmt: skip
+    tensor: Tensor,
+    symbols: tuple,
+    first: int,
+    known: dict[Any, tuple[Any, str]],
+    *,
+    data: Sequence[Any] | None,
+    summarize: int | None,
+    message: str | None,
+) -> list[Operation]:
     """Return assertions on one tensor's sizes; the first meeting of a symbol notes its size."""
     checks = []
     shape = tensor.spec.shape
@@ -125,8 +131,14 @@ def _checked_sizes(
                 )
             continue
         shown = data or [
-            message or "", why, f"Tensor {shown_name(tensor)} dimension", position,
-            "must have size", wanted, "Received shape: ", constant.shape(tensor),
-        ]  # fmt: skip
+            message or "",
+            why,
+            f"Tensor {shown_name(tensor)} dimension",
+            position,
+            "must have size",
+            wanted,
+            "Received shape: ",
+            constant.shape(tensor),
+        ]
         checks.append(asserted(comparison.equal(size, wanted), shown, summarize))
     return checks

@@ -126,9 +126,14 @@ def _valid(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
 
 
 COND = OpDef(
-    "If", "pred:B, *inputs:A", infer=merged_specs, kernel=control_kernels.cond,
-    pattern=Opaque(branches=True, choose=first_if_true), gradient=_cond_gradient, valid=_valid,
-)  # fmt: skip
+    "If",
+    "pred:B, *inputs:A",
+    infer=merged_specs,
+    kernel=control_kernels.cond,
+    pattern=Opaque(branches=True, choose=first_if_true),
+    gradient=_cond_gradient,
+    valid=_valid,
+)
 
 
 def cond(
@@ -213,10 +218,15 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
     if not arrays:
         raise ValueError(f"cond {full!r}: true_fn and false_fn must return at least one result.")
     outputs = _if(pred, graphs, full).outputs[: len(arrays)]
-    return put_together(nest.pack(structures[0], [
-        output if array is None else array.with_flow(output)
-        for output, array in zip(outputs, arrays, strict=True)
-    ]))  # fmt: skip
+    return put_together(
+        nest.pack(
+            structures[0],
+            [
+                output if array is None else array.with_flow(output)
+                for output, array in zip(outputs, arrays, strict=True)
+            ],
+        )
+    )
 
 
 def _single(result: Any) -> Any:
@@ -251,10 +261,15 @@ def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
     )
     with control_dependencies(awaited_by(graphs)):
         return apply_op(
-            COND, pred, *captured, name=name + "/", branches=tuple(graphs), _specs=specs,
+            COND,
+            pred,
+            *captured,
+            name=name + "/",
+            branches=tuple(graphs),
+            _specs=specs,
             positions=tuple(positions_in(g, 1, captured) for g in graphs),
             kept=tuple(1 + places[outer] for outer in kept),
-        )  # fmt: skip
+        )
 
 
 def _common(a: shapes.Shape, b: shapes.Shape) -> shapes.Shape:
@@ -328,9 +343,11 @@ def _chosen(pred: Any, function: Any, otherwise: Any, strict: bool, name: str) -
 
 
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None,
+    branch_index: Any,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
     name: str = "switch_case",
-) -> Any:  # fmt: skip
+) -> Any:
     """Return what the function of a number gives.
 
     Args:

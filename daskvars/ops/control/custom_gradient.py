@@ -57,9 +57,13 @@ def _results(inputs: tuple[Spec, ...], *, num_results: int, **attrs: Any) -> tup
 
 
 CUSTOM_GRADIENT = OpDef(
-    "CustomGradient", "*inputs:A", infer=_results, pattern=Opaque(), kernel=None,
+    "CustomGradient",
+    "*inputs:A",
+    infer=_results,
+    pattern=Opaque(),
+    kernel=None,
     gradient=lambda op, *dys: op.attrs["_rule"](op, *dys),
-)  # fmt: skip
+)
 
 
 def custom_gradient(f: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
@@ -138,9 +142,13 @@ def _call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     known = graph.notes.get("variables_by_op", {}) if graph is not None else {}
     variables = [known.get(t.op.inputs[0].op, t.op.inputs[0]) for t in reads]
     op = apply_op(
-        CUSTOM_GRADIENT, *results, *arguments, *reads, num_results=len(results),
+        CUSTOM_GRADIENT,
+        *results,
+        *arguments,
+        *reads,
+        num_results=len(results),
         _rule=_Rule(function, gradient, graph, variables),
-    )  # fmt: skip
+    )
     return nest.pack(structure, list(op.outputs))
 
 

@@ -77,9 +77,12 @@ def tuple_(
     with control_dependencies([gate]):
         return [
             IndexedSlices(identity(t.values), t.indices, t.dense_shape)
-            if isinstance(t, IndexedSlices) else None if t is None else identity(t)
+            if isinstance(t, IndexedSlices)
+            else None
+            if t is None
+            else identity(t)
             for t in tensors
-        ]  # fmt: skip
+        ]
 
 
 def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Tensor:
@@ -89,9 +92,13 @@ def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None
 
 
 ASSERT = OpDef(
-    "Assert", "condition:B, *data:A", infer=lambda inputs, *, summarize: (),
-    pattern=Opaque(pure=False), kernel=control_kernels.check, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "Assert",
+    "condition:B, *data:A",
+    infer=lambda inputs, *, summarize: (),
+    pattern=Opaque(pure=False),
+    kernel=control_kernels.check,
+    gradient=NO_GRADIENT,
+)
 
 
 def Assert(
@@ -108,10 +115,13 @@ def Assert(
 
 
 PRINT = OpDef(
-    "Print", "input:T, *data:A", infer=lambda inputs, **attrs: inputs[0],
-    pattern=Opaque(pure=False, view=True), kernel=control_kernels.write,
+    "Print",
+    "input:T, *data:A",
+    infer=lambda inputs, **attrs: inputs[0],
+    pattern=Opaque(pure=False, view=True),
+    kernel=control_kernels.write,
     gradient=lambda op, dy: _first(op, dy),
-)  # fmt: skip
+)
 
 
 def _first(op: Operation, dy: Any) -> list[Any]:
@@ -140,15 +150,21 @@ def _called(inputs, *, function, dtypes, **attrs):
 
 
 PY_FUNC = OpDef(
-    "PyFunc", "*inp:A", infer=_called,
+    "PyFunc",
+    "*inp:A",
+    infer=_called,
     pattern=Opaque(pure=False, beside=control_kernels.PYTHON_BESIDE),
-    kernel=control_kernels.call_python, gradient=NO_GRADIENT,
-)  # fmt: skip
+    kernel=control_kernels.call_python,
+    gradient=NO_GRADIENT,
+)
 PY_FUNC_STATELESS = OpDef(
-    "PyFuncStateless", "*inp:A", infer=_called,
+    "PyFuncStateless",
+    "*inp:A",
+    infer=_called,
     pattern=Opaque(beside=control_kernels.PYTHON_BESIDE),
-    kernel=control_kernels.call_python, gradient=NO_GRADIENT,
-)  # fmt: skip
+    kernel=control_kernels.call_python,
+    gradient=NO_GRADIENT,
+)
 
 
 def py_func(
@@ -171,8 +187,13 @@ def py_func(
     """
     single = not isinstance(Tout, list | tuple)
     dtypes = tuple(as_dtype(t) for t in ([Tout] if single else Tout))
-    op = apply_op(PY_FUNC if stateful else PY_FUNC_STATELESS, *inp, name=name or "PyFunc",
-                  function=func, dtypes=dtypes)  # fmt: skip
+    op = apply_op(
+        PY_FUNC if stateful else PY_FUNC_STATELESS,
+        *inp,
+        name=name or "PyFunc",
+        function=func,
+        dtypes=dtypes,
+    )
     if single:
         return op.outputs[0]
     return list(op.outputs) if dtypes or not stateful else op
@@ -198,7 +219,10 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 
 CHECK_NUMERICS = OpDef(
-    "CheckNumerics", "tensor:F", infer=lambda inputs, *, message: inputs[0],
-    pattern=Opaque(pure=False, view=True), kernel=control_kernels.finite,
+    "CheckNumerics",
+    "tensor:F",
+    infer=lambda inputs, *, message: inputs[0],
+    pattern=Opaque(pure=False, view=True),
+    kernel=control_kernels.finite,
     gradient=lambda op, dy: check_numerics(dy, op.attrs["message"] + " (in its gradient)"),
-)  # fmt: skip
+)

@@ -31,9 +31,7 @@ class _Rows:
             if tensor.spec.shape == ():
                 raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
         self.length = static[0] if static and static[0] is not None else shape(self.tensors[0])[0]
-        self._arrays = [
-            _read_often(t.dtype, self.length).unstack(t) for t in self.tensors
-        ]
+        self._arrays = [_read_often(t.dtype, self.length).unstack(t) for t in self.tensors]
 
     def row(self, index: Any) -> Any:
         """Return row `index` in the structure of the elements."""
@@ -57,10 +55,15 @@ def _stacked(structure: Any, arrays: Any, length: Any) -> Any:
 
 
 def map_fn(
-    fn: Callable[[Any], Any], elems: Any, dtype: Any = None, parallel_iterations: int | None = None,
-    back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return ``fn`` of each row, stacked.
 
     Args:
@@ -99,10 +102,14 @@ def map_fn(
 
 
 def foldl(
-    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
-    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return ``fn(...fn(fn(initializer, row 0), row 1)...)``.
 
     Args:
@@ -121,10 +128,14 @@ def foldl(
 
 
 def foldr(
-    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
-    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
     name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return the fold from the last row to the first. See `foldl`.
 
     >>> import daskvars as dv
@@ -136,10 +147,16 @@ def foldr(
 
 
 def scan(
-    fn: Callable[[Any, Any], Any], elems: Any, initializer: Any = None,
-    parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False,
-    infer_shape: bool = True, reverse: bool = False, name: str | None = None,
-) -> Any:  # fmt: skip
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
     """Return all the values of `foldl`, stacked: [n, ...] in the structure of the initializer.
 
     Args:
@@ -168,9 +185,7 @@ def _scanned(
     value = rows.row(length - 1 if reverse else 0) if initializer is None else initializer
     value = nest.map_structure(convert_to_tensor, value)
     leaves = nest.flatten(value)
-    arrays = [] if infer is None else [
-        _read_often(t.dtype, length, infer) for t in leaves
-    ]  # fmt: skip
+    arrays = [] if infer is None else [_read_often(t.dtype, length, infer) for t in leaves]
     place = (lambda i: length - 1 - i) if reverse else (lambda i: i)
     if start:
         arrays = [a.write(place(0), t) for a, t in zip(arrays, leaves, strict=False)]

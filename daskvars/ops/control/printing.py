@@ -16,9 +16,13 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import printing as print_kernels
 
 PRINT_V2 = OpDef(
-    "PrintV2", "*data:A", infer=lambda inputs, **attrs: (), pattern=Opaque(pure=False),
-    kernel=print_kernels.write, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "PrintV2",
+    "*data:A",
+    infer=lambda inputs, **attrs: (),
+    pattern=Opaque(pure=False),
+    kernel=print_kernels.write,
+    gradient=NO_GRADIENT,
+)
 _MARK = re.compile("\0")
 
 
@@ -67,10 +71,14 @@ def print_(
     data = [leaf for leaf in nest.flatten(list(inputs)) if _is_tensor(leaf)]
     text = sep.join(map(_template, inputs))
     return apply_op(
-        PRINT_V2, *data, name=name or "PrintV2", pieces=tuple(_MARK.split(text)),
-        summarize=-1 if summarize is None else summarize, end="" if end is None else end,
+        PRINT_V2,
+        *data,
+        name=name or "PrintV2",
+        pieces=tuple(_MARK.split(text)),
+        summarize=-1 if summarize is None else summarize,
+        end="" if end is None else end,
         stream=stream,
-    )  # fmt: skip
+    )
 
 
 class _Place:

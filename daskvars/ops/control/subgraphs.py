@@ -47,13 +47,21 @@ def differentiate(ys: list[Tensor], xs: list[Tensor], grad_ys: list[Tensor]) -> 
 
 
 PARAMETER = OpDef(
-    "Parameter", "", infer=lambda inputs, *, spec: spec, pattern=Source(), kernel=unreachable,
+    "Parameter",
+    "",
+    infer=lambda inputs, *, spec: spec,
+    pattern=Source(),
+    kernel=unreachable,
     gradient=lambda op: (),
-)  # fmt: skip
+)
 KEPT_READ = OpDef(
-    "KeptRead", "value:T, variable:T", infer=lambda inputs: inputs[0],
-    pattern=Elementwise(), kernel=None, gradient=lambda op, dy: (None, dy),
-)  # fmt: skip
+    "KeptRead",
+    "value:T, variable:T",
+    infer=lambda inputs: inputs[0],
+    pattern=Elementwise(),
+    kernel=None,
+    gradient=lambda op, dy: (None, dy),
+)
 
 
 def parameter(graph: FuncGraph, tensor: Tensor) -> Tensor:

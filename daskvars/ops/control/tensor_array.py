@@ -336,10 +336,11 @@ class TensorArray:
         places = _places(index)
         if places & self._shared.read:
             raise InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 f"Could not read index {places.pop()} twice because it was cleared after a "
                 "previous read (perhaps try setting clear_after_read = false?)",
-            )  # fmt: skip
+            )
         self._shared.read |= places
 
     def _begins_around(self, builder: Any) -> bool:
@@ -360,10 +361,11 @@ class TensorArray:
             value = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
         if value.dtype.base_dtype is not self._dtype:
             raise InvalidArgumentError(
-                None, None,
+                None,
+                None,
                 f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
                 f"{value.dtype.base_dtype.name}.",
-            )  # fmt: skip
+            )
         return value
 
     def _index(self, value: Any) -> Tensor:

@@ -57,28 +57,43 @@ def _first(op: Operation, dy: Any, *rest: Any) -> tuple[Any, ...]:
 
 LIST_ADD = _op("ListAdd", "*lists:T", _list, kernels.total, lambda op, dy: [dy] * len(op.inputs))
 ITEM_LIKE: OpDef = _op(
-    "ListItemLike", "list:A, index:I, like:A", _like(2), kernels.item_like,
+    "ListItemLike",
+    "list:A, index:I, like:A",
+    _like(2),
+    kernels.item_like,
     lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None, None),
-)  # fmt: skip
+)
 ONLY_ITEM: OpDef = _op(
-    "ListOfItem", "index:I, value:A", _list, kernels.only_item,
+    "ListOfItem",
+    "index:I, value:A",
+    _list,
+    kernels.only_item,
     lambda op, dy: (None, apply(ITEM_LIKE, dy, *op.inputs)),
-)  # fmt: skip
+)
 ROWS_LIKE: OpDef = _op(
-    "ListRowsLike", "list:A, like:A", _like(1), kernels.rows_like,
+    "ListRowsLike",
+    "list:A, like:A",
+    _like(1),
+    kernels.rows_like,
     lambda op, dy: (apply(LIST_OF_ROWS, dy), None),
-)  # fmt: skip
+)
 LIST_OF_ROWS: OpDef = _op(
     "ListOfRows", "value:A", _list, kernels.rows, lambda op, dy: apply(ROWS_LIKE, dy, op.inputs[0])
 )
 PICKED_LIKE: OpDef = _op(
-    "ListPickedLike", "list:A, indices:I, like:A", _like(2), kernels.picked_like,
+    "ListPickedLike",
+    "list:A, indices:I, like:A",
+    _like(2),
+    kernels.picked_like,
     lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None, None),
-)  # fmt: skip
+)
 LIST_OF_PICKED: OpDef = _op(
-    "ListOfPicked", "indices:I, value:A", _list, kernels.only_items,
+    "ListOfPicked",
+    "indices:I, value:A",
+    _list,
+    kernels.only_items,
     lambda op, dy: (None, apply(PICKED_LIKE, dy, *op.inputs)),
-)  # fmt: skip
+)
 JOINED_LIKE = _op(
     "ListJoinedLike", "list:A, like:A, lengths:I", _like(1), kernels.joined_like, NO_GRADIENT
 )
@@ -123,22 +138,31 @@ ZEROS = _op("ListZeros", "list:A, empty:A", _list, kernels.zeros, NO_GRADIENT)
 # old list, the item that was not there.
 WRITE = _op("ListWrite", "list:A, index:I, value:A", _list, kernels.write, _write_gradient)
 READ = _op(
-    "ListRead", "list:A, index:I", _item, kernels.read,
+    "ListRead",
+    "list:A, index:I",
+    _item,
+    kernels.read,
     lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None),
-)  # fmt: skip
+)
 STACK = _op("ListStack", "list:A", _rows, kernels.stack, lambda op, dy: apply(LIST_OF_ROWS, dy))
 UNSTACK = _op("ListUnstack", "list:A, value:A", _list, kernels.unstack, _unstack_gradient)
 GATHER = _op(
-    "ListGather", "list:A, indices:I", _rows, kernels.gather,
+    "ListGather",
+    "list:A, indices:I",
+    _rows,
+    kernels.gather,
     lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None),
-)  # fmt: skip
+)
 SCATTER = _op(
     "ListScatter", "list:A, indices:I, value:A", _list, kernels.scatter, _scatter_gradient
 )
 CONCAT = _op(
-    "ListConcat", "list:A", _joined, kernels.concat,
+    "ListConcat",
+    "list:A",
+    _joined,
+    kernels.concat,
     lambda op, dy: apply(LIST_OF_JOINED, dy, op.inputs[0]),
-)  # fmt: skip
+)
 SPLIT = _op("ListSplit", "list:A, value:A, lengths:I", _list, kernels.split, _split_gradient)
 SIZE = _op("ListSize", "list:A", lambda inputs: Spec(int32, ()), kernels.size, NO_GRADIENT)
 
@@ -153,17 +177,25 @@ def _list_at(inputs: tuple[Spec, ...]) -> Spec:
 
 
 READ_ONCE = _op(
-    "ListReadOnce", "list:A, *indices_and_begin:A", lambda inputs: (_list_at(inputs), LIST),
-    kernels.read_once, _first, "changes",
-)  # fmt: skip
+    "ListReadOnce",
+    "list:A, *indices_and_begin:A",
+    lambda inputs: (_list_at(inputs), LIST),
+    kernels.read_once,
+    _first,
+    "changes",
+)
 NOT_READ = _op(
     "ListNotRead", "list:A, *indices_and_begin:A", _list_at, kernels.not_read, _first, "sees"
 )
 PRESENT = _op("ListPresent", "list:A, begin:A", _list, kernels.present, _first, "sees")
 AGGREGATE = _op(
-    "ListAggregate", "list:A, more:A, begin:A", _list, kernels.aggregate,
-    lambda op, dy: (dy, dy, None), "changes",
-)  # fmt: skip
+    "ListAggregate",
+    "list:A, more:A, begin:A",
+    _list,
+    kernels.aggregate,
+    lambda op, dy: (dy, dy, None),
+    "changes",
+)
 
 
 def built_again(definition: OpDef, inputs: Sequence[Tensor]) -> Tensor:

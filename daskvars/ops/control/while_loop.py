@@ -72,12 +72,22 @@ def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
     rows = nest.flatten([rows_of(None, inputs[i]) for i in sparse])
     captured = list(graph.captures)
     first = 1 + len(grads) + len(zeros) + len(rows)
-    results = iter(apply(
-        WHILE_GRADIENT, op.outputs[count], *start, *zeros, *rows, *captured, branches=(graph,),
-        positions=(positions_in(graph, first, captured),), num_grads=len(grads),
-        num_sums=len(zeros), num_rows=len(rows),
-        _specs=(*(t.spec for t in [*start, *zeros]), *map(_any_number, rows)),
-    ))  # fmt: skip
+    results = iter(
+        apply(
+            WHILE_GRADIENT,
+            op.outputs[count],
+            *start,
+            *zeros,
+            *rows,
+            *captured,
+            branches=(graph,),
+            positions=(positions_in(graph, first, captured),),
+            num_grads=len(grads),
+            num_sums=len(zeros),
+            num_rows=len(rows),
+            _specs=(*(t.spec for t in [*start, *zeros]), *map(_any_number, rows)),
+        )
+    )
     found: dict[int, Any] = {i: next(results) for i in [*grads, *dense]}
     found |= {i: IndexedSlices(next(results), next(results), shape(inputs[i])) for i in sparse}
     return [found.get(i) for i in range(len(inputs))]
@@ -147,17 +157,31 @@ def _check_slopes(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
 
 
 WHILE = OpDef(
-    "While", "*loop_vars:A", infer=merged_specs, pattern=Opaque(branches=True),
-    kernel=control_kernels.while_loop, gradient=_while_gradient, valid=_check_loop,
-)  # fmt: skip
+    "While",
+    "*loop_vars:A",
+    infer=merged_specs,
+    pattern=Opaque(branches=True),
+    kernel=control_kernels.while_loop,
+    gradient=_while_gradient,
+    valid=_check_loop,
+)
 WHILE_GRADIENT = OpDef(
-    "WhileGradient", "history:A, *inputs:A", infer=merged_specs, pattern=Opaque(branches=True),
-    kernel=control_kernels.while_gradient, gradient=_no_second_order, valid=_check_slopes,
-)  # fmt: skip
+    "WhileGradient",
+    "history:A, *inputs:A",
+    infer=merged_specs,
+    pattern=Opaque(branches=True),
+    kernel=control_kernels.while_gradient,
+    gradient=_no_second_order,
+    valid=_check_slopes,
+)
 HISTORY_ITEM = OpDef(
-    "HistoryItem", "history:A", infer=lambda inputs, *, index, _spec: _spec,
-    pattern=Opaque(view=True), kernel=control_kernels.history_item, gradient=_no_second_order,
-)  # fmt: skip
+    "HistoryItem",
+    "history:A",
+    infer=lambda inputs, *, index, _spec: _spec,
+    pattern=Opaque(view=True),
+    kernel=control_kernels.history_item,
+    gradient=_no_second_order,
+)
 
 
 def while_loop(
@@ -279,10 +303,13 @@ def _while(
 
     def packed(tensors: Any) -> Any:
         """Return values of the loop variables in their structure, lists as TensorArrays."""
-        return nest.pack(parts, [
-            leaf.with_flow(t) if isinstance(leaf, TensorArray) else t
-            for leaf, t in zip(leaves, tensors, strict=True)
-        ])  # fmt: skip
+        return nest.pack(
+            parts,
+            [
+                leaf.with_flow(t) if isinstance(leaf, TensorArray) else t
+                for leaf, t in zip(leaves, tensors, strict=True)
+            ],
+        )
 
     specs = [Spec(t.spec.dtype.base_dtype, t.spec.shape) for t in start]
     if invariants is not None:
@@ -304,11 +331,17 @@ def _while(
     count = len(start)
     with control_dependencies(awaited_by((test, loop))):
         op = apply_op(
-            WHILE, *start, *captured, name=full + "/", branches=(test, loop), num_vars=count,
+            WHILE,
+            *start,
+            *captured,
+            name=full + "/",
+            branches=(test, loop),
+            num_vars=count,
             positions=tuple(positions_in(g, count, captured) for g in (test, loop)),
             kept=tuple(count + places[t] for t in kept.values()),
-            maximum=maximum, _specs=(*specs, Spec(variant, ())),
-        )  # fmt: skip
+            maximum=maximum,
+            _specs=(*specs, Spec(variant, ())),
+        )
     return packed(op.outputs[:count])
 
 

@@ -74,13 +74,19 @@ def _rows_gradient(op: Operation, dy: Tensor) -> tuple[IndexedSlices, None]:
 
 
 GATHER = OpDef(
-    "GatherV2", "params:T, indices:I", infer=_rows, kernel=segment.gather_rows,
+    "GatherV2",
+    "params:T, indices:I",
+    infer=_rows,
+    kernel=segment.gather_rows,
     pattern=Gather(row_parts.part_rows),
-    static=_rows_value, gradient=_rows_gradient,
+    static=_rows_value,
+    gradient=_rows_gradient,
     block=lambda attrs, block: {
-        **attrs, "offset": block.in_offsets[0][0], "size": block.full_in_shapes[0][0],
+        **attrs,
+        "offset": block.in_offsets[0][0],
+        "size": block.full_in_shapes[0][0],
     },
-)  # fmt: skip
+)
 
 
 # -- slices along another dimension ------------------------------------------------------------
@@ -133,28 +139,46 @@ def _picked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     params, indices = op.inputs[:2]
     known = params.spec.shape
     shape = known if shapes.is_known(known) else constant.shape(params)
-    dx = apply(GATHER_AXIS_GRAD, dy, indices, shape=shape, axis=axes.operand_of(op, "axis"),
-               batch_dims=op.attrs["batch_dims"])  # fmt: skip
+    dx = apply(
+        GATHER_AXIS_GRAD,
+        dy,
+        indices,
+        shape=shape,
+        axis=axes.operand_of(op, "axis"),
+        batch_dims=op.attrs["batch_dims"],
+    )
     return dx, None
 
 
 GATHER_AXIS = OpDef(
-    "GatherAxis", "params:T, indices:I", infer=_picked,
-    pattern=Movement(_picked_access, view=False), kernel=kernels.gather_axis,
-    gradient=_picked_gradient, operands=("axis",),
-)  # fmt: skip
+    "GatherAxis",
+    "params:T, indices:I",
+    infer=_picked,
+    pattern=Movement(_picked_access, view=False),
+    kernel=kernels.gather_axis,
+    gradient=_picked_gradient,
+    operands=("axis",),
+)
 
 GATHER_AXIS_GRAD = OpDef(
-    "GatherAxisGrad", "dy:N, indices:I", operands=("shape", "axis"),
+    "GatherAxisGrad",
+    "dy:N, indices:I",
+    operands=("shape", "axis"),
     infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
-    pattern=Movement(_put_back_access, view=False), kernel=kernels.gather_axis_grad,
+    pattern=Movement(_put_back_access, view=False),
+    kernel=kernels.gather_axis_grad,
     gradient=lambda op, dy: (
-        apply(GATHER_AXIS, dy, op.inputs[1], axis=axes.operand_of(op, "axis"),
-              batch_dims=op.attrs["batch_dims"]),
+        apply(
+            GATHER_AXIS,
+            dy,
+            op.inputs[1],
+            axis=axes.operand_of(op, "axis"),
+            batch_dims=op.attrs["batch_dims"],
+        ),
         None,
     ),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
-)  # fmt: skip
+)
 
 
 def gather(
@@ -230,13 +254,16 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 # -- sparse gradients in their plain form ------------------------------------------------------
 
 DEDUPLICATE = OpDef(
-    "DeduplicateIndexedSlices", "values:N, indices:I", pattern=Opaque(), gradient=NO_GRADIENT,
+    "DeduplicateIndexedSlices",
+    "values:N, indices:I",
+    pattern=Opaque(),
+    gradient=NO_GRADIENT,
     infer=lambda inputs: (
         Spec(inputs[0].dtype, (None, *inputs[0].shape[1:]) if inputs[0].shape else None),
         Spec(inputs[1].dtype, (None,)),
     ),
     kernel=segment.deduplicate,
-)  # fmt: skip
+)
 
 
 def deduplicate(values: Any, indices: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -288,16 +315,23 @@ def _masked_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
 
 
 BOOLEAN_MASK = OpDef(
-    "BooleanMask", "tensor:T, mask:B", infer=_masked, pattern=Opaque(),
-    kernel=kernels.boolean_mask, gradient=_masked_gradient,
-)  # fmt: skip
+    "BooleanMask",
+    "tensor:T, mask:B",
+    infer=_masked,
+    pattern=Opaque(),
+    kernel=kernels.boolean_mask,
+    gradient=_masked_gradient,
+)
 
 BOOLEAN_MASK_GRAD = OpDef(
-    "BooleanMaskGrad", "dy:N, mask:B", operands=("shape",), pattern=Opaque(),
+    "BooleanMaskGrad",
+    "dy:N, mask:B",
+    operands=("shape",),
+    pattern=Opaque(),
     infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
     kernel=kernels.boolean_mask_grad,
     gradient=lambda op, dy: (apply(BOOLEAN_MASK, dy, op.inputs[1], axis=op.attrs["axis"]), None),
-)  # fmt: skip
+)
 
 
 def boolean_mask(

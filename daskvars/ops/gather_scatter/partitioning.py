@@ -30,9 +30,13 @@ def _unique(inputs, *, index_dtype):
 
 
 UNIQUE = OpDef(
-    "UniqueWithCounts", "x:T", infer=_unique, pattern=Opaque(), kernel=arrays.unique,
+    "UniqueWithCounts",
+    "x:T",
+    infer=_unique,
+    pattern=Opaque(),
+    kernel=arrays.unique,
     gradient=NO_GRADIENT,
-)  # fmt: skip
+)
 
 
 def unique_with_counts(
@@ -85,10 +89,13 @@ def _partitioned(inputs, *, num_partitions):
 
 
 DYNAMIC_PARTITION = OpDef(
-    "DynamicPartition", "data:T, partitions:I", infer=_partitioned, pattern=Opaque(),
+    "DynamicPartition",
+    "data:T, partitions:I",
+    infer=_partitioned,
+    pattern=Opaque(),
     kernel=kernels.partition,
     gradient=lambda op, *dys: (apply(PARTITION_GRAD, op.inputs[1], *dys), None),
-)  # fmt: skip
+)
 
 
 def _put_together(inputs):
@@ -98,12 +105,16 @@ def _put_together(inputs):
 
 
 PARTITION_GRAD: OpDef = OpDef(
-    "DynamicPartitionGrad", "partitions:I, *parts:N", infer=_put_together, pattern=Opaque(),
+    "DynamicPartitionGrad",
+    "partitions:I, *parts:N",
+    infer=_put_together,
+    pattern=Opaque(),
     kernel=kernels.partition_grad,
     gradient=lambda op, dy: (
-        None, *apply(DYNAMIC_PARTITION, dy, op.inputs[0], num_partitions=len(op.inputs) - 1)
+        None,
+        *apply(DYNAMIC_PARTITION, dy, op.inputs[0], num_partitions=len(op.inputs) - 1),
     ),
-)  # fmt: skip
+)
 
 
 def dynamic_partition(
@@ -164,9 +175,13 @@ def _stitch_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
 
 
 DYNAMIC_STITCH = OpDef(
-    "DynamicStitch", "*values:A", infer=_stitched, pattern=Opaque(), kernel=kernels.stitch,
+    "DynamicStitch",
+    "*values:A",
+    infer=_stitched,
+    pattern=Opaque(),
+    kernel=kernels.stitch,
     gradient=_stitch_gradient,
-)  # fmt: skip
+)
 
 
 def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None = None) -> Tensor:

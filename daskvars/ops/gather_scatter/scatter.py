@@ -72,9 +72,13 @@ def _named_gradient(op: Operation, dy: Tensor) -> tuple[Any, None]:
 
 
 GATHER_ND = OpDef(
-    "GatherNd", "params:T, indices:I", infer=_named, kernel=kernels.gather_nd,
-    pattern=Movement(_named_access, view=False), gradient=_named_gradient,
-)  # fmt: skip
+    "GatherNd",
+    "params:T, indices:I",
+    infer=_named,
+    kernel=kernels.gather_nd,
+    pattern=Movement(_named_access, view=False),
+    gradient=_named_gradient,
+)
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
@@ -119,12 +123,14 @@ def _check_updates(target: Shape, indices: Shape, updates: Shape, batch_dims: in
 
 
 SCATTER_ND = OpDef(
-    "ScatterNd", "indices:I, updates:T", infer=_scattered, pattern=Opaque(),
-    kernel=kernels.scatter_nd, operands=("shape",),
-    gradient=lambda op, dy: (
-        None, gather_nd(dy, op.inputs[0], batch_dims=op.attrs["batch_dims"])
-    ),
-)  # fmt: skip
+    "ScatterNd",
+    "indices:I, updates:T",
+    infer=_scattered,
+    pattern=Opaque(),
+    kernel=kernels.scatter_nd,
+    operands=("shape",),
+    gradient=lambda op, dy: (None, gather_nd(dy, op.inputs[0], batch_dims=op.attrs["batch_dims"])),
+)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -148,9 +154,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     >>> scatter_nd([[1], [3]], [5, 7], [4]).numpy().tolist()
     [0, 5, 0, 7]
     """
-    return apply(
-        SCATTER_ND, indices, updates, name=name, shape=axes.as_sizes(shape), batch_dims=0
-    )
+    return apply(SCATTER_ND, indices, updates, name=name, shape=axes.as_sizes(shape), batch_dims=0)
 
 
 def _changed(inputs, *, mode):
@@ -180,9 +184,13 @@ def _tensor_scatter(
 ) -> Callable[..., Tensor]:
     kind = "T" if mode == "update" else "N"
     definition = OpDef(
-        type, f"tensor:{kind}, indices:I, updates:{kind}", infer=_changed, pattern=Opaque(),
-        kernel=segment.scatter_nd_rows, gradient=gradient,
-    )  # fmt: skip
+        type,
+        f"tensor:{kind}, indices:I, updates:{kind}",
+        infer=_changed,
+        pattern=Opaque(),
+        kernel=segment.scatter_nd_rows,
+        gradient=gradient,
+    )
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
@@ -201,17 +209,23 @@ def _update_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, None, Tensor]:
 
 
 tensor_scatter_update = _tensor_scatter(
-    "TensorScatterUpdate", "update", _update_gradient,
+    "TensorScatterUpdate",
+    "update",
+    _update_gradient,
     "Return a tensor with the slices at some coordinates replaced; of two the last counts.",
-)  # fmt: skip
+)
 tensor_scatter_add = _tensor_scatter(
-    "TensorScatterAdd", "add", lambda op, dy: (dy, None, gather_nd(dy, op.inputs[1])),
+    "TensorScatterAdd",
+    "add",
+    lambda op, dy: (dy, None, gather_nd(dy, op.inputs[1])),
     "Return a tensor with `updates` added at some coordinates.",
-)  # fmt: skip
+)
 tensor_scatter_sub = _tensor_scatter(
-    "TensorScatterSub", "sub", lambda op, dy: (dy, None, negative(gather_nd(dy, op.inputs[1]))),
+    "TensorScatterSub",
+    "sub",
+    lambda op, dy: (dy, None, negative(gather_nd(dy, op.inputs[1]))),
     "Return a tensor with `updates` subtracted at some coordinates.",
-)  # fmt: skip
+)
 
 
 # -- the same in variables ---------------------------------------------------------------------
@@ -256,18 +270,28 @@ Raises:
 
 def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callable[..., Tensor]:
     definition = OpDef(
-        type, "ref:T, indices:I, updates:T", infer=_scattered_into, gradient=NO_GRADIENT,
+        type,
+        "ref:T, indices:I, updates:T",
+        infer=_scattered_into,
+        gradient=NO_GRADIENT,
         pattern=Effect(Movement(_rows_access, view=False), reads=True, writes=True),
-        kernel=part_writes.scatter_nd, in_place=part_writes.scatter_nd_into,
+        kernel=part_writes.scatter_nd,
+        in_place=part_writes.scatter_nd_into,
         check=part_writes.check_coordinates,
         block=lambda attrs, block: {
-            **attrs, "offset": block.out_offsets[0][0], "size": block.full_out_shapes[0][0]
+            **attrs,
+            "offset": block.out_offsets[0][0],
+            "size": block.full_out_shapes[0][0],
         },
-    )  # fmt: skip
+    )
 
     def function(
-        ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None,
-    ) -> Tensor:  # fmt: skip
+        ref: Any,
+        indices: Any,
+        updates: Any,
+        use_locking: bool = True,
+        name: str | None = None,
+    ) -> Tensor:
         return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
 
     function.__name__ = function.__qualname__ = f"scatter_nd_{mode}"
@@ -278,17 +302,23 @@ def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callab
 
 
 scatter_nd_update = _scatter_nd(
-    "ScatterNdUpdate", "update", [10, 2, 20, 4],
+    "ScatterNdUpdate",
+    "update",
+    [10, 2, 20, 4],
     "Set slices of a variable at some coordinates; of two for one place the last counts.",
-)  # fmt: skip
+)
 scatter_nd_add = _scatter_nd(
-    "ScatterNdAdd", "add", [11, 2, 23, 4],
+    "ScatterNdAdd",
+    "add",
+    [11, 2, 23, 4],
     "Add to slices of a variable at some coordinates; those of equal coordinates add up.",
-)  # fmt: skip
+)
 scatter_nd_sub = _scatter_nd(
-    "ScatterNdSub", "sub", [-9, 2, -17, 4],
+    "ScatterNdSub",
+    "sub",
+    [-9, 2, -17, 4],
     "Subtract from slices of a variable at some coordinates.",
-)  # fmt: skip
+)
 
 
 def batch_scatter_update(
@@ -319,9 +349,14 @@ def batch_scatter_update(
     if not rows.spec.shape:
         raise ValueError(f"batch_scatter_update needs indices of known rank 1 or more, got {rows}")
     return apply(
-        SCATTER_ND_UPDATE, handle_of(ref), expand_dims(rows, -1), updates, name=name,
-        mode="update", batch_dims=len(rows.spec.shape) - 1,
-    )  # fmt: skip
+        SCATTER_ND_UPDATE,
+        handle_of(ref),
+        expand_dims(rows, -1),
+        updates,
+        name=name,
+        mode="update",
+        batch_dims=len(rows.spec.shape) - 1,
+    )
 
 
 SCATTER_ND_UPDATE = opdef("ScatterNdUpdate")

@@ -37,9 +37,13 @@ def _searched_access(inputs, attrs):
 
 
 SEARCHSORTED = OpDef(
-    "SearchSorted", "sorted_sequence:R, values:R", infer=_searched, gradient=NO_GRADIENT,
-    pattern=Contraction(_searched_access, None), kernel=kernels.searchsorted,
-)  # fmt: skip
+    "SearchSorted",
+    "sorted_sequence:R, values:R",
+    infer=_searched,
+    gradient=NO_GRADIENT,
+    pattern=Contraction(_searched_access, None),
+    kernel=kernels.searchsorted,
+)
 
 
 def searchsorted(
@@ -86,9 +90,13 @@ def _differing(inputs, *, index_dtype):
 
 
 LIST_DIFF = OpDef(
-    "ListDiff", "x:T, y:T", infer=_differing, pattern=Opaque(), kernel=kernels.set_difference,
+    "ListDiff",
+    "x:T, y:T",
+    infer=_differing,
+    pattern=Opaque(),
+    kernel=kernels.set_difference,
     gradient=NO_GRADIENT,
-)  # fmt: skip
+)
 
 
 def setdiff1d(
@@ -129,9 +137,13 @@ def _unravelled_access(inputs, attrs):
 
 
 UNRAVEL_INDEX = OpDef(
-    "UnravelIndex", "indices:I, dims:I", infer=_unravelled, gradient=NO_GRADIENT,
-    pattern=Contraction(_unravelled_access, None), kernel=kernels.unravel_index,
-)  # fmt: skip
+    "UnravelIndex",
+    "indices:I, dims:I",
+    infer=_unravelled,
+    gradient=NO_GRADIENT,
+    pattern=Contraction(_unravelled_access, None),
+    kernel=kernels.unravel_index,
+)
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:

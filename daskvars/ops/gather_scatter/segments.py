@@ -46,9 +46,11 @@ def _unsorted(inputs, *, num_segments, **attrs):
 def _part(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
     """Tell a block of the result which of all segments it has."""
     return axes.in_block(
-        attrs, num_segments=block.out_shapes[0][0], offset=block.out_offsets[0][0],
+        attrs,
+        num_segments=block.out_shapes[0][0],
+        offset=block.out_offsets[0][0],
         size=block.full_out_shapes[0][0],
-    )  # fmt: skip
+    )
 
 
 def _rows_or_zero(inputs):
@@ -58,15 +60,21 @@ def _rows_or_zero(inputs):
 
 
 GATHER_OR_ZERO = OpDef(
-    "GatherOrZero", "params:N, indices:I", infer=_rows_or_zero, pattern=Gather(),
+    "GatherOrZero",
+    "params:N, indices:I",
+    infer=_rows_or_zero,
+    pattern=Gather(),
     kernel=gather_kernels.gather_or_zero,
     gradient=lambda op, dy: (
-        unsorted_segment_sum(dy, op.inputs[1], _num_rows(op.inputs[0])), None,
+        unsorted_segment_sum(dy, op.inputs[1], _num_rows(op.inputs[0])),
+        None,
     ),
     block=lambda attrs, block: {
-        **attrs, "offset": block.in_offsets[0][0], "size": block.full_in_shapes[0][0],
+        **attrs,
+        "offset": block.in_offsets[0][0],
+        "size": block.full_in_shapes[0][0],
     },
-)  # fmt: skip
+)
 
 
 def _num_rows(tensor: Tensor) -> Any:
@@ -132,17 +140,27 @@ Raises:
 
 
 def _unsorted_function(
-    name: str, type: str, letter: str, kernel: Callable[..., Any], gradient: Callable[..., Any],
-    summary: str, types: str, empty: str,
-) -> Callable[..., Tensor]:  # fmt: skip
+    name: str,
+    type: str,
+    letter: str,
+    kernel: Callable[..., Any],
+    gradient: Callable[..., Any],
+    summary: str,
+    types: str,
+    empty: str,
+) -> Callable[..., Tensor]:
     definition = OpDef(
-        type, f"data:{letter}, segment_ids:I", infer=_unsorted, pattern=Scatter(), kernel=kernel,
-        operands=("num_segments",), gradient=gradient, block=_part,
-    )  # fmt: skip
+        type,
+        f"data:{letter}, segment_ids:I",
+        infer=_unsorted,
+        pattern=Scatter(),
+        kernel=kernel,
+        operands=("num_segments",),
+        gradient=gradient,
+        block=_part,
+    )
 
-    def function(
-        data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
-    ) -> Tensor:
+    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         number = axes.as_operand(num_segments)
         return apply(definition, data, segment_ids, name=name, num_segments=number)
 
@@ -152,24 +170,45 @@ def _unsorted_function(
 
 
 unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
-    "unsorted_segment_sum", "UnsortedSegmentSum", "N", segment.segment_sum,
+    "unsorted_segment_sum",
+    "UnsortedSegmentSum",
+    "N",
+    segment.segment_sum,
     lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
-    "Add up the rows of each segment.", "any number", "zeros",
-)  # fmt: skip
+    "Add up the rows of each segment.",
+    "any number",
+    "zeros",
+)
 unsorted_segment_max = _unsorted_function(
-    "unsorted_segment_max", "UnsortedSegmentMax", "R", segment.segment_max, _extreme_gradient,
-    "Return the largest of each segment's rows, element by element.", "real",
+    "unsorted_segment_max",
+    "UnsortedSegmentMax",
+    "R",
+    segment.segment_max,
+    _extreme_gradient,
+    "Return the largest of each segment's rows, element by element.",
+    "real",
     "the lowest number of the dtype",
-)  # fmt: skip
+)
 unsorted_segment_min = _unsorted_function(
-    "unsorted_segment_min", "UnsortedSegmentMin", "R", segment.segment_min, _extreme_gradient,
-    "Return the smallest of each segment's rows, element by element.", "real",
+    "unsorted_segment_min",
+    "UnsortedSegmentMin",
+    "R",
+    segment.segment_min,
+    _extreme_gradient,
+    "Return the smallest of each segment's rows, element by element.",
+    "real",
     "the highest number of the dtype",
-)  # fmt: skip
+)
 unsorted_segment_prod = _unsorted_function(
-    "unsorted_segment_prod", "UnsortedSegmentProd", "N", segment.segment_prod, _product_gradient,
-    "Multiply the rows of each segment.", "any number", "ones",
-)  # fmt: skip
+    "unsorted_segment_prod",
+    "UnsortedSegmentProd",
+    "N",
+    segment.segment_prod,
+    _product_gradient,
+    "Multiply the rows of each segment.",
+    "any number",
+    "ones",
+)
 
 
 def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
@@ -260,13 +299,22 @@ Raises:
 
 
 def _sorted_function(
-    name: str, type: str, letter: str, gradient: Callable[..., Any] | NoGradient, summary: str,
-    types: str, example: str,
-) -> Callable[..., Tensor]:  # fmt: skip
+    name: str,
+    type: str,
+    letter: str,
+    gradient: Callable[..., Any] | NoGradient,
+    summary: str,
+    types: str,
+    example: str,
+) -> Callable[..., Tensor]:
     definition = OpDef(
-        type, f"data:{letter}, segment_ids:I", infer=_sorted, pattern=Opaque(),
-        kernel=gather_kernels.sorted_segments, gradient=gradient,
-    )  # fmt: skip
+        type,
+        f"data:{letter}, segment_ids:I",
+        infer=_sorted,
+        pattern=Opaque(),
+        kernel=gather_kernels.sorted_segments,
+        gradient=gradient,
+    )
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         result = apply(definition, data, segment_ids, name=name, fold=type)
@@ -277,34 +325,57 @@ def _sorted_function(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = SORTED.format(
-        summary=summary, types=types, type=type, example=example,
+        summary=summary,
+        types=types,
+        type=type,
+        example=example,
         empty=1 if "Prod" in type else 0,
-    )  # fmt: skip
+    )
     return function
 
 
 segment_sum = _sorted_function(
-    "segment_sum", "SegmentSum", "N", lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
-    "Add up the rows of each segment.", "any number",
+    "segment_sum",
+    "SegmentSum",
+    "N",
+    lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
+    "Add up the rows of each segment.",
+    "any number",
     "segment_sum([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[3, 3]",
-)  # fmt: skip
+)
 segment_prod = _sorted_function(
-    "segment_prod", "SegmentProd", "N", NO_GRADIENT,
-    "Multiply the rows of each segment.", "any number",
+    "segment_prod",
+    "SegmentProd",
+    "N",
+    NO_GRADIENT,
+    "Multiply the rows of each segment.",
+    "any number",
     "segment_prod([2, 3, 4], [0, 0, 1]).numpy().tolist()\n[6, 4]",
-)  # fmt: skip
+)
 segment_max = _sorted_function(
-    "segment_max", "SegmentMax", "R", _sorted_extreme_gradient,
-    "Return the largest of each segment's rows, element by element.", "real",
+    "segment_max",
+    "SegmentMax",
+    "R",
+    _sorted_extreme_gradient,
+    "Return the largest of each segment's rows, element by element.",
+    "real",
     "segment_max([1, 2, 3], [0, 0, 2]).numpy().tolist()\n[2, 0, 3]",
-)  # fmt: skip
+)
 segment_min = _sorted_function(
-    "segment_min", "SegmentMin", "R", _sorted_extreme_gradient,
-    "Return the smallest of each segment's rows, element by element.", "real",
+    "segment_min",
+    "SegmentMin",
+    "R",
+    _sorted_extreme_gradient,
+    "Return the smallest of each segment's rows, element by element.",
+    "real",
     "segment_min([1, 2, 3], [0, 0, 1]).numpy().tolist()\n[1, 3]",
-)  # fmt: skip
+)
 segment_mean = _sorted_function(
-    "segment_mean", "SegmentMean", "R", _sorted_mean_gradient,
-    "Return the mean of the rows of each segment.", "real",
+    "segment_mean",
+    "SegmentMean",
+    "R",
+    _sorted_mean_gradient,
+    "Return the mean of the rows of each segment.",
+    "real",
     "segment_mean([1.0, 2.0, 3.0], [0, 0, 1]).numpy().tolist()\n[1.5, 3.0]",
-)  # fmt: skip
+)

@@ -26,12 +26,16 @@ def _ordered(inputs, *, axis, descending):
 
 
 ARGSORT = OpDef(
-    "ArgSort", "values:R", infer=_ordered, kernel=kernels.argsort, gradient=NO_GRADIENT,
+    "ArgSort",
+    "values:R",
+    infer=_ordered,
+    kernel=kernels.argsort,
+    gradient=NO_GRADIENT,
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned_except(inputs, outputs, (attrs["axis"],)),
         view=False,
     ),
-)  # fmt: skip
+)
 
 
 def _descending(direction: str) -> bool:
@@ -41,9 +45,12 @@ def _descending(direction: str) -> bool:
 
 
 def argsort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False,
+    values: Any,
+    axis: int = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the places of the elements along a dimension, in the order of their values.
 
     Args:

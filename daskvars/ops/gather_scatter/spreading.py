@@ -25,9 +25,14 @@ from daskvars.ops.gather_scatter.scatter import tensor_scatter_update
 # -- repeat ------------------------------------------------------------------------------------
 
 REPEATED_PLACES = OpDef(
-    "RepeatedPlaces", "repeats:I", infer=lambda inputs, **attrs: Spec(int64, (None,)),
-    pattern=Opaque(), kernel=kernels.repeated_places, gradient=NO_GRADIENT, operands=("size",),
-)  # fmt: skip
+    "RepeatedPlaces",
+    "repeats:I",
+    infer=lambda inputs, **attrs: Spec(int64, (None,)),
+    pattern=Opaque(),
+    kernel=kernels.repeated_places,
+    gradient=NO_GRADIENT,
+    operands=("size",),
+)
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
@@ -93,9 +98,13 @@ def _places(x: Tensor, repeats: Tensor, axis: int) -> Any:
 # -- sparse_to_dense ---------------------------------------------------------------------------
 
 IN_ORDER = OpDef(
-    "CoordinatesInOrder", "indices:I", infer=lambda inputs: inputs[0],
-    pattern=Opaque(view=True), kernel=kernels.in_order, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "CoordinatesInOrder",
+    "indices:I",
+    infer=lambda inputs: inputs[0],
+    pattern=Opaque(view=True),
+    kernel=kernels.in_order,
+    gradient=NO_GRADIENT,
+)
 
 
 def sparse_to_dense(

@@ -58,9 +58,13 @@ def _inverse_gradient(op, dy):
 
 
 MATRIX_INVERSE = OpDef(
-    "MatrixInverse", "input:F", infer=_squares, pattern=_MATRICES, kernel=kernels.inverse,
+    "MatrixInverse",
+    "input:F",
+    infer=_squares,
+    pattern=_MATRICES,
+    kernel=kernels.inverse,
     gradient=_inverse_gradient,
-)  # fmt: skip
+)
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -98,9 +102,13 @@ def _determinant_gradient(op, dy):
 
 
 MATRIX_DETERMINANT = OpDef(
-    "MatrixDeterminant", "input:F", infer=_determined, pattern=Contraction("...__->...", None),
-    kernel=kernels.determinant, gradient=_determinant_gradient,
-)  # fmt: skip
+    "MatrixDeterminant",
+    "input:F",
+    infer=_determined,
+    pattern=Contraction("...__->...", None),
+    kernel=kernels.determinant,
+    gradient=_determinant_gradient,
+)
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
@@ -126,9 +134,13 @@ def _solve_gradient(op, dy):
 
 
 MATRIX_SOLVE = OpDef(
-    "MatrixSolve", "matrix:F, rhs:F", infer=_solved, pattern=_PAIRS, kernel=kernels.solve,
+    "MatrixSolve",
+    "matrix:F, rhs:F",
+    infer=_solved,
+    pattern=_PAIRS,
+    kernel=kernels.solve,
     gradient=_solve_gradient,
-)  # fmt: skip
+)
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -160,9 +172,13 @@ def _triangular_gradient(op, dy):
 
 
 MATRIX_TRIANGULAR_SOLVE = OpDef(
-    "MatrixTriangularSolve", "matrix:F, rhs:F", infer=_solved, pattern=_PAIRS,
-    kernel=kernels.triangular_solve, gradient=_triangular_gradient,
-)  # fmt: skip
+    "MatrixTriangularSolve",
+    "matrix:F, rhs:F",
+    infer=_solved,
+    pattern=_PAIRS,
+    kernel=kernels.triangular_solve,
+    gradient=_triangular_gradient,
+)
 
 
 def matrix_triangular_solve(
@@ -190,9 +206,13 @@ def _cholesky_gradient(op, dy):
 
 
 CHOLESKY = OpDef(
-    "Cholesky", "input:F", infer=_squares, pattern=_MATRICES, kernel=kernels.cholesky,
+    "Cholesky",
+    "input:F",
+    infer=_squares,
+    pattern=_MATRICES,
+    kernel=kernels.cholesky,
     gradient=_cholesky_gradient,
-)  # fmt: skip
+)
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
@@ -268,11 +288,15 @@ def _singular(inputs, *, full_matrices, compute_uv):
 
 
 SVD = OpDef(
-    "Svd", "input:F", infer=_singular, kernel=kernels.svd, gradient=NO_GRADIENT,
+    "Svd",
+    "input:F",
+    infer=_singular,
+    kernel=kernels.svd,
+    gradient=NO_GRADIENT,
     pattern=Contraction(
         lambda inputs, attrs: "...__->..._" + ",...__,...__" * attrs["compute_uv"], None
     ),
-)  # fmt: skip
+)
 
 
 def svd(
@@ -301,9 +325,13 @@ def _eigen(inputs):
 
 
 SELF_ADJOINT_EIG = OpDef(
-    "SelfAdjointEigV2", "input:F", infer=_eigen, kernel=kernels.self_adjoint_eig,
-    pattern=Contraction("...__->..._,...__", None), gradient=NO_GRADIENT,
-)  # fmt: skip
+    "SelfAdjointEigV2",
+    "input:F",
+    infer=_eigen,
+    kernel=kernels.self_adjoint_eig,
+    pattern=Contraction("...__->..._,...__", None),
+    gradient=NO_GRADIENT,
+)
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -83,9 +83,13 @@ def _like_input(dx: Tensor, x: Tensor, term: str, kept: str, stretched: str) -> 
 
 
 EINSUM = OpDef(
-    "Einsum", "*inputs:N", infer=_contracted, kernel=kernels.einsum, gradient=_einsum_gradient,
+    "Einsum",
+    "*inputs:N",
+    infer=_contracted,
+    kernel=kernels.einsum,
+    gradient=_einsum_gradient,
     pattern=Contraction(lambda inputs, attrs: attrs["equation"]),
-)  # fmt: skip
+)
 
 
 def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:

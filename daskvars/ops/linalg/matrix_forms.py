@@ -67,9 +67,13 @@ def _slogdet_gradient(op, by_sign, by_log):
 
 
 SLOGDET = OpDef(
-    "LogMatrixDeterminant", "input:F", infer=_two_parts, kernel=kernels.log_determinant,
-    pattern=Contraction("...__->...", None), gradient=_slogdet_gradient,
-)  # fmt: skip
+    "LogMatrixDeterminant",
+    "input:F",
+    infer=_two_parts,
+    kernel=kernels.log_determinant,
+    pattern=Contraction("...__->...", None),
+    gradient=_slogdet_gradient,
+)
 
 
 def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

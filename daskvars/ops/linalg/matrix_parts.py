@@ -35,9 +35,13 @@ def _diagonal_matrix(inputs):
 
 
 MATRIX_DIAG = OpDef(
-    "MatrixDiag", "diagonal:T", infer=_diagonal_matrix, kernel=kernels.matrix_diag,
-    pattern=Movement("..._->...__", view=False), gradient=lambda op, dy: matrix_diag_part(dy),
-)  # fmt: skip
+    "MatrixDiag",
+    "diagonal:T",
+    infer=_diagonal_matrix,
+    kernel=kernels.matrix_diag,
+    pattern=Movement("..._->...__", view=False),
+    gradient=lambda op, dy: matrix_diag_part(dy),
+)
 
 
 def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
@@ -73,9 +77,13 @@ def _diagonal_gradient(op, dy):
 
 
 MATRIX_DIAG_PART = OpDef(
-    "MatrixDiagPart", "input:T", infer=_diagonals, kernel=kernels.matrix_diag_part,
-    pattern=Movement("...__->..._", view=False), gradient=_diagonal_gradient,
-)  # fmt: skip
+    "MatrixDiagPart",
+    "input:T",
+    infer=_diagonals,
+    kernel=kernels.matrix_diag_part,
+    pattern=Movement("...__->..._", view=False),
+    gradient=_diagonal_gradient,
+)
 
 
 def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
@@ -114,9 +122,13 @@ def _set_diagonal_gradient(op, dy):
 
 
 MATRIX_SET_DIAG = OpDef(
-    "MatrixSetDiag", "input:T, diagonal:T", infer=_with_diagonal, kernel=kernels.matrix_set_diag,
-    pattern=Movement("...__,..._->...__", view=False), gradient=_set_diagonal_gradient,
-)  # fmt: skip
+    "MatrixSetDiag",
+    "input:T, diagonal:T",
+    infer=_with_diagonal,
+    kernel=kernels.matrix_set_diag,
+    pattern=Movement("...__,..._->...__", view=False),
+    gradient=_set_diagonal_gradient,
+)
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
@@ -145,10 +157,13 @@ def _banded(inputs, **attrs):
 
 
 MATRIX_BAND_PART = OpDef(
-    "MatrixBandPart", "input:N", infer=_banded, kernel=kernels.matrix_band_part,
+    "MatrixBandPart",
+    "input:N",
+    infer=_banded,
+    kernel=kernels.matrix_band_part,
     pattern=Movement("...__->...__", view=False),
     gradient=lambda op, dy: matrix_band_part(dy, op.attrs["num_lower"], op.attrs["num_upper"]),
-)  # fmt: skip
+)
 
 
 def matrix_band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
@@ -185,9 +200,13 @@ def _doubled(inputs):
 
 
 DIAG = OpDef(
-    "Diag", "diagonal:T", infer=_doubled, pattern=Opaque(), kernel=kernels.diag,
+    "Diag",
+    "diagonal:T",
+    infer=_doubled,
+    pattern=Opaque(),
+    kernel=kernels.diag,
     gradient=lambda op, dy: diag_part(dy),
-)  # fmt: skip
+)
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
@@ -226,9 +245,13 @@ def _halved(inputs):
 
 
 DIAG_PART = OpDef(
-    "DiagPart", "input:T", infer=_halved, pattern=Opaque(), kernel=kernels.diag_part,
+    "DiagPart",
+    "input:T",
+    infer=_halved,
+    pattern=Opaque(),
+    kernel=kernels.diag_part,
     gradient=lambda op, dy: diag(dy),
-)  # fmt: skip
+)
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:

@@ -86,9 +86,12 @@ def _is_one_matrix(op: Operation) -> bool:
     """Return whether a batch of matrices is multiplied by one matrix, of known rows."""
     a, b = (t.spec.shape for t in op.inputs)
     return (
-        a is not None and b is not None and len(a) > len(b) == 2 and not op.attrs["transpose_a"]
+        a is not None
+        and b is not None
+        and len(a) > len(b) == 2
+        and not op.attrs["transpose_a"]
         and None not in (a[-1], op.outputs[0].shape[-1].value)
-    )  # fmt: skip
+    )
 
 
 def _gradient_of_one_matrix(a: Tensor, dy: Tensor, across: bool) -> Tensor:
@@ -107,9 +110,13 @@ def _summed_batches(op: Operation, gradient: Tensor, index: int) -> Tensor:
 
 def _define_product(type: str) -> OpDef:
     return OpDef(
-        type, "a:N, b:N", infer=_product, pattern=Contraction(_product_access),
-        kernel=kernels.matmul, gradient=_product_gradient,
-    )  # fmt: skip
+        type,
+        "a:N, b:N",
+        infer=_product,
+        pattern=Contraction(_product_access),
+        kernel=kernels.matmul,
+        gradient=_product_gradient,
+    )
 
 
 MATMUL = _define_product("MatMul")
@@ -159,10 +166,13 @@ def matmul(
         a, b = same_dtype(a, b, scope)
         ranks = [None if t.spec.shape is None else len(t.spec.shape) for t in (a, b)]
         return apply(
-            MATMUL if ranks == [2, 2] else BATCH_MATMUL, conj(a) if adjoint_a else a,
-            conj(b) if adjoint_b else b, name=scope, transpose_a=bool(transpose_a or adjoint_a),
+            MATMUL if ranks == [2, 2] else BATCH_MATMUL,
+            conj(a) if adjoint_a else a,
+            conj(b) if adjoint_b else b,
+            name=scope,
+            transpose_a=bool(transpose_a or adjoint_a),
             transpose_b=bool(transpose_b or adjoint_b),
-        )  # fmt: skip
+        )
 
 
 def matvec(
@@ -227,8 +237,10 @@ def _paired_axes(axes: Any, rank_a: int, rank_b: int) -> tuple[Sequence[int], Se
     if isinstance(axes, int | numpy.integer) or getattr(axes, "ndim", None) == 0:
         count = int(axes)
         if not 0 <= count <= min(rank_a, rank_b):
-            raise ValueError(f"'axes' must be between 0 and the ranks {rank_a} and {rank_b} of a "
-                             f"and b, got {count}")  # fmt: skip
+            raise ValueError(
+                f"'axes' must be between 0 and the ranks {rank_a} and {rank_b} of a "
+                f"and b, got {count}"
+            )
         return range(rank_a - count, rank_a), range(count)
     if len(axes) != 2:
         raise ValueError("'axes' must be an integer or have length 2.")
@@ -263,9 +275,13 @@ def _tensordot_of_run(a: Tensor, b: Tensor, axes: Any) -> Tensor:
         left, right = axes[0], axes[1]
     rows, kept_a, summed = _as_matrix(a, left, is_left=True)
     columns, kept_b, other = _as_matrix(b, right, is_left=False)
-    with control_dependencies([assert_equal(
-        summed, other, message="tensordot: the axes that are summed must have equal sizes"
-    )]):  # fmt: skip
+    with control_dependencies(
+        [
+            assert_equal(
+                summed, other, message="tensordot: the axes that are summed must have equal sizes"
+            )
+        ]
+    ):
         product = matmul(rows, columns)
     return reshape(product, concat([kept_a, kept_b], 0))
 
@@ -296,12 +312,15 @@ def _crossed(inputs):
 
 
 CROSS = OpDef(
-    "Cross", "a:R, b:R", infer=_crossed, pattern=Contraction("..._,..._->..._", None),
+    "Cross",
+    "a:R, b:R",
+    infer=_crossed,
+    pattern=Contraction("..._,..._->..._", None),
     kernel=kernels.cross,
     gradient=lambda op, dy: broadcast_gradients(
         op, cross(op.inputs[1], dy), cross(dy, op.inputs[0])
     ),
-)  # fmt: skip
+)
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
@@ -339,9 +358,13 @@ def _trace_gradient(op, dy):
 
 
 TRACE = OpDef(
-    "Trace", "x:N", infer=_traced, pattern=Contraction("...__->...", None), kernel=matrices.trace,
+    "Trace",
+    "x:N",
+    infer=_traced,
+    pattern=Contraction("...__->...", None),
+    kernel=matrices.trace,
     gradient=_trace_gradient,
-)  # fmt: skip
+)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:

@@ -25,9 +25,13 @@ from daskvars.ops.math.casting import cast, conj
 from daskvars.ops.rules.families import Function, binary, unary
 
 add = binary(
-    "add", "Add", "P", "add", lambda op, dy: broadcast_gradients(op, dy, dy),
+    "add",
+    "Add",
+    "P",
+    "add",
+    lambda op, dy: broadcast_gradients(op, dy, dy),
     "Return x + y, element by element; of strings, one after the other.",
-)  # fmt: skip
+)
 
 
 def _subtract_gradient(op, dy):
@@ -62,15 +66,24 @@ def _abs_gradient(op, dy):
 
 
 abs = unary(
-    "abs", "Abs", "N", "absolute", _abs_gradient, "Return |x|, element by element.",
+    "abs",
+    "Abs",
+    "N",
+    "absolute",
+    _abs_gradient,
+    "Return |x|, element by element.",
     infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
     result="of the dtype of `x`; float of complex numbers",
-)  # fmt: skip
+)
 
 sign = unary(
-    "sign", "Sign", "N", "sign", lambda op, dy: constant.zeros_like(dy),
+    "sign",
+    "Sign",
+    "N",
+    "sign",
+    lambda op, dy: constant.zeros_like(dy),
     "Return -1, 0 or 1 by the sign of x; x / |x| of complex numbers.",
-)  # fmt: skip
+)
 
 
 def number(value: float, like: Tensor) -> Tensor:
@@ -79,10 +92,13 @@ def number(value: float, like: Tensor) -> Tensor:
 
 
 square = unary(
-    "square", "Square", "N", "square",
+    "square",
+    "Square",
+    "N",
+    "square",
     lambda op, dy: multiply(dy, multiply(conj(op.inputs[0]), number(2, dy))),
     "Return x², element by element.",
-)  # fmt: skip
+)
 
 
 def _squared_difference_gradient(op, dy):
@@ -93,18 +109,26 @@ def _squared_difference_gradient(op, dy):
 
 
 squared_difference = binary(
-    "squared_difference", "SquaredDifference", "R", kernels.squared_difference,
-    _squared_difference_gradient, "Return (x - y)², element by element.",
-)  # fmt: skip
+    "squared_difference",
+    "SquaredDifference",
+    "R",
+    kernels.squared_difference,
+    _squared_difference_gradient,
+    "Return (x - y)², element by element.",
+)
 
 # -- rounding ----------------------------------------------------------------------------------
 
 ceil = unary("ceil", "Ceil", "D", "ceil", lambda op, dy: None, "Return x rounded up.")
 floor = unary("floor", "Floor", "D", "floor", lambda op, dy: None, "Return x rounded down.")
 rint = unary(
-    "rint", "Rint", "D", "rint", lambda op, dy: None,
+    "rint",
+    "Rint",
+    "D",
+    "rint",
+    lambda op, dy: None,
     "Return x rounded to the nearest integer, halves to the even one.",
-)  # fmt: skip
+)
 _round = unary("round", "Round", "F", "rint", lambda op, dy: None, "Return x rounded.")
 
 
@@ -138,13 +162,21 @@ def _extreme_gradient(chosen):
 
 
 maximum = binary(
-    "maximum", "Maximum", "R", "maximum", _extreme_gradient(comparison.greater_equal),
+    "maximum",
+    "Maximum",
+    "R",
+    "maximum",
+    _extreme_gradient(comparison.greater_equal),
     "Return the larger of x and y, element by element.",
-)  # fmt: skip
+)
 minimum = binary(
-    "minimum", "Minimum", "R", "minimum", _extreme_gradient(comparison.less_equal),
+    "minimum",
+    "Minimum",
+    "R",
+    "minimum",
+    _extreme_gradient(comparison.less_equal),
     "Return the smaller of x and y, element by element.",
-)  # fmt: skip
+)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -185,9 +217,13 @@ def _all_equal(inputs):
 
 
 ADD_N = OpDef(
-    "AddN", "*inputs:N", infer=_all_equal, pattern=Elementwise(), kernel=kernels.add_n,
+    "AddN",
+    "*inputs:N",
+    infer=_all_equal,
+    pattern=Elementwise(),
+    kernel=kernels.add_n,
     gradient=lambda op, dy: [dy] * len(op.inputs),
-)  # fmt: skip
+)
 
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
@@ -234,8 +270,10 @@ def accumulate_n(
     """
     total = add_n(inputs, name=name or "AccumulateNV2")
     if tensor_dtype is not None and as_dtype(tensor_dtype) is not total.dtype.base_dtype:
-        raise TypeError(f"tensor_dtype is {as_dtype(tensor_dtype).name}, but input is of type "
-                        f"{total.dtype.name}")  # fmt: skip
+        raise TypeError(
+            f"tensor_dtype is {as_dtype(tensor_dtype).name}, but input is of type "
+            f"{total.dtype.name}"
+        )
     if shape is not None:
         total.set_shape(shape)
     return total

@@ -15,25 +15,45 @@ from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import binary, unary
 
 bitwise_and = binary(
-    "bitwise_and", "BitwiseAnd", "Z", "bitwise_and", NO_GRADIENT,
+    "bitwise_and",
+    "BitwiseAnd",
+    "Z",
+    "bitwise_and",
+    NO_GRADIENT,
     "Return the bits that are set in x and in y.",
-)  # fmt: skip
+)
 bitwise_or = binary(
-    "bitwise_or", "BitwiseOr", "Z", "bitwise_or", NO_GRADIENT,
+    "bitwise_or",
+    "BitwiseOr",
+    "Z",
+    "bitwise_or",
+    NO_GRADIENT,
     "Return the bits that are set in x or in y.",
-)  # fmt: skip
+)
 bitwise_xor = binary(
-    "bitwise_xor", "BitwiseXor", "Z", "bitwise_xor", NO_GRADIENT,
+    "bitwise_xor",
+    "BitwiseXor",
+    "Z",
+    "bitwise_xor",
+    NO_GRADIENT,
     "Return the bits that are set in exactly one of x and y.",
-)  # fmt: skip
+)
 left_shift = binary(
-    "left_shift", "LeftShift", "Z", "left_shift", NO_GRADIENT,
+    "left_shift",
+    "LeftShift",
+    "Z",
+    "left_shift",
+    NO_GRADIENT,
     "Return x with its bits moved up by y places, from 0 to less than the width of x.",
-)  # fmt: skip
+)
 right_shift = binary(
-    "right_shift", "RightShift", "Z", "right_shift", NO_GRADIENT,
+    "right_shift",
+    "RightShift",
+    "Z",
+    "right_shift",
+    NO_GRADIENT,
     "Return x with its bits moved down by y places; a negative x stays negative.",
-)  # fmt: skip
+)
 invert = unary("invert", "Invert", "Z", "invert", NO_GRADIENT, "Return x with every bit flipped.")
 
 
@@ -59,9 +79,13 @@ def _recast_access(inputs, outputs, attrs) -> Access:
 
 
 BITCAST = OpDef(
-    "Bitcast", "input:N", infer=_recast, pattern=Movement(_recast_access),
-    kernel=kernels.bitcast, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "Bitcast",
+    "input:N",
+    infer=_recast,
+    pattern=Movement(_recast_access),
+    kernel=kernels.bitcast,
+    gradient=NO_GRADIENT,
+)
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:

@@ -42,9 +42,14 @@ def _cast_gradient(op, dy):
 
 
 CAST = OpDef(
-    "Cast", "x:T", infer=lambda inputs, *, dtype: Spec(dtype, inputs[0].shape),
-    pattern=Elementwise(), kernel=kernels.cast, static=_cast_known, gradient=_cast_gradient,
-)  # fmt: skip
+    "Cast",
+    "x:T",
+    infer=lambda inputs, *, dtype: Spec(dtype, inputs[0].shape),
+    pattern=Elementwise(),
+    kernel=kernels.cast,
+    static=_cast_known,
+    gradient=_cast_gradient,
+)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
@@ -77,8 +82,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         if found is wanted:
             return x
         if not (found.is_numpy_compatible and wanted.is_numpy_compatible) or dtypes.string in (
-            found, wanted,
-        ):  # fmt: skip
+            found,
+            wanted,
+        ):
             raise TypeError(f"Cast {found.name} to {wanted.name} is not supported")
         return apply(CAST, x, name=scope, dtype=wanted)
 
@@ -108,9 +114,13 @@ def _real_part(inputs):
 
 
 CONJ = OpDef(
-    "Conj", "input:N", infer=like_first, pattern=Elementwise(), kernel="conjugate",
+    "Conj",
+    "input:N",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel="conjugate",
     gradient=lambda op, dy: conj(dy),
-)  # fmt: skip
+)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
@@ -128,9 +138,13 @@ def conj(x: Any, name: str | None = None) -> Tensor:
 
 
 REAL = OpDef(
-    "Real", "input:F", infer=_real_part, pattern=Elementwise(), kernel=kernels.real,
+    "Real",
+    "input:F",
+    infer=_real_part,
+    pattern=Elementwise(),
+    kernel=kernels.real,
     gradient=lambda op, dy: complex(dy, zeros_like(dy)),
-)  # fmt: skip
+)
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
@@ -148,9 +162,13 @@ def real(input: Any, name: str | None = None) -> Tensor:
 
 
 IMAG = OpDef(
-    "Imag", "input:F", infer=_real_part, pattern=Elementwise(), kernel=kernels.imag,
+    "Imag",
+    "input:F",
+    infer=_real_part,
+    pattern=Elementwise(),
+    kernel=kernels.imag,
     gradient=lambda op, dy: complex(zeros_like(dy), dy),
-)  # fmt: skip
+)
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
@@ -168,10 +186,13 @@ def _joined(inputs):
 
 
 COMPLEX = OpDef(
-    "Complex", "real:R, imag:R", infer=_joined, pattern=Elementwise(),
+    "Complex",
+    "real:R, imag:R",
+    infer=_joined,
+    pattern=Elementwise(),
     kernel=kernels.join_complex,
     gradient=lambda op, dy: broadcast_gradients(op, real(dy), imag(dy)),
-)  # fmt: skip
+)
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:

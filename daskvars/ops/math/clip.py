@@ -40,9 +40,7 @@ def _check_kept(values: Tensor, result: Tensor, what: str) -> None:
         )
 
 
-def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
-) -> Any:
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Bring values into a range.
 
     Args:

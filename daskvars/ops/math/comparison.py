@@ -20,9 +20,15 @@ from daskvars.ops.rules.shapes import compared
 
 def _relation(name: str, type: str, letter: str, symbol: str):
     return binary(
-        name, type, letter, name, NO_GRADIENT, f"Return x {symbol} y, element by element.",
-        infer=compared, result="bool",
-    )  # fmt: skip
+        name,
+        type,
+        letter,
+        name,
+        NO_GRADIENT,
+        f"Return x {symbol} y, element by element.",
+        infer=compared,
+        result="bool",
+    )
 
 
 equal = _relation("equal", "Equal", "T", "==")
@@ -49,9 +55,15 @@ logical_not = unary(
 
 def _is(name: str, type: str, kernel: str, words: str):
     return unary(
-        name, type, "F", kernel, NO_GRADIENT, f"Return whether x is {words}, element by element.",
-        infer=compared, result="bool",
-    )  # fmt: skip
+        name,
+        type,
+        "F",
+        kernel,
+        NO_GRADIENT,
+        f"Return whether x is {words}, element by element.",
+        infer=compared,
+        result="bool",
+    )
 
 
 is_nan = _is("is_nan", "IsNan", "isnan", "not a number")
@@ -70,22 +82,33 @@ def split_by(condition: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
 
 
 SELECT = OpDef(
-    "Select", "condition:B, x:T, y:T", infer=_chosen, pattern=Elementwise(), kernel=kernels.select,
+    "Select",
+    "condition:B, x:T, y:T",
+    infer=_chosen,
+    pattern=Elementwise(),
+    kernel=kernels.select,
     gradient=lambda op, dy: (None, *split_by(op.inputs[0], dy)),
-)  # fmt: skip
+)
 
 SELECT_V2 = OpDef(
-    "SelectV2", "condition:B, x:T, y:T", infer=_chosen, pattern=Elementwise(),
+    "SelectV2",
+    "condition:B, x:T, y:T",
+    infer=_chosen,
+    pattern=Elementwise(),
     kernel=kernels.select,
     gradient=lambda op, dy: broadcast_gradients(op, None, *split_by(op.inputs[0], dy)),
-)  # fmt: skip
+)
 
 WHERE = OpDef(
-    "Where", "condition:T", pattern=Opaque(), kernel=kernels.nonzero, gradient=NO_GRADIENT,
+    "Where",
+    "condition:T",
+    pattern=Opaque(),
+    kernel=kernels.nonzero,
+    gradient=NO_GRADIENT,
     infer=lambda inputs: Spec(
         dtypes.int64, (None, None if inputs[0].shape is None else len(inputs[0].shape))
     ),
-)  # fmt: skip
+)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:

@@ -79,9 +79,14 @@ def _all_to_bins(inputs, attrs):
 
 def _define_bincount(type: str, signature: str) -> OpDef:
     return OpDef(
-        type, signature, infer=_bins, pattern=Contraction(_all_to_bins), kernel=kernels.bincount,
-        gradient=NO_GRADIENT, operands=("size",),
-    )  # fmt: skip
+        type,
+        signature,
+        infer=_bins,
+        pattern=Contraction(_all_to_bins),
+        kernel=kernels.bincount,
+        gradient=NO_GRADIENT,
+        operands=("size",),
+    )
 
 
 BINCOUNT = _define_bincount("Bincount", "arr:I")
@@ -227,10 +232,14 @@ def _square(inputs, *, num_classes, dtype, **attrs):
 
 def _define_confusion(type: str, signature: str) -> OpDef:
     return OpDef(
-        type, signature, infer=_square, gradient=NO_GRADIENT, kernel=kernels.confusion_matrix,
+        type,
+        signature,
+        infer=_square,
+        gradient=NO_GRADIENT,
+        kernel=kernels.confusion_matrix,
         pattern=Contraction(lambda inputs, attrs: _all_to_bins(inputs, attrs) + "_"),
         operands=("num_classes",),
-    )  # fmt: skip
+    )
 
 
 CONFUSION_MATRIX = _define_confusion("ConfusionMatrix", "labels:I, predictions:I")

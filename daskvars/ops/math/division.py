@@ -24,17 +24,30 @@ def _divide_gradient(op, dy):
 
 
 realdiv = binary(
-    "realdiv", "RealDiv", "F", "divide", _divide_gradient,
+    "realdiv",
+    "RealDiv",
+    "F",
+    "divide",
+    _divide_gradient,
     "Return x / y of floats, element by element.",
-)  # fmt: skip
+)
 floordiv = binary(
-    "floordiv", "FloorDiv", "R", kernels.floor_divide, lambda op, dy: (None, None),
-    "Return x / y rounded down, element by element.", default_name="floordiv",
-)  # fmt: skip
+    "floordiv",
+    "FloorDiv",
+    "R",
+    kernels.floor_divide,
+    lambda op, dy: (None, None),
+    "Return x / y rounded down, element by element.",
+    default_name="floordiv",
+)
 truncatediv = binary(
-    "truncatediv", "TruncateDiv", "R", kernels.truncate_divide, lambda op, dy: (None, None),
+    "truncatediv",
+    "TruncateDiv",
+    "R",
+    kernels.truncate_divide,
+    lambda op, dy: (None, None),
     "Return x / y rounded towards zero, as C divides, element by element.",
-)  # fmt: skip
+)
 
 
 def _mod_gradient(divide):
@@ -46,14 +59,22 @@ def _mod_gradient(divide):
 
 
 floormod = binary(
-    "floormod", "FloorMod", "R", kernels.floor_mod, _mod_gradient(floordiv),
+    "floormod",
+    "FloorMod",
+    "R",
+    kernels.floor_mod,
+    _mod_gradient(floordiv),
     "Return the remainder of x / y with the sign of y, so that floordiv(x, y) * y + it is x.",
-)  # fmt: skip
+)
 mod = floormod
 truncatemod = binary(
-    "truncatemod", "TruncateMod", "R", kernels.truncate_mod, _mod_gradient(truncatediv),
+    "truncatemod",
+    "TruncateMod",
+    "R",
+    kernels.truncate_mod,
+    _mod_gradient(truncatediv),
     "Return the remainder of x / y with the sign of x, as C's.",
-)  # fmt: skip
+)
 
 
 def _div_no_nan_gradient(op, dy):
@@ -62,15 +83,24 @@ def _div_no_nan_gradient(op, dy):
 
 
 div_no_nan = binary(
-    "div_no_nan", "DivNoNan", "F", kernels.divide_no_nan, _div_no_nan_gradient,
-    "Return x / y, and 0 where y is 0.", default_name="div_no_nan",
-)  # fmt: skip
+    "div_no_nan",
+    "DivNoNan",
+    "F",
+    kernels.divide_no_nan,
+    _div_no_nan_gradient,
+    "Return x / y, and 0 where y is 0.",
+    default_name="div_no_nan",
+)
 
 # What true division of integers gives.
 _QUOTIENTS = {
-    dtypes.int8: dtypes.float32, dtypes.uint8: dtypes.float32, dtypes.int16: dtypes.float32,
-    dtypes.uint16: dtypes.float32, dtypes.int32: dtypes.float64, dtypes.int64: dtypes.float64,
-}  # fmt: skip
+    dtypes.int8: dtypes.float32,
+    dtypes.uint8: dtypes.float32,
+    dtypes.int16: dtypes.float32,
+    dtypes.uint16: dtypes.float32,
+    dtypes.int32: dtypes.float64,
+    dtypes.int64: dtypes.float64,
+}
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -64,17 +64,29 @@ def _igammac_gradient(op, dy):
 
 
 igamma_slope: Function = binary(
-    "igamma_slope", "IgammaGradA", "R", incomplete.igamma_slope, NO_GRADIENT,
+    "igamma_slope",
+    "IgammaGradA",
+    "R",
+    incomplete.igamma_slope,
+    NO_GRADIENT,
     "Return the derivative of igamma by its first argument.",
-)  # fmt: skip
+)
 _igamma = binary(
-    "igamma", "Igamma", "R", incomplete.igamma, _igamma_gradient,
+    "igamma",
+    "Igamma",
+    "R",
+    incomplete.igamma,
+    _igamma_gradient,
     "Return the lower regularized incomplete gamma function P(x, y).",
-)  # fmt: skip
+)
 _igammac = binary(
-    "igammac", "Igammac", "R", incomplete.igammac, _igammac_gradient,
+    "igammac",
+    "Igammac",
+    "R",
+    incomplete.igammac,
+    _igammac_gradient,
     "Return the upper regularized incomplete gamma function Q(x, y).",
-)  # fmt: skip
+)
 
 
 def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
@@ -111,9 +123,13 @@ def _betainc_gradient(op, dy):
 
 
 BETAINC = OpDef(
-    "Betainc", "a:R, b:R, x:R", infer=broadcasted, pattern=Elementwise(),
-    kernel=incomplete.betainc, gradient=_betainc_gradient,
-)  # fmt: skip
+    "Betainc",
+    "a:R, b:R, x:R",
+    infer=broadcasted,
+    pattern=Elementwise(),
+    kernel=incomplete.betainc,
+    gradient=_betainc_gradient,
+)
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
@@ -188,18 +204,32 @@ def _multiply_no_nan_gradient(op, dy):
 
 
 xlogy: Function = binary(
-    "xlogy", "Xlogy", "F", kernels.xlogy, _xlogy_gradient,
-    "Return x log(y), and 0 where x is 0 whatever y.", default_name="xlogy",
-)  # fmt: skip
+    "xlogy",
+    "Xlogy",
+    "F",
+    kernels.xlogy,
+    _xlogy_gradient,
+    "Return x log(y), and 0 where x is 0 whatever y.",
+    default_name="xlogy",
+)
 xdivy: Function = binary(
-    "xdivy", "Xdivy", "F", kernels.xdivy, _xdivy_gradient,
-    "Return x / y, and 0 where x is 0 whatever y.", default_name="xdivy",
-)  # fmt: skip
+    "xdivy",
+    "Xdivy",
+    "F",
+    kernels.xdivy,
+    _xdivy_gradient,
+    "Return x / y, and 0 where x is 0 whatever y.",
+    default_name="xdivy",
+)
 multiply_no_nan: Function = binary(
-    "multiply_no_nan", "MulNoNan", "F", kernels.multiply_no_nan, _multiply_no_nan_gradient,
+    "multiply_no_nan",
+    "MulNoNan",
+    "F",
+    kernels.multiply_no_nan,
+    _multiply_no_nan_gradient,
     "Return x y, and 0 where y is 0 even if x is infinite or NaN.",
     default_name="multiply_no_nan",
-)  # fmt: skip
+)
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:

@@ -268,9 +268,10 @@ def _axes_of_norm(axis: Any) -> int | tuple[int, int] | None:
     axes = tuple(axis) if isinstance(axis, list | tuple) else axis
     listed = (axes,) if isinstance(axes, int) else axes
     if axes is not None and (
-        not isinstance(listed, tuple) or not all(isinstance(a, int) for a in listed)
+        not isinstance(listed, tuple)
+        or not all(isinstance(a, int) for a in listed)
         or (axes is listed and (len(listed) != 2 or listed[0] == listed[1]))
-    ):  # fmt: skip
+    ):
         raise ValueError(
             f"'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis!r}"
         )

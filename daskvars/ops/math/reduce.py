@@ -152,9 +152,15 @@ def _reduction(
     type: str, letter: str, combine: Merge, kernel: Callable[..., Any] | str, gradient: Any, **rules
 ) -> OpDef:
     return OpDef(
-        type, f"input_tensor:{letter}", infer=_reduced, pattern=Reduction(combine), kernel=kernel,
-        gradient=gradient, operands=("axis",), **rules,
-    )  # fmt: skip
+        type,
+        f"input_tensor:{letter}",
+        infer=_reduced,
+        pattern=Reduction(combine),
+        kernel=kernel,
+        gradient=gradient,
+        operands=("axis",),
+        **rules,
+    )
 
 
 SUM = _reduction("Sum", "N", "add", kernels.reduce_sum, _sum_gradient)
@@ -236,19 +242,25 @@ def _function(function_name: str, definition: OpDef, types: str, summary: str):
 reduce_sum = _function("reduce_sum", SUM, "any number", "Add up elements along axes.")
 reduce_prod = _function("reduce_prod", PROD, "any number", "Multiply elements along axes.")
 reduce_max = _function(
-    "reduce_max", MAX, "real", "Return the largest element along axes. Its gradient is shared "
-    "among equal ones.",
-)  # fmt: skip
+    "reduce_max",
+    MAX,
+    "real",
+    "Return the largest element along axes. Its gradient is shared among equal ones.",
+)
 reduce_min = _function(
-    "reduce_min", MIN, "real", "Return the smallest element along axes. Its gradient is shared "
-    "among equal ones.",
-)  # fmt: skip
+    "reduce_min",
+    MIN,
+    "real",
+    "Return the smallest element along axes. Its gradient is shared among equal ones.",
+)
 reduce_all = _function("reduce_all", ALL, "bool", "Return whether all elements hold, along axes.")
 reduce_any = _function("reduce_any", ANY, "bool", "Return whether any element holds, along axes.")
 reduce_logsumexp = _function(
-    "reduce_logsumexp", LOGSUMEXP, "floating or complex",
+    "reduce_logsumexp",
+    LOGSUMEXP,
+    "floating or complex",
     "Return log(sum(exp(elements))) along axes, without overflow.",
-)  # fmt: skip
+)
 _mean_of_floats = _function("reduce_mean", MEAN, "any number", "Return the mean along axes.")
 
 
@@ -281,20 +293,31 @@ def _position(inputs, *, axis, dtype):
 
 
 ARG_MAX = OpDef(
-    "ArgMax", "input:R", infer=_position, pattern=Reduction(), kernel=kernels.argmax,
+    "ArgMax",
+    "input:R",
+    infer=_position,
+    pattern=Reduction(),
+    kernel=kernels.argmax,
     gradient=NO_GRADIENT,
-)  # fmt: skip
+)
 
 ARG_MIN = OpDef(
-    "ArgMin", "input:R", infer=_position, pattern=Reduction(), kernel=kernels.argmin,
+    "ArgMin",
+    "input:R",
+    infer=_position,
+    pattern=Reduction(),
+    kernel=kernels.argmin,
     gradient=NO_GRADIENT,
-)  # fmt: skip
+)
 
 
 def argmax(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
     output_type: Any = dtypes.int64,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the position of the largest element along an axis, the first of equal ones.
 
     Args:
@@ -315,17 +338,22 @@ def argmax(
     >>> argmax([[1, 5], [7, 2]], axis=1).numpy().tolist()
     [1, 0]
     """
-    return _position_along(ARG_MAX, input, either(axis, dimension, "axis", "dimension"), name,
-                           output_type)  # fmt: skip
+    return _position_along(
+        ARG_MAX, input, either(axis, dimension, "axis", "dimension"), name, output_type
+    )
 
 
 def argmin(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None,
+    input: Any,
+    axis: Any = None,
+    name: str | None = None,
+    dimension: Any = None,
     output_type: Any = dtypes.int64,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the position of the smallest element along an axis. See `argmax`."""
-    return _position_along(ARG_MIN, input, either(axis, dimension, "axis", "dimension"), name,
-                           output_type)  # fmt: skip
+    return _position_along(
+        ARG_MIN, input, either(axis, dimension, "axis", "dimension"), name, output_type
+    )
 
 
 def arg_max(
@@ -348,8 +376,9 @@ def _position_along(definition: OpDef, x: Any, axis: Any, name: str | None, outp
     shape = x.spec.shape
     if shape is not None and shape[axis] == 0:
         raise InvalidArgumentError(
-            None, name or definition.type,
+            None,
+            name or definition.type,
             f"Reduction axis {axis} is empty in shape {shapes.in_brackets(shape)}: "
             f"{definition.type} needs an element to point at",
-        )  # fmt: skip
+        )
     return apply(definition, x, name=name, axis=axis, dtype=as_dtype(output_type).base_dtype)

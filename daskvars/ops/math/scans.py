@@ -80,8 +80,9 @@ def _scan(definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, 
                 None, name or type, f"{type}: {_scan_problem(axis, len(shape))}"
             )
         axis %= len(shape)
-    return apply(definition, x, name=name, axis=axis, exclusive=bool(exclusive),
-                 reverse=bool(reverse))  # fmt: skip
+    return apply(
+        definition, x, name=name, axis=axis, exclusive=bool(exclusive), reverse=bool(reverse)
+    )
 
 
 def _other_way(op, values):
@@ -90,9 +91,13 @@ def _other_way(op, values):
 
 
 CUMSUM = OpDef(
-    "Cumsum", "x:N", infer=_scanned, pattern=Contraction(whole_along, None),
-    kernel=arrays.cumsum, gradient=lambda op, dy: _other_way(op, dy),
-)  # fmt: skip
+    "Cumsum",
+    "x:N",
+    infer=_scanned,
+    pattern=Contraction(whole_along, None),
+    kernel=arrays.cumsum,
+    gradient=lambda op, dy: _other_way(op, dy),
+)
 
 
 def cumsum(
@@ -125,9 +130,13 @@ def _cumprod_gradient(op, dy):
 
 
 CUMPROD = OpDef(
-    "Cumprod", "x:N", infer=_scanned, pattern=Contraction(whole_along, None),
-    kernel=arrays.cumprod, gradient=_cumprod_gradient,
-)  # fmt: skip
+    "Cumprod",
+    "x:N",
+    infer=_scanned,
+    pattern=Contraction(whole_along, None),
+    kernel=arrays.cumprod,
+    gradient=_cumprod_gradient,
+)
 
 
 def cumprod(

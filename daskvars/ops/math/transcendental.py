@@ -37,9 +37,13 @@ def _rsqrt_gradient(op, dy):
 sqrt = unary("sqrt", "Sqrt", "F", "sqrt", _sqrt_gradient, "Return the square root of x.")
 rsqrt = unary("rsqrt", "Rsqrt", "F", kernels.rsqrt, _rsqrt_gradient, "Return 1 / sqrt(x).")
 reciprocal = unary(
-    "reciprocal", "Reciprocal", "F", "reciprocal",
-    lambda op, dy: negative(multiply(dy, square(conj(op.outputs[0])))), "Return 1 / x.",
-)  # fmt: skip
+    "reciprocal",
+    "Reciprocal",
+    "F",
+    "reciprocal",
+    lambda op, dy: negative(multiply(dy, square(conj(op.outputs[0])))),
+    "Return 1 / x.",
+)
 
 
 def _pow_gradient(op, dy):
@@ -59,23 +63,37 @@ pow = binary(
 # -- exponentials ------------------------------------------------------------------------------
 
 exp = unary(
-    "exp", "Exp", "F", "exp", lambda op, dy: multiply(dy, conj(op.outputs[0])),
+    "exp",
+    "Exp",
+    "F",
+    "exp",
+    lambda op, dy: multiply(dy, conj(op.outputs[0])),
     "Return e to the power of x.",
-)  # fmt: skip
+)
 expm1 = unary(
-    "expm1", "Expm1", "F", "expm1",
+    "expm1",
+    "Expm1",
+    "F",
+    "expm1",
     lambda op, dy: multiply(dy, exp(conj(op.inputs[0]))),
     "Return exp(x) - 1, exact where x is small.",
-)  # fmt: skip
+)
 log = unary(
-    "log", "Log", "F", "log", lambda op, dy: realdiv(dy, conj(op.inputs[0])),
+    "log",
+    "Log",
+    "F",
+    "log",
+    lambda op, dy: realdiv(dy, conj(op.inputs[0])),
     "Return the natural logarithm of x.",
-)  # fmt: skip
+)
 log1p = unary(
-    "log1p", "Log1p", "F", "log1p",
+    "log1p",
+    "Log1p",
+    "F",
+    "log1p",
     lambda op, dy: realdiv(dy, add(conj(op.inputs[0]), number(1, dy))),
     "Return log(1 + x), exact where x is small.",
-)  # fmt: skip
+)
 
 
 def _sigmoid_gradient(op, dy):
@@ -88,13 +106,21 @@ def _softsign_gradient(op, dy):
 
 
 sigmoid = unary(
-    "sigmoid", "Sigmoid", "F", nonlinearities.sigmoid, _sigmoid_gradient,
+    "sigmoid",
+    "Sigmoid",
+    "F",
+    nonlinearities.sigmoid,
+    _sigmoid_gradient,
     "Return 1 / (1 + exp(-x)).",
-)  # fmt: skip
+)
 softplus = unary(
-    "softplus", "Softplus", "D", nonlinearities.softplus,
-    lambda op, dy: multiply(dy, sigmoid(op.inputs[0])), "Return log(1 + exp(x)).",
-)  # fmt: skip
+    "softplus",
+    "Softplus",
+    "D",
+    nonlinearities.softplus,
+    lambda op, dy: multiply(dy, sigmoid(op.inputs[0])),
+    "Return log(1 + exp(x)).",
+)
 softsign = unary(
     "softsign", "Softsign", "D", kernels.softsign, _softsign_gradient, "Return x / (1 + |x|)."
 )
@@ -146,41 +172,73 @@ def _atanh_gradient(op, dy):
 
 
 sin = unary(
-    "sin", "Sin", "F", "sin", lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))),
+    "sin",
+    "Sin",
+    "F",
+    "sin",
+    lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))),
     "Return the sine of x, in radians.",
-)  # fmt: skip
+)
 cos: Function = unary(
-    "cos", "Cos", "F", "cos", lambda op, dy: negative(multiply(dy, sin(conj(op.inputs[0])))),
+    "cos",
+    "Cos",
+    "F",
+    "cos",
+    lambda op, dy: negative(multiply(dy, sin(conj(op.inputs[0])))),
     "Return the cosine of x, in radians.",
-)  # fmt: skip
+)
 tan = unary("tan", "Tan", "F", "tan", _tan_gradient, "Return the tangent of x, in radians.")
 asin = unary("asin", "Asin", "F", "arcsin", _asin_gradient, "Return the angle whose sine is x.")
 acos = unary(
-    "acos", "Acos", "F", "arccos", lambda op, dy: negative(_asin_gradient(op, dy)),
+    "acos",
+    "Acos",
+    "F",
+    "arccos",
+    lambda op, dy: negative(_asin_gradient(op, dy)),
     "Return the angle whose cosine is x.",
-)  # fmt: skip
+)
 atan = unary("atan", "Atan", "F", "arctan", _atan_gradient, "Return the angle whose tangent is x.")
 sinh = unary(
-    "sinh", "Sinh", "F", "sinh", lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))),
+    "sinh",
+    "Sinh",
+    "F",
+    "sinh",
+    lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))),
     "Return the hyperbolic sine of x.",
-)  # fmt: skip
+)
 cosh: Function = unary(
-    "cosh", "Cosh", "F", "cosh", lambda op, dy: multiply(dy, sinh(conj(op.inputs[0]))),
+    "cosh",
+    "Cosh",
+    "F",
+    "cosh",
+    lambda op, dy: multiply(dy, sinh(conj(op.inputs[0]))),
     "Return the hyperbolic cosine of x.",
-)  # fmt: skip
+)
 tanh = unary("tanh", "Tanh", "F", "tanh", _tanh_gradient, "Return the hyperbolic tangent of x.")
 asinh = unary(
-    "asinh", "Asinh", "F", "arcsinh", lambda op, dy: realdiv(dy, cosh(conj(op.outputs[0]))),
+    "asinh",
+    "Asinh",
+    "F",
+    "arcsinh",
+    lambda op, dy: realdiv(dy, cosh(conj(op.outputs[0]))),
     "Return the number whose hyperbolic sine is x.",
-)  # fmt: skip
+)
 acosh = unary(
-    "acosh", "Acosh", "F", "arccosh", lambda op, dy: realdiv(dy, sinh(conj(op.outputs[0]))),
+    "acosh",
+    "Acosh",
+    "F",
+    "arccosh",
+    lambda op, dy: realdiv(dy, sinh(conj(op.outputs[0]))),
     "Return the number whose hyperbolic cosine is x.",
-)  # fmt: skip
+)
 atanh = unary(
-    "atanh", "Atanh", "F", "arctanh", _atanh_gradient,
+    "atanh",
+    "Atanh",
+    "F",
+    "arctanh",
+    _atanh_gradient,
     "Return the number whose hyperbolic tangent is x.",
-)  # fmt: skip
+)
 
 
 def _atan2_gradient(op, dy):
@@ -190,9 +248,13 @@ def _atan2_gradient(op, dy):
 
 
 ATAN2 = OpDef(
-    "Atan2", "y:R, x:R", infer=broadcasted, pattern=Elementwise(), kernel="arctan2",
+    "Atan2",
+    "y:R, x:R",
+    infer=broadcasted,
+    pattern=Elementwise(),
+    kernel="arctan2",
     gradient=_atan2_gradient,
-)  # fmt: skip
+)
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
@@ -216,9 +278,14 @@ def _angle_gradient(op, dy):
 
 
 _angle = unary(
-    "angle", "Angle", "F", kernels.angle, _angle_gradient, "Return the argument of x.",
+    "angle",
+    "Angle",
+    "F",
+    kernels.angle,
+    _angle_gradient,
+    "Return the argument of x.",
     infer=lambda inputs: Spec(inputs[0].dtype.real_dtype, inputs[0].shape),
-)  # fmt: skip
+)
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
@@ -253,29 +320,40 @@ def _polygamma_gradient(op, dy):
     return broadcast_gradients(op, None, multiply(dy, slope))
 
 
-erf = unary(
-    "erf", "Erf", "D", special.erf, _erf_gradient, "Return the error function of x."
-)
+erf = unary("erf", "Erf", "D", special.erf, _erf_gradient, "Return the error function of x.")
 erfc = unary(
-    "erfc", "Erfc", "D", special.erfc,
+    "erfc",
+    "Erfc",
+    "D",
+    special.erfc,
     lambda op, dy: negative(_erf_gradient(op, dy)),
     "Return 1 - erf(x), exact where that is small.",
-)  # fmt: skip
+)
 lgamma = unary(
-    "lgamma", "Lgamma", "D", special.lgamma,
+    "lgamma",
+    "Lgamma",
+    "D",
+    special.lgamma,
     lambda op, dy: multiply(dy, digamma(op.inputs[0])),
     "Return the logarithm of the absolute value of the gamma function.",
-)  # fmt: skip
+)
 digamma: Function = unary(
-    "digamma", "Digamma", "D", special.digamma,
+    "digamma",
+    "Digamma",
+    "D",
+    special.digamma,
     lambda op, dy: multiply(dy, polygamma(number(1, dy), op.inputs[0])),
     "Return the derivative of lgamma.",
-)  # fmt: skip
+)
 
 POLYGAMMA = OpDef(
-    "Polygamma", "a:R, x:R", infer=broadcasted, pattern=Elementwise(),
-    kernel=kernels.polygamma, gradient=_polygamma_gradient,
-)  # fmt: skip
+    "Polygamma",
+    "a:R, x:R",
+    infer=broadcasted,
+    pattern=Elementwise(),
+    kernel=kernels.polygamma,
+    gradient=_polygamma_gradient,
+)
 
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:

@@ -39,9 +39,11 @@ RELU = _definition(
     "Relu", "features:R", kernels.relu, lambda op, dy: apply(RELU_GRAD, dy, op.outputs[0])
 )
 RELU_GRAD: OpDef = _definition(
-    "ReluGrad", "gradients:R, features:R", kernels.relu_grad,
+    "ReluGrad",
+    "gradients:R, features:R",
+    kernels.relu_grad,
     lambda op, g: (apply(RELU_GRAD, g, op.inputs[1]), None),
-)  # fmt: skip
+)
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
@@ -65,9 +67,11 @@ RELU6 = _definition(
     "Relu6", "features:R", kernels.relu6, lambda op, dy: apply(RELU6_GRAD, dy, op.outputs[0])
 )
 RELU6_GRAD: OpDef = _definition(
-    "Relu6Grad", "gradients:R, features:R", kernels.relu6_grad,
+    "Relu6Grad",
+    "gradients:R, features:R",
+    kernels.relu6_grad,
     lambda op, g: (apply(RELU6_GRAD, g, op.inputs[1]), None),
-)  # fmt: skip
+)
 
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
@@ -95,9 +99,11 @@ def _leaky_slope(op, dy):
 
 LEAKY_RELU = _definition("LeakyRelu", "features:D", kernels.leaky_relu, _leaky_slope)
 LEAKY_RELU_GRAD = _definition(
-    "LeakyReluGrad", "gradients:D, features:D", kernels.leaky_relu_grad,
+    "LeakyReluGrad",
+    "gradients:D, features:D",
+    kernels.leaky_relu_grad,
     lambda op, g: (_leaky_slope(op, g), None),
-)  # fmt: skip
+)
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:

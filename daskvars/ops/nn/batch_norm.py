@@ -86,16 +86,18 @@ def _moments_gradient(op, dmean, dsquare):
     count = _count(x, op.outputs[0])
     slope = cast(realdiv(multiply(number(2, dsquare), dsquare), count), dtype)
     shift = cast(realdiv(dmean, count), dtype)
-    return apply(
-        CHANNEL_AFFINE, x, zeros_like(slope), slope, shift, data_format=_format(op)
-    )
+    return apply(CHANNEL_AFFINE, x, zeros_like(slope), slope, shift, data_format=_format(op))
 
 
 CHANNEL_MOMENTS = OpDef(
-    "ChannelMoments", "x:D", pattern=_channelwise("i->v", "add"), kernel=kernels.channel_moments,
-    infer=lambda inputs, **attrs: _vectors(inputs, dtype=float64, **attrs), block=_whole_count,
+    "ChannelMoments",
+    "x:D",
+    pattern=_channelwise("i->v", "add"),
+    kernel=kernels.channel_moments,
+    infer=lambda inputs, **attrs: _vectors(inputs, dtype=float64, **attrs),
+    block=_whole_count,
     gradient=_moments_gradient,
-)  # fmt: skip
+)
 
 
 def _sums_gradient(op, g_alone, g_along):
@@ -105,9 +107,13 @@ def _sums_gradient(op, g_alone, g_along):
 
 
 CHANNEL_SUMS = OpDef(
-    "ChannelSums", "dy:D1, x:D1, centre:D2", infer=_vectors,
-    pattern=_channelwise("i,i,v->v", "add"), kernel=kernels.channel_sums, gradient=_sums_gradient,
-)  # fmt: skip
+    "ChannelSums",
+    "dy:D1, x:D1, centre:D2",
+    infer=_vectors,
+    pattern=_channelwise("i,i,v->v", "add"),
+    kernel=kernels.channel_sums,
+    gradient=_sums_gradient,
+)
 
 
 # -- one multiplication and addition per element -----------------------------------------------
@@ -126,13 +132,21 @@ def _mix_gradient(op, g):
 
 
 CHANNEL_AFFINE = OpDef(
-    "ChannelAffine", "x:D1, centre:D2, slope:D2, shift:D2", infer=like_first,
-    pattern=_channelwise("i,v,v,v->i"), kernel=kernels.channel_affine, gradient=_affine_gradient,
-)  # fmt: skip
+    "ChannelAffine",
+    "x:D1, centre:D2, slope:D2, shift:D2",
+    infer=like_first,
+    pattern=_channelwise("i,v,v,v->i"),
+    kernel=kernels.channel_affine,
+    gradient=_affine_gradient,
+)
 CHANNEL_MIX = OpDef(
-    "ChannelMix", "x:D1, centre:D2, slope:D2, shift:D2, z:D1, gain:D2", infer=like_first,
-    pattern=_channelwise("i,v,v,v,i,v->i"), kernel=kernels.channel_affine, gradient=_mix_gradient,
-)  # fmt: skip
+    "ChannelMix",
+    "x:D1, centre:D2, slope:D2, shift:D2, z:D1, gain:D2",
+    infer=like_first,
+    pattern=_channelwise("i,v,v,v,i,v->i"),
+    kernel=kernels.channel_affine,
+    gradient=_mix_gradient,
+)
 
 
 # -- the op ------------------------------------------------------------------------------------
@@ -168,10 +182,13 @@ def _fused_gradient(op, dy):
 
 
 FUSED_BATCH_NORM = OpDef(
-    "FusedBatchNorm", "x:D1, scale:D2, offset:D2, mean:D2, variance:D2", infer=_normalized,
-    pattern=_channelwise("i,v,v,v,v->i"), kernel=batch_kernels.batch_norm_inference,
+    "FusedBatchNorm",
+    "x:D1, scale:D2, offset:D2, mean:D2, variance:D2",
+    infer=_normalized,
+    pattern=_channelwise("i,v,v,v,v->i"),
+    kernel=batch_kernels.batch_norm_inference,
     gradient=_fused_gradient,
-)  # fmt: skip
+)
 
 
 def fused_batch_norm(
@@ -225,9 +242,17 @@ def fused_batch_norm(
             mean = convert_to_tensor(mean, dtype, name="mean")
             biased = variance = convert_to_tensor(variance, dtype, name="variance")
         y = apply(
-            FUSED_BATCH_NORM, x, scale, offset, mean, biased, name=scope, data_format=data_format,
-            epsilon=max(float(epsilon), LEAST_EPSILON), _is_training=bool(is_training),
-        )  # fmt: skip
+            FUSED_BATCH_NORM,
+            x,
+            scale,
+            offset,
+            mean,
+            biased,
+            name=scope,
+            data_format=data_format,
+            epsilon=max(float(epsilon), LEAST_EPSILON),
+            _is_training=bool(is_training),
+        )
         return y, mean, variance
 
 

@@ -63,9 +63,13 @@ def _laid_out(bias: Tensor, value: Tensor, data_format: str) -> Tensor:
 
 # The bias comes in a shape that broadcasts, so that adding it is a plain ufunc.
 BIAS_ADD = OpDef(
-    "BiasAdd", "value:N, bias:N", infer=_biased, pattern=Elementwise(), kernel="add",
+    "BiasAdd",
+    "value:N, bias:N",
+    infer=_biased,
+    pattern=Elementwise(),
+    kernel="add",
     gradient=_bias_gradient,
-)  # fmt: skip
+)
 
 
 def _all_but_channels(inputs, attrs):
@@ -85,9 +89,13 @@ def _bias_grad_gradient(op, g):
 
 
 BIAS_ADD_GRAD = OpDef(
-    "BiasAddGrad", "out_backprop:N", infer=_channel_spec, pattern=Contraction(_all_but_channels),
-    kernel=kernels.bias_add_grad, gradient=_bias_grad_gradient,
-)  # fmt: skip
+    "BiasAddGrad",
+    "out_backprop:N",
+    infer=_channel_spec,
+    pattern=Contraction(_all_but_channels),
+    kernel=kernels.bias_add_grad,
+    gradient=_bias_grad_gradient,
+)
 
 
 def bias_add(

@@ -42,21 +42,35 @@ class AccidentalHits(NamedTuple):
 
 
 CANDIDATE_SAMPLER = OpDef(
-    "CandidateSampler", "*totals:F", pattern=Opaque(), kernel=kernels.candidates, seeded=True,
+    "CandidateSampler",
+    "*totals:F",
+    pattern=Opaque(),
+    kernel=kernels.candidates,
+    seeded=True,
     infer=lambda inputs, *, num_sampled, **attrs: (Spec(int64, (num_sampled,)), Spec(int64, ())),
     gradient=NO_GRADIENT,
-)  # fmt: skip
+)
 EXPECTED_COUNT = OpDef(
-    "CandidateExpectedCount", "classes:I, tries:A, *totals:F", kernel=kernels.expected_counts,
-    infer=lambda inputs, **attrs: Spec(float32, inputs[0].shape), gradient=NO_GRADIENT,
+    "CandidateExpectedCount",
+    "classes:I, tries:A, *totals:F",
+    kernel=kernels.expected_counts,
+    infer=lambda inputs, **attrs: Spec(float32, inputs[0].shape),
+    gradient=NO_GRADIENT,
     pattern=Contraction("...->...", None),
-)  # fmt: skip
+)
 
 
 def _candidates(
-    base: str, true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int,
-    seed: int | None, name: str | None, weights: Any = None,
-) -> Candidates:  # fmt: skip
+    base: str,
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None,
+    name: str | None,
+    weights: Any = None,
+) -> Candidates:
     """Draw from a base distribution, or from the one that `weights`, [range_max], say."""
     possible = range_max if weights is None else int(numpy.count_nonzero(weights))
     if unique and num_sampled > possible:
@@ -72,9 +86,14 @@ def _candidates(
 
 
 def drawn_candidates(
-    base: str, true_classes: Tensor, num_sampled: int, unique: bool, range_max: int,
-    seed: int | None, totals: tuple[Tensor, ...],
-) -> Candidates:  # fmt: skip
+    base: str,
+    true_classes: Tensor,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None,
+    totals: tuple[Tensor, ...],
+) -> Candidates:
     """Draw candidates by ops in the present name scope.
 
     Args:
@@ -85,15 +104,20 @@ def drawn_candidates(
     """
     options = {"base": base, "num_sampled": int(num_sampled), "range_max": int(range_max)}
     sampled, tries = apply(
-        CANDIDATE_SAMPLER, *totals, name="sampled_candidates", unique=bool(unique),
-        _seed=drawn_with(seed), **options,
-    )  # fmt: skip
+        CANDIDATE_SAMPLER,
+        *totals,
+        name="sampled_candidates",
+        unique=bool(unique),
+        _seed=drawn_with(seed),
+        **options,
+    )
     true, false = (
         apply(EXPECTED_COUNT, classes, tries, *totals, name=name, **options)
         for classes, name in (
-            (true_classes, "true_expected_count"), (sampled, "sampled_expected_count"),
+            (true_classes, "true_expected_count"),
+            (sampled, "sampled_expected_count"),
         )
-    )  # fmt: skip
+    )
     return Candidates(sampled, true, false)
 
 
@@ -284,10 +308,13 @@ def all_candidate_sampler(
 
 
 ACCIDENTAL_HITS = OpDef(
-    "ComputeAccidentalHits", "true_classes:I, sampled_candidates:I", pattern=Opaque(),
+    "ComputeAccidentalHits",
+    "true_classes:I, sampled_candidates:I",
+    pattern=Opaque(),
     infer=lambda inputs: (Spec(int32, (None,)), Spec(int64, (None,)), Spec(float32, (None,))),
-    kernel=kernels.accidental_hits, gradient=NO_GRADIENT,
-)  # fmt: skip
+    kernel=kernels.accidental_hits,
+    gradient=NO_GRADIENT,
+)
 
 
 def compute_accidental_hits(

@@ -50,28 +50,44 @@ class Family:
     """
 
     def __init__(
-        self, type: str, shape_rule: Callable[..., tuple], kernels: Sequence[Callable[..., Any]],
-        letters: tuple[str, str, str], version: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        type: str,
+        shape_rule: Callable[..., tuple],
+        kernels: Sequence[Callable[..., Any]],
+        letters: tuple[str, str, str],
+        version: str = "",
+    ) -> None:
         self.shape_rule = shape_rule
         self.letters = letters
         self.rank = len(letters[0])
         self.forward = OpDef(
-            type, "input:D, filter:D", infer=self._forward_spec, pattern=self._access(0, 1, 2),
-            kernel=kernels[0], gradient=self._forward_gradient,
-        )  # fmt: skip
+            type,
+            "input:D, filter:D",
+            infer=self._forward_spec,
+            pattern=self._access(0, 1, 2),
+            kernel=kernels[0],
+            gradient=self._forward_gradient,
+        )
         self.backward_images = OpDef(
-            f"{type}BackpropInput{version}", "filter:D, out_backprop:D", infer=self._images_spec,
-            pattern=self._access(1, 2, 0), kernel=kernels[1], gradient=self._images_gradient,
+            f"{type}BackpropInput{version}",
+            "filter:D, out_backprop:D",
+            infer=self._images_spec,
+            pattern=self._access(1, 2, 0),
+            kernel=kernels[1],
+            gradient=self._images_gradient,
             operands=("input_shape",),
             block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
-        )  # fmt: skip
+        )
         self.backward_filter = OpDef(
-            f"{type}BackpropFilter{version}", "input:D, out_backprop:D", infer=self._filter_spec,
-            pattern=self._access(0, 2, 1), kernel=kernels[2], gradient=self._filter_gradient,
+            f"{type}BackpropFilter{version}",
+            "input:D, out_backprop:D",
+            infer=self._filter_spec,
+            pattern=self._access(0, 2, 1),
+            kernel=kernels[2],
+            gradient=self._filter_gradient,
             operands=("filter_shape",),
             block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},
-        )  # fmt: skip
+        )
 
     def _access(self, left: int, right: int, out: int) -> Contraction:
         """Return the pattern of an op on two of (images, filter, result) that gives the third."""
@@ -92,9 +108,10 @@ class Family:
 
     def _result(self, image: tuple, w: tuple, **options: Any) -> tuple:
         check_equal(
-            channels(image, options["data_format"]), w[-2],
+            channels(image, options["data_format"]),
+            w[-2],
             f"channels of the input {shapes.show(image)} and of the filter {shapes.show(w)}",
-        )  # fmt: skip
+        )
         return self.shape_rule(image, w, **options)
 
     def _checked(self, image: tuple, w: tuple, dy: tuple, **options: Any) -> None:
@@ -144,18 +161,21 @@ class Family:
 
 
 CONV2D = Family(
-    "Conv2D", conv_shape,
+    "Conv2D",
+    conv_shape,
     (convolution.conv2d, convolution.conv2d_backprop_input, convolution.conv2d_backprop_filter),
     ("n__i", "__io", "n__o"),
-)  # fmt: skip
+)
 DEPTHWISE = Family(
-    "DepthwiseConv2dNative", depthwise_conv2d_shape,
+    "DepthwiseConv2dNative",
+    depthwise_conv2d_shape,
     (
-        depthwise.depthwise_conv2d, depthwise.depthwise_conv2d_backprop_input,
+        depthwise.depthwise_conv2d,
+        depthwise.depthwise_conv2d_backprop_input,
         depthwise.depthwise_conv2d_backprop_filter,
     ),
     ("n___", "____", "n___"),
-)  # fmt: skip
+)
 
 
 def window_options(
@@ -240,9 +260,13 @@ def conv2d_backprop_input(
     """
     filter = either(filters, filter, "filters", "filter")
     return apply(
-        CONV2D.backward_images, filter, out_backprop, name=name, input_shape=as_sizes(input_sizes),
+        CONV2D.backward_images,
+        filter,
+        out_backprop,
+        name=name,
+        input_shape=as_sizes(input_sizes),
         **window_options(strides, padding, dilations, data_format),
-    )  # fmt: skip
+    )
 
 
 def conv2d_backprop_filter(
@@ -271,10 +295,13 @@ def conv2d_backprop_filter(
       ValueError: the shapes do not fit.
     """
     return apply(
-        CONV2D.backward_filter, input, out_backprop, name=name,
+        CONV2D.backward_filter,
+        input,
+        out_backprop,
+        name=name,
         filter_shape=as_operand(filter_sizes),
         **window_options(strides, padding, dilations, data_format),
-    )  # fmt: skip
+    )
 
 
 def conv2d_transpose(
@@ -320,9 +347,13 @@ def conv2d_transpose(
         value = convert_to_tensor(value, name="value")
         filter = convert_to_tensor(filter, name="filter")
         return apply(
-            CONV2D.backward_images, filter, value, name=scope, input_shape=as_sizes(output_shape),
+            CONV2D.backward_images,
+            filter,
+            value,
+            name=scope,
+            input_shape=as_sizes(output_shape),
             **options,
-        )  # fmt: skip
+        )
 
 
 def as_sizes(value: Any) -> Any:

@@ -17,13 +17,16 @@ from daskvars.ops.rules.axes import as_operand, either
 ONES = (1, 1, 1, 1, 1)
 
 CONV3D = Family(
-    "Conv3D", conv_shape,
+    "Conv3D",
+    conv_shape,
     (
-        convolution3d.conv3d, convolution3d.conv3d_backprop_input,
+        convolution3d.conv3d,
+        convolution3d.conv3d_backprop_input,
         convolution3d.conv3d_backprop_filter,
     ),
-    ("n___i", "___io", "n___o"), "V2",
-)  # fmt: skip
+    ("n___i", "___io", "n___o"),
+    "V2",
+)
 
 
 def volume_options(
@@ -114,10 +117,13 @@ def conv3d_backprop_filter(
       ValueError: the shapes do not fit.
     """
     return apply(
-        CONV3D.backward_filter, input, out_backprop, name=name,
+        CONV3D.backward_filter,
+        input,
+        out_backprop,
+        name=name,
         filter_shape=as_operand(filter_sizes),
         **volume_options(strides, padding, dilations, data_format),
-    )  # fmt: skip
+    )
 
 
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
@@ -164,6 +170,10 @@ def conv3d_transpose(
         value = convert_to_tensor(value, name="value")
         filter = convert_to_tensor(filter, name="filter")
         return apply(
-            CONV3D.backward_images, filter, value, name=scope, input_shape=as_sizes(output_shape),
+            CONV3D.backward_images,
+            filter,
+            value,
+            name=scope,
+            input_shape=as_sizes(output_shape),
             **options,
-        )  # fmt: skip
+        )

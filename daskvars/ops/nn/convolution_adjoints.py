@@ -39,10 +39,13 @@ def depthwise_conv2d_native_backprop_input(
       ValueError: the shapes do not fit.
     """
     return apply(
-        DEPTHWISE.backward_images, filter, out_backprop, name=name,
+        DEPTHWISE.backward_images,
+        filter,
+        out_backprop,
+        name=name,
         input_shape=as_sizes(input_sizes),
         **window_options(strides, padding, dilations, data_format),
-    )  # fmt: skip
+    )
 
 
 def depthwise_conv2d_native_backprop_filter(
@@ -70,10 +73,13 @@ def depthwise_conv2d_native_backprop_filter(
       ValueError: the shapes do not fit.
     """
     return apply(
-        DEPTHWISE.backward_filter, input, out_backprop, name=name,
+        DEPTHWISE.backward_filter,
+        input,
+        out_backprop,
+        name=name,
         filter_shape=as_operand(filter_sizes),
         **window_options(strides, padding, dilations, data_format),
-    )  # fmt: skip
+    )
 
 
 depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
@@ -105,9 +111,14 @@ def atrous_conv2d_transpose(
     [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0]
     """
     return conv2d_transpose(
-        value, filters, output_shape, 1, padding, name=name or "atrous_conv2d_transpose",
+        value,
+        filters,
+        output_shape,
+        1,
+        padding,
+        name=name or "atrous_conv2d_transpose",
         dilations=rate,
-    )  # fmt: skip
+    )
 
 
 def conv1d_transpose(
@@ -158,7 +169,12 @@ def conv1d_transpose(
         else:
             sizes = [*output_shape[:height], 1, *output_shape[height:]]
         images = conv2d_transpose(
-            images, expand_dims(filters, 0), sizes, wide(strides), padding,
-            "NHWC" if data_format == "NWC" else "NCHW", dilations=wide(dilations),
-        )  # fmt: skip
+            images,
+            expand_dims(filters, 0),
+            sizes,
+            wide(strides),
+            padding,
+            "NHWC" if data_format == "NWC" else "NCHW",
+            dilations=wide(dilations),
+        )
         return squeeze(images, [height])

@@ -46,8 +46,9 @@ def depthwise_conv2d(
     >>> depthwise_conv2d(dv.ones([1, 1, 1, 2]), dv.ones([1, 1, 2, 3]), 1, "SAME").shape.as_list()
     [1, 1, 1, 6]
     """
-    options = _dilated_options(strides, padding, either(dilations, rate, "dilations", "rate"),
-                               data_format)  # fmt: skip
+    options = _dilated_options(
+        strides, padding, either(dilations, rate, "dilations", "rate"), data_format
+    )
     with name_scope(name, "depthwise", [input, filter]) as scope:
         return apply(DEPTHWISE.forward, input, filter, name=scope, **options)
 
@@ -83,8 +84,9 @@ def separable_conv2d(
     >>> separable_conv2d(dv.ones([1, 4, 4, 3]), *filters, 1, "VALID").shape.as_list()
     [1, 3, 3, 8]
     """
-    options = _dilated_options(strides, padding, either(dilations, rate, "dilations", "rate"),
-                               data_format)  # fmt: skip
+    options = _dilated_options(
+        strides, padding, either(dilations, rate, "dilations", "rate"), data_format
+    )
     with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
         depthwise_filter = convert_to_tensor(depthwise_filter, name="depthwise_filter")
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
@@ -232,9 +234,14 @@ def conv1d(
 
 
 def _conv1d(
-    value: Tensor, filters: Tensor, stride: Any, padding: Any, rate: Any, data_format: str | None,
+    value: Tensor,
+    filters: Tensor,
+    stride: Any,
+    padding: Any,
+    rate: Any,
+    data_format: str | None,
     scope: str,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Convolve as images of height 1."""
     formats = {None: "NHWC", "NWC": "NHWC", "NHWC": "NHWC", "NCW": "NCHW", "NCHW": "NCHW"}
     if data_format not in formats:
@@ -242,9 +249,11 @@ def _conv1d(
     data_format = formats[data_format]
     height = 1 if data_format == "NHWC" else 2
     options = window_options(
-        _wide(stride, data_format, "stride"), padding, _wide(rate, data_format, "dilations"),
+        _wide(stride, data_format, "stride"),
+        padding,
+        _wide(rate, data_format, "dilations"),
         data_format,
-    )  # fmt: skip
+    )
     images, taps = expand_dims(value, height), expand_dims(filters, 0)
     return squeeze(apply(CONV2D.forward, images, taps, name=scope, **options), [height])
 

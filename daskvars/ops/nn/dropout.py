@@ -31,10 +31,14 @@ def _like_x(inputs, **attrs):
 
 # Its gradient is the same op on the same mask.
 DROPOUT: OpDef = OpDef(
-    "Dropout", "x:F, kept:B", infer=_like_x,
-    pattern=Elementwise(), kernel=kernels.scale_kept, operands=("rate",),
+    "Dropout",
+    "x:F, kept:B",
+    infer=_like_x,
+    pattern=Elementwise(),
+    kernel=kernels.scale_kept,
+    operands=("rate",),
     gradient=lambda op, dy: (apply(DROPOUT, dy, op.inputs[1], rate=operand_of(op, "rate")), None),
-)  # fmt: skip
+)
 
 
 def dropout(
@@ -92,8 +96,9 @@ def _rate(keep_prob: Any, rate: Any) -> Any:
     if (keep_prob is None) == (rate is None):
         raise ValueError("You must provide either a rate or a keep_prob to dropout, not both.")
     for given, what, legal in (
-        (keep_prob, "keep_prob", "(0, 1]"), (rate, "rate", "[0, 1)"),
-    ):  # fmt: skip
+        (keep_prob, "keep_prob", "(0, 1]"),
+        (rate, "rate", "[0, 1)"),
+    ):
         if given is None or is_symbolic(given):
             continue
         if not isinstance(given, numbers.Real):

@@ -100,8 +100,10 @@ def interleaved(ids: Any, rows: int, parts: int) -> Tensor:
     """
     ids = convert_to_tensor(ids, name="ids")
     size = rows // parts
-    dealt = add(multiply(floormod(ids, number(parts, ids)), number(size, ids)),
-                floordiv(ids, number(parts, ids)))  # fmt: skip
+    dealt = add(
+        multiply(floormod(ids, number(parts, ids)), number(size, ids)),
+        floordiv(ids, number(parts, ids)),
+    )
     return where_v2(less(ids, number(size * parts, ids)), dealt, ids)
 
 

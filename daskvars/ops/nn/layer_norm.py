@@ -42,10 +42,13 @@ def _layer_norm_gradient(op, dy, *moments):
 
 
 LAYER_NORM = OpDef(
-    "LayerNorm", "x:D1, gamma:D2, beta:D2", infer=_normalized,
-    pattern=Contraction("..._,_,_->..._,..._,..._", None), kernel=normalize.layer_norm,
+    "LayerNorm",
+    "x:D1, gamma:D2, beta:D2",
+    infer=_normalized,
+    pattern=Contraction("..._,_,_->..._,..._,..._", None),
+    kernel=normalize.layer_norm,
     gradient=_layer_norm_gradient,
-)  # fmt: skip
+)
 
 
 def _grad_specs(inputs):
@@ -82,10 +85,13 @@ def _layer_norm_grad_gradient(op, g, g_gamma, g_beta):
 
 
 LAYER_NORM_GRAD = OpDef(
-    "LayerNormGrad", "x:D1, mean:D3, rstd:D3, gamma:D2, gradients:D1", infer=_grad_specs,
-    pattern=Contraction("..._,..._,..._,_,..._->..._,_,_"), kernel=normalize.layer_norm_grad,
+    "LayerNormGrad",
+    "x:D1, mean:D3, rstd:D3, gamma:D2, gradients:D1",
+    infer=_grad_specs,
+    pattern=Contraction("..._,..._,..._,_,..._->..._,_,_"),
+    kernel=normalize.layer_norm_grad,
     gradient=_layer_norm_grad_gradient,
-)  # fmt: skip
+)
 
 
 def layer_norm(

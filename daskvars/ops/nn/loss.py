@@ -30,9 +30,13 @@ from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
 
 L2_LOSS = OpDef(
-    "L2Loss", "t:D", infer=lambda inputs: Spec(inputs[0].dtype, ()), pattern=Reduction("add"),
-    kernel=kernels.l2_loss, gradient=lambda op, dy: multiply(op.inputs[0], dy),
-)  # fmt: skip
+    "L2Loss",
+    "t:D",
+    infer=lambda inputs: Spec(inputs[0].dtype, ()),
+    pattern=Reduction("add"),
+    kernel=kernels.l2_loss,
+    gradient=lambda op, dy: multiply(op.inputs[0], dy),
+)
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
@@ -85,10 +89,13 @@ def _dense_gradient(op, dy, _):
 
 
 CROSS_ENTROPY = OpDef(
-    "SoftmaxCrossEntropyWithLogits", "features:D, labels:D", infer=_dense_specs,
-    pattern=Contraction("..._,..._->...,..._", None), kernel=kernels.dense_cross_entropy,
+    "SoftmaxCrossEntropyWithLogits",
+    "features:D, labels:D",
+    infer=_dense_specs,
+    pattern=Contraction("..._,..._->...,..._", None),
+    kernel=kernels.dense_cross_entropy,
     gradient=_dense_gradient,
-)  # fmt: skip
+)
 
 
 def _slope_of_softmax(logits: Tensor, g: Tensor) -> Tensor:
@@ -96,10 +103,13 @@ def _slope_of_softmax(logits: Tensor, g: Tensor) -> Tensor:
 
 
 CROSS_ENTROPY_BACKPROP = OpDef(
-    "SoftmaxCrossEntropyBackprop", "backprop:D, features:D, labels:D", infer=like_first,
-    pattern=Elementwise(), kernel=None,
+    "SoftmaxCrossEntropyBackprop",
+    "backprop:D, features:D, labels:D",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel=None,
     gradient=lambda op, g: (None, _slope_of_softmax(op.inputs[1], g), negative(g)),
-)  # fmt: skip
+)
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -202,15 +212,21 @@ def _sparse_gradient(op, dy, _):
 
 
 SPARSE_CROSS_ENTROPY = OpDef(
-    "SparseSoftmaxCrossEntropyWithLogits", "features:D, labels:I", infer=_sparse_specs,
-    pattern=Contraction("..._,...->...,..._", None), kernel=kernels.sparse_cross_entropy,
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "features:D, labels:I",
+    infer=_sparse_specs,
+    pattern=Contraction("..._,...->...,..._", None),
+    kernel=kernels.sparse_cross_entropy,
     gradient=_sparse_gradient,
-)  # fmt: skip
+)
 SPARSE_CROSS_ENTROPY_BACKPROP = OpDef(
-    "SparseSoftmaxCrossEntropyBackprop", "backprop:D, features:D", infer=like_first,
-    pattern=Elementwise(), kernel=None,
+    "SparseSoftmaxCrossEntropyBackprop",
+    "backprop:D, features:D",
+    infer=like_first,
+    pattern=Elementwise(),
+    kernel=None,
     gradient=lambda op, g: (None, _slope_of_softmax(op.inputs[1], g)),
-)  # fmt: skip
+)
 
 
 def sparse_softmax_cross_entropy_with_logits(

@@ -142,9 +142,13 @@ def _window(x: Tensor, op: Any) -> Tensor:
 
 
 CHANNEL_WINDOW_SUM = OpDef(
-    "ChannelWindowSum", "x:F", infer=like_first, pattern=Contraction("..._->..._", None),
-    kernel=kernels.channel_window_sum, gradient=lambda op, dy: _window(dy, op),
-)  # fmt: skip
+    "ChannelWindowSum",
+    "x:F",
+    infer=like_first,
+    pattern=Contraction("..._->..._", None),
+    kernel=kernels.channel_window_sum,
+    gradient=lambda op, dy: _window(dy, op),
+)
 
 
 def _local_response_gradient(op, dy):
@@ -159,10 +163,13 @@ def _local_response_gradient(op, dy):
 
 
 LRN = OpDef(
-    "LRN", "input:D", infer=lambda inputs, **attrs: Spec(inputs[0].dtype, image_shape(inputs[0])),
-    pattern=Contraction("..._->..._", None), kernel=kernels.local_response,
+    "LRN",
+    "input:D",
+    infer=lambda inputs, **attrs: Spec(inputs[0].dtype, image_shape(inputs[0])),
+    pattern=Contraction("..._->..._", None),
+    kernel=kernels.local_response,
     gradient=_local_response_gradient,
-)  # fmt: skip
+)
 
 
 def local_response_normalization(
@@ -197,9 +204,14 @@ def local_response_normalization(
     [0.6, 0.8]
     """
     return apply(
-        LRN, input, name=name, depth_radius=int(depth_radius), bias=float(bias),
-        alpha=float(alpha), beta=float(beta),
-    )  # fmt: skip
+        LRN,
+        input,
+        name=name,
+        depth_radius=int(depth_radius),
+        bias=float(bias),
+        alpha=float(alpha),
+        beta=float(beta),
+    )
 
 
 lrn = local_response_normalization

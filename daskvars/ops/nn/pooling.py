@@ -28,9 +28,12 @@ def _each_channel(inputs, attrs):
 
 def _pooled(inputs, *, ksize, strides, padding, data_format="NHWC"):
     shape = pool2d_shape(
-        image_shape(inputs[0]), ksize=ksize, strides=strides, padding=padding,
+        image_shape(inputs[0]),
+        ksize=ksize,
+        strides=strides,
+        padding=padding,
         data_format=data_format,
-    )  # fmt: skip
+    )
     return Spec(inputs[0].dtype, shape)
 
 
@@ -49,21 +52,33 @@ def _max_gradient(op, dy):
 
 
 MAX_POOL = OpDef(
-    "MaxPool", "input:R", infer=_pooled, pattern=_PER_CHANNEL, kernel=pooling.max_pool,
+    "MaxPool",
+    "input:R",
+    infer=_pooled,
+    pattern=_PER_CHANNEL,
+    kernel=pooling.max_pool,
     gradient=_max_gradient,
-)  # fmt: skip
+)
 MAX_POOL_GRAD = OpDef(
-    "MaxPoolGrad", "orig_input:R, orig_output:R, grad:R", infer=like_first, pattern=_PER_CHANNEL,
+    "MaxPoolGrad",
+    "orig_input:R, orig_output:R, grad:R",
+    infer=like_first,
+    pattern=_PER_CHANNEL,
     kernel=pooling.max_pool_grad,
     gradient=lambda op, g: (
-        None, None, apply(MAX_POOL_GRAD_GRAD, *op.inputs[:2], g, **_options(op))
+        None,
+        None,
+        apply(MAX_POOL_GRAD_GRAD, *op.inputs[:2], g, **_options(op)),
     ),
-)  # fmt: skip
+)
 MAX_POOL_GRAD_GRAD: OpDef = OpDef(
-    "MaxPoolGradGrad", "orig_input:R, orig_output:R, grad:R", pattern=_PER_CHANNEL,
-    infer=lambda inputs, **attrs: inputs[1], kernel=pooling.max_pool_grad_grad,
+    "MaxPoolGradGrad",
+    "orig_input:R, orig_output:R, grad:R",
+    pattern=_PER_CHANNEL,
+    infer=lambda inputs, **attrs: inputs[1],
+    kernel=pooling.max_pool_grad_grad,
     gradient=lambda op, g: (None, None, apply(MAX_POOL_GRAD, *op.inputs[:2], g, **_options(op))),
-)  # fmt: skip
+)
 
 
 def max_pool(
@@ -107,9 +122,13 @@ def _argmax_spec(inputs, *, dtype, **options):
 
 
 MAX_POOL_WITH_ARGMAX = OpDef(
-    "MaxPoolWithArgmax", "input:R", infer=_argmax_spec, pattern=Contraction("n___->n___", None),
-    kernel=nn_kernels.max_pool_with_argmax, gradient=lambda op, dy, _: _max_gradient(op, dy),
-)  # fmt: skip
+    "MaxPoolWithArgmax",
+    "input:R",
+    infer=_argmax_spec,
+    pattern=Contraction("n___->n___", None),
+    kernel=nn_kernels.max_pool_with_argmax,
+    gradient=lambda op, dy, _: _max_gradient(op, dy),
+)
 
 
 def max_pool_with_argmax(
@@ -141,9 +160,14 @@ def max_pool_with_argmax(
     if dtype not in (int32, int64):
         raise ValueError(f"Targmax must be int32 or int64, got {dtype.name}")
     return apply(
-        MAX_POOL_WITH_ARGMAX, input, name=name, dtype=dtype, ksize=per_axis(ksize, "NHWC", "ksize"),
-        strides=per_axis(strides, "NHWC", "strides"), padding=window_padding(padding),
-    )  # fmt: skip
+        MAX_POOL_WITH_ARGMAX,
+        input,
+        name=name,
+        dtype=dtype,
+        ksize=per_axis(ksize, "NHWC", "ksize"),
+        strides=per_axis(strides, "NHWC", "strides"),
+        padding=window_padding(padding),
+    )
 
 
 # -- mean --------------------------------------------------------------------------------------
@@ -166,15 +190,23 @@ def _spread(inputs, *, input_shape, operands=(), **options):
 
 
 AVG_POOL = OpDef(
-    "AvgPool", "value:F", infer=_pooled, pattern=_PER_CHANNEL, kernel=pooling.avg_pool,
+    "AvgPool",
+    "value:F",
+    infer=_pooled,
+    pattern=_PER_CHANNEL,
+    kernel=pooling.avg_pool,
     gradient=_avg_gradient,
-)  # fmt: skip
+)
 AVG_POOL_GRAD = OpDef(
-    "AvgPoolGrad", "grad:F", infer=_spread, kernel=pooling.avg_pool_grad, operands=("input_shape",),
+    "AvgPoolGrad",
+    "grad:F",
+    infer=_spread,
+    kernel=pooling.avg_pool_grad,
+    operands=("input_shape",),
     pattern=Contraction(lambda inputs, attrs: _each_channel(inputs[:1], attrs), None),
     block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
     gradient=lambda op, g: apply(AVG_POOL, g, **_options(op)),
-)  # fmt: skip
+)
 
 
 def avg_pool(
@@ -212,9 +244,15 @@ def avg_pool(
 
 
 def _pool(
-    definition: OpDef, value: Any, ksize: Any, strides: Any, padding: Any,
-    data_format: str | None, name: str | None, default: str,
-) -> Tensor:  # fmt: skip
+    definition: OpDef,
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None,
+    name: str | None,
+    default: str,
+) -> Tensor:
     data_format = image_format(data_format)
     options = {
         "ksize": per_axis(ksize, data_format, "ksize"),

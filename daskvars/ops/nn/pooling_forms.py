@@ -16,9 +16,13 @@ from daskvars.ops.rules.axes import either
 
 
 def max_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the maximum of each window of sequences.
 
     Args:
@@ -43,17 +47,27 @@ def max_pool1d(
 
 
 def avg_pool1d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the mean of each window of sequences. See `max_pool1d`."""
     return _sequences(avg_pool, input, ksize, strides, padding, data_format, name, "avg_pool1d")
 
 
 def _sequences(
-    pool: Callable[..., Tensor], value: Any, ksize: Any, strides: Any, padding: Any,
-    data_format: str, name: str | None, default: str,
-) -> Tensor:  # fmt: skip
+    pool: Callable[..., Tensor],
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    name: str | None,
+    default: str,
+) -> Tensor:
     """Pool images of height 1."""
     if data_format not in ("NWC", "NCW"):
         raise ValueError(f"data_format must be 'NWC' or 'NCW', got {data_format!r}")
@@ -66,25 +80,37 @@ def _sequences(
 
 
 def max_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the maximum of each window of images. See `max_pool`."""
     return max_pool(input, ksize, strides, padding, data_format, name or "max_pool2d")
 
 
 def avg_pool2d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the mean of each window of images. See `avg_pool`."""
     return avg_pool(input, ksize, strides, padding, data_format, name or "avg_pool2d")
 
 
 def max_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the maximum of each window of volumes.
 
     Args:
@@ -111,17 +137,27 @@ def max_pool3d(
 
 
 def avg_pool3d(
-    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC",
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str = "NDHWC",
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the mean of each window of volumes; padding does not count. See `max_pool3d`."""
     return _volumes(avg_pool, input, ksize, strides, padding, data_format, name, "AvgPool3D")
 
 
 def _volumes(
-    pool: Callable[..., Tensor], value: Any, ksize: Any, strides: Any, padding: Any,
-    data_format: str, name: str | None, default: str,
-) -> Tensor:  # fmt: skip
+    pool: Callable[..., Tensor],
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    name: str | None,
+    default: str,
+) -> Tensor:
     """Pool the planes as images, then along the depth as rows of images.
 
     Both folds separate: a window's maximum is that of its planes' maxima, and the number of
@@ -188,8 +224,9 @@ def pool(
     [3.0, 3.0]
     """
     forms = {
-        "MAX": (max_pool1d, max_pool2d, max_pool3d), "AVG": (avg_pool1d, avg_pool2d, avg_pool3d)
-    }  # fmt: skip
+        "MAX": (max_pool1d, max_pool2d, max_pool3d),
+        "AVG": (avg_pool1d, avg_pool2d, avg_pool3d),
+    }
     if pooling_type not in forms:
         raise ValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}")
     window, steps = tuple(window_shape), tuple(strides or (1,) * len(window_shape))
@@ -224,9 +261,11 @@ def pool(
 
 
 def _dilated(
-    pool_phases: Callable[[Tensor], Tensor], value: Tensor, window: tuple[int, ...],
+    pool_phases: Callable[[Tensor], Tensor],
+    value: Tensor,
+    window: tuple[int, ...],
     rate: tuple[int, ...],
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Pool each phase of the space as a batch of its own; what padding took part in is cut off."""
     rank = len(window)
     sizes = (None,) if value.spec.shape is None else value.spec.shape[1 : rank + 1]

@@ -46,9 +46,14 @@ def _top_k_gradient(op, dy, _):
 
 
 TOP_K = OpDef(
-    "TopKV2", "input:R", infer=_largest, pattern=Contraction("..._->..._", None),
-    kernel=arrays.top_k, gradient=_top_k_gradient, operands=("k",),
-)  # fmt: skip
+    "TopKV2",
+    "input:R",
+    infer=_largest,
+    pattern=Contraction("..._->..._", None),
+    kernel=arrays.top_k,
+    gradient=_top_k_gradient,
+    operands=("k",),
+)
 
 
 def _spread(inputs, *, size, **attrs):
@@ -57,10 +62,14 @@ def _spread(inputs, *, size, **attrs):
 
 
 TOP_K_GRAD = OpDef(
-    "TopKGrad", "gradients:N, indices:I", infer=_spread, operands=("size",),
-    pattern=Contraction("..._,..._->..._", None), kernel=kernels.top_k_grad,
+    "TopKGrad",
+    "gradients:N, indices:I",
+    infer=_spread,
+    operands=("size",),
+    pattern=Contraction("..._,..._->..._", None),
+    kernel=kernels.top_k_grad,
     gradient=lambda op, g: (apply(TAKE_LAST, g, op.inputs[1]), None),
-)  # fmt: skip
+)
 
 
 def _taken(inputs):
@@ -74,10 +83,13 @@ def _take_gradient(op, g):
 
 
 TAKE_LAST: OpDef = OpDef(
-    "TopKGradGrad", "gradients:N, indices:I", infer=_taken,
-    pattern=Contraction("..._,..._->..._", None), kernel=kernels.take_last,
+    "TopKGradGrad",
+    "gradients:N, indices:I",
+    infer=_taken,
+    pattern=Contraction("..._,..._->..._", None),
+    kernel=kernels.take_last,
     gradient=_take_gradient,
-)  # fmt: skip
+)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
@@ -115,9 +127,14 @@ def _tested(inputs, *, k, **attrs):
 
 
 IN_TOP_K = OpDef(
-    "InTopKV2", "predictions:F, targets:I", infer=_tested, pattern=Contraction("n_,n->n", None),
-    kernel=arrays.in_top_k, gradient=NO_GRADIENT, operands=("k",),
-)  # fmt: skip
+    "InTopKV2",
+    "predictions:F, targets:I",
+    infer=_tested,
+    pattern=Contraction("n_,n->n", None),
+    kernel=arrays.in_top_k,
+    gradient=NO_GRADIENT,
+    operands=("k",),
+)
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:

@@ -74,12 +74,20 @@ def nce_loss(
     [1]
     """
     logits, targets = sampled_logits(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
-        True, remove_accidental_hits, partition_strategy, name,
-    )  # fmt: skip
-    losses = sigmoid_cross_entropy_with_logits(
-        labels=targets, logits=logits, name="sampled_losses"
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
     )
+    losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
     return reduce_sum(losses, -1)
 
 
@@ -119,9 +127,20 @@ def sampled_softmax_loss(
     4.0
     """
     logits, targets = sampled_logits(
-        weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values,
-        True, remove_accidental_hits, partition_strategy, name, seed,
-    )  # fmt: skip
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        num_true,
+        sampled_values,
+        True,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+        seed,
+    )
     return softmax_cross_entropy_with_logits(labels=stop_gradient(targets), logits=logits)
 
 

@@ -40,14 +40,21 @@ def _softmax_grad_gradient(op, g):
 
 
 SOFTMAX = OpDef(
-    "Softmax", "logits:D", infer=like_first, pattern=Contraction(whole_classes, None),
-    kernel=normalize.softmax, gradient=_softmax_slope,
-)  # fmt: skip
+    "Softmax",
+    "logits:D",
+    infer=like_first,
+    pattern=Contraction(whole_classes, None),
+    kernel=normalize.softmax,
+    gradient=_softmax_slope,
+)
 SOFTMAX_GRAD = OpDef(
-    "SoftmaxGrad", "softmax:D, gradients:D", infer=like_first,
-    pattern=Contraction(whole_classes, None), kernel=normalize.softmax_grad,
+    "SoftmaxGrad",
+    "softmax:D, gradients:D",
+    infer=like_first,
+    pattern=Contraction(whole_classes, None),
+    kernel=normalize.softmax_grad,
     gradient=_softmax_grad_gradient,
-)  # fmt: skip
+)
 
 
 def softmax(
@@ -86,14 +93,21 @@ def _log_softmax_grad_gradient(op, g):
 
 
 LOG_SOFTMAX = OpDef(
-    "LogSoftmax", "logits:D", infer=like_first, pattern=Contraction(whole_classes, None),
-    kernel=normalize.log_softmax, gradient=_log_softmax_slope,
-)  # fmt: skip
+    "LogSoftmax",
+    "logits:D",
+    infer=like_first,
+    pattern=Contraction(whole_classes, None),
+    kernel=normalize.log_softmax,
+    gradient=_log_softmax_slope,
+)
 LOG_SOFTMAX_GRAD = OpDef(
-    "LogSoftmaxGrad", "logsoftmax:D, gradients:D", infer=like_first,
-    pattern=Contraction(whole_classes, None), kernel=normalize.log_softmax_grad,
+    "LogSoftmaxGrad",
+    "logsoftmax:D, gradients:D",
+    infer=like_first,
+    pattern=Contraction(whole_classes, None),
+    kernel=normalize.log_softmax_grad,
     gradient=_log_softmax_grad_gradient,
-)  # fmt: skip
+)
 
 
 def log_softmax(

@@ -26,9 +26,13 @@ from daskvars.ops.math.arithmetic import multiply, subtract
 from daskvars.ops.math.comparison import equal
 
 ASSERT_BROADCASTABLE = OpDef(
-    "AssertBroadcastable", "weights_shape:I, values_shape:I", infer=lambda inputs: (),
-    pattern=Opaque(pure=False), kernel=control_kernels.broadcastable, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "AssertBroadcastable",
+    "weights_shape:I, values_shape:I",
+    infer=lambda inputs: (),
+    pattern=Opaque(pure=False),
+    kernel=control_kernels.broadcastable,
+    gradient=NO_GRADIENT,
+)
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Operation:

@@ -43,9 +43,7 @@ def per_axis(value: Any, data_format: str, what: str) -> tuple[int, ...]:
     given = (1,) if value is None else value if isinstance(value, Sequence) else (value,)
     given = tuple(map(int, given))
     if len(given) not in (1, rank - 2, rank):
-        raise ValueError(
-            f"{what} should be of length 1, {rank - 2} or {rank} but was {len(given)}"
-        )
+        raise ValueError(f"{what} should be of length 1, {rank - 2} or {rank} but was {len(given)}")
     if min(given) < 1:
         raise ValueError(f"{what} must be positive, got {given}")
     if len(given) < rank:

@@ -118,16 +118,25 @@ def _drawn(inputs, *, shape, dtype, **attrs):
 def part_of_block(attrs: Any, block: Any) -> dict[str, Any]:
     """Return the attributes of one block of a source: its extents, and where it lies."""
     return axes.in_block(
-        attrs, shape=block.out_shapes[0], offset=block.out_offsets[0],
+        attrs,
+        shape=block.out_shapes[0],
+        offset=block.out_offsets[0],
         full_shape=block.full_out_shapes[0],
     )
 
 
 def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
     return OpDef(
-        type, "", infer=_drawn, pattern=Source(), kernel=kernel, gradient=NO_GRADIENT,
-        operands=("shape", *bounds), block=part_of_block, seeded=True,
-    )  # fmt: skip
+        type,
+        "",
+        infer=_drawn,
+        pattern=Source(),
+        kernel=kernel,
+        gradient=NO_GRADIENT,
+        operands=("shape", *bounds),
+        block=part_of_block,
+        seeded=True,
+    )
 
 
 RANDOM_UNIFORM = _source("RandomUniform", kernels.random_uniform)
@@ -140,18 +149,26 @@ _DRAWN = (dtypes.float32, dtypes.float64, dtypes.float16)
 
 
 def _draw(
-    definition: OpDef, shape: Any, dtype: dtypes.DType, seed: int | None, name: str | None = None,
+    definition: OpDef,
+    shape: Any,
+    dtype: dtypes.DType,
+    seed: int | None,
+    name: str | None = None,
     **bounds: float,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Draw numbers, standard ones without `bounds`; bfloat16 is rounded from float32."""
     kind = dtypes.float32 if dtype is dtypes.bfloat16 else dtype
     if kind not in _DRAWN:
         raise TypeError(f"Random {definition.type} numbers are floating, not {dtype.name}")
     plain = kind is dtype
     drawn = apply(
-        definition, name=name if plain else None, shape=axes.as_sizes(shape), dtype=kind.name,
-        _seed=drawn_with(seed), **bounds,
-    )  # fmt: skip
+        definition,
+        name=name if plain else None,
+        shape=axes.as_sizes(shape),
+        dtype=kind.name,
+        _seed=drawn_with(seed),
+        **bounds,
+    )
     return drawn if plain else cast(drawn, dtype, name=name)
 
 
@@ -203,10 +220,14 @@ def random_uniform(
     with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
         if dtype.is_integer:
             return apply(
-                RANDOM_UNIFORM_INT, name=scope, shape=axes.as_sizes(shape), dtype=dtype.name,
-                minval=axes.as_operand(minval), maxval=axes.as_operand(maxval),
+                RANDOM_UNIFORM_INT,
+                name=scope,
+                shape=axes.as_sizes(shape),
+                dtype=dtype.name,
+                minval=axes.as_operand(minval),
+                maxval=axes.as_operand(maxval),
                 _seed=drawn_with(seed),
-            )  # fmt: skip
+            )
         if are_numbers(minval, maxval):
             bounds = {"minval": float(minval), "maxval": float(maxval)}
             return _draw(RANDOM_UNIFORM, shape, dtype, seed, scope, **bounds)
@@ -218,9 +239,15 @@ def random_uniform(
 
 
 def _scaled(
-    definition: OpDef, default: str, shape: Any, mean: Any, stddev: Any, dtype: Any,
-    seed: int | None, name: str | None,
-) -> Tensor:  # fmt: skip
+    definition: OpDef,
+    default: str,
+    shape: Any,
+    mean: Any,
+    stddev: Any,
+    dtype: Any,
+    seed: int | None,
+    name: str | None,
+) -> Tensor:
     dtype = as_dtype(dtype).base_dtype
     plain = are_numbers(mean, stddev)
     bounds = {"mean": float(mean), "stddev": float(stddev)} if plain else {}
@@ -279,12 +306,16 @@ def truncated_normal(
 # -- draws from tensors ------------------------------------------------------------------------
 
 RANDOM_SHUFFLE = OpDef(
-    "RandomShuffle", "value:T", infer=lambda inputs, **attrs: inputs[0], seeded=True,
+    "RandomShuffle",
+    "value:T",
+    infer=lambda inputs, **attrs: inputs[0],
+    seeded=True,
     pattern=Contraction(
         lambda inputs, attrs: whole_along(inputs, {"axis": 0}) if inputs[0] else "->", None
     ),
-    kernel=kernels.random_shuffle, gradient=NO_GRADIENT,
-)  # fmt: skip
+    kernel=kernels.random_shuffle,
+    gradient=NO_GRADIENT,
+)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -309,12 +340,20 @@ def _classes(inputs, *, num_samples, dtype, **attrs):
 
 
 MULTINOMIAL = OpDef(
-    "Multinomial", "logits:R", infer=_classes, pattern=Contraction("b_->b_", None),
-    kernel=kernels.multinomial, gradient=NO_GRADIENT, operands=("num_samples",), seeded=True,
+    "Multinomial",
+    "logits:R",
+    infer=_classes,
+    pattern=Contraction("b_->b_", None),
+    kernel=kernels.multinomial,
+    gradient=NO_GRADIENT,
+    operands=("num_samples",),
+    seeded=True,
     block=lambda attrs, block: {
-        **attrs, "offset": block.out_offsets[0], "full_shape": block.full_out_shapes[0],
+        **attrs,
+        "offset": block.out_offsets[0],
+        "full_shape": block.full_out_shapes[0],
     },
-)  # fmt: skip
+)
 
 
 def multinomial(
@@ -347,9 +386,13 @@ def multinomial(
     with name_scope(name, "multinomial", [logits]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         return apply(
-            MULTINOMIAL, logits, name=scope, num_samples=axes.as_operand(num_samples),
-            dtype=dtype.name, _seed=drawn_with(seed),
-        )  # fmt: skip
+            MULTINOMIAL,
+            logits,
+            name=scope,
+            num_samples=axes.as_operand(num_samples),
+            dtype=dtype.name,
+            _seed=drawn_with(seed),
+        )
 
 
 def categorical(
@@ -363,9 +406,7 @@ def categorical(
     return multinomial(logits, num_samples, seed, name or "categorical", dtype)
 
 
-def random_crop(
-    value: Any, size: Any, seed: int | None = None, name: str | None = None
-) -> Tensor:
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Return a part of a tensor from a random place.
 
     Args:

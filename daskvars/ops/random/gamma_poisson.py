@@ -43,16 +43,25 @@ def _own_dims(inputs, outputs, attrs) -> Access:
 def _part(attrs, block):
     lead = len(block.full_out_shapes[0]) - len(block.full_in_shapes[-1])
     return axes.in_block(
-        attrs, shape=block.out_shapes[0][:lead], offset=block.out_offsets[0],
+        attrs,
+        shape=block.out_shapes[0][:lead],
+        offset=block.out_offsets[0],
         full_shape=block.full_out_shapes[0],
-    )  # fmt: skip
+    )
 
 
 def _drawn_by(type: str, argument: str, kernel: Any, gradient: Any) -> OpDef:
     return OpDef(
-        type, f"{argument}:R", infer=_each, pattern=Movement(_own_dims, view=False), kernel=kernel,
-        gradient=gradient, operands=("shape",), block=_part, seeded=True,
-    )  # fmt: skip
+        type,
+        f"{argument}:R",
+        infer=_each,
+        pattern=Movement(_own_dims, view=False),
+        kernel=kernel,
+        gradient=gradient,
+        operands=("shape",),
+        block=_part,
+        seeded=True,
+    )
 
 
 def _gamma_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -105,9 +114,12 @@ def random_gamma(
         beta = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
         both = add(alpha, constant.zeros_like(beta)) if beta.spec.shape != () else alpha
         drawn = apply(
-            RANDOM_GAMMA, both, shape=axes.as_sizes(shape), dtype=dtype.name,
+            RANDOM_GAMMA,
+            both,
+            shape=axes.as_sizes(shape),
+            dtype=dtype.name,
             _seed=drawn_with(seed),
-        )  # fmt: skip
+        )
         least = number(float(numpy.finfo(dtype.np).tiny), drawn)
         return maximum(least, realdiv(drawn, beta))
 
@@ -138,6 +150,10 @@ def random_poisson(
     [4, 2]
     """
     return apply(
-        RANDOM_POISSON, lam, name=name or "random_poisson", shape=axes.as_sizes(shape),
-        dtype=as_dtype(dtype).base_dtype.name, _seed=drawn_with(seed),
-    )  # fmt: skip
+        RANDOM_POISSON,
+        lam,
+        name=name or "random_poisson",
+        shape=axes.as_sizes(shape),
+        dtype=as_dtype(dtype).base_dtype.name,
+        _seed=drawn_with(seed),
+    )

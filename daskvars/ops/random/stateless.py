@@ -27,9 +27,15 @@ def _drawn(inputs, *, shape, dtype, **attrs):
 
 def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
     return OpDef(
-        type, "", infer=_drawn, pattern=Source(), kernel=kernel, gradient=NO_GRADIENT,
-        operands=("shape", "seed", *bounds), block=part_of_block,
-    )  # fmt: skip
+        type,
+        "",
+        infer=_drawn,
+        pattern=Source(),
+        kernel=kernel,
+        gradient=NO_GRADIENT,
+        operands=("shape", "seed", *bounds),
+        block=part_of_block,
+    )
 
 
 UNIFORM = _source("StatelessRandomUniform", kernels.stateless_uniform)
@@ -51,9 +57,15 @@ def _seed(seed: Any) -> Any:
 
 
 def _scaled(
-    definition: OpDef, shape: Any, seed: Any, dtype: dtypes.DType, scope: str, low: Any, width: Any,
+    definition: OpDef,
+    shape: Any,
+    seed: Any,
+    dtype: dtypes.DType,
+    scope: str,
+    low: Any,
+    width: Any,
     bounds: tuple[str, str],
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Draw numbers; what scales and shifts them goes to the kernel where it is a number."""
     options = {"shape": axes.as_sizes(shape), "seed": _seed(seed), "dtype": dtype.name}
     if are_numbers(low, width):
@@ -102,9 +114,7 @@ def stateless_uniform(
     with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
         if not dtype.is_integer:
             high = 1 if maxval is None else maxval
-            return _scaled(
-                UNIFORM, shape, seed, dtype, scope, minval, high, ("minval", "maxval")
-            )
+            return _scaled(UNIFORM, shape, seed, dtype, scope, minval, high, ("minval", "maxval"))
         if (minval is None) != (maxval is None) or (maxval is None and minval is not None):
             raise ValueError(
                 f"Must specify maxval for integer dtype {dtype.name}, or minval=None and "
@@ -112,9 +122,14 @@ def stateless_uniform(
             )
         low, high = (dtype.min, dtype.max + 1) if maxval is None else (minval, maxval)
         return apply(
-            UNIFORM_INT, name=scope, shape=axes.as_sizes(shape), seed=_seed(seed),
-            dtype=dtype.name, minval=axes.as_operand(low), maxval=axes.as_operand(high),
-        )  # fmt: skip
+            UNIFORM_INT,
+            name=scope,
+            shape=axes.as_sizes(shape),
+            seed=_seed(seed),
+            dtype=dtype.name,
+            minval=axes.as_operand(low),
+            maxval=axes.as_operand(high),
+        )
 
 
 def stateless_normal(
@@ -169,12 +184,17 @@ def _classes(inputs, *, num_samples, dtype, **attrs):
 
 
 MULTINOMIAL = OpDef(
-    "StatelessMultinomial", "logits:R", infer=_classes, pattern=Contraction("b_->b_", None),
-    kernel=kernels.stateless_multinomial, gradient=NO_GRADIENT, operands=("num_samples", "seed"),
+    "StatelessMultinomial",
+    "logits:R",
+    infer=_classes,
+    pattern=Contraction("b_->b_", None),
+    kernel=kernels.stateless_multinomial,
+    gradient=NO_GRADIENT,
+    operands=("num_samples", "seed"),
     block=lambda attrs, block: axes.in_block(
         attrs, offset=block.out_offsets[0], full_shape=block.full_out_shapes[0]
     ),
-)  # fmt: skip
+)
 
 
 def stateless_multinomial(
@@ -199,9 +219,13 @@ def stateless_multinomial(
     Source: TensorFlow 1.15, ``tf.random.stateless_multinomial``.
     """
     return apply(
-        MULTINOMIAL, logits, name=name or "stateless_multinomial", seed=_seed(seed),
-        num_samples=axes.as_operand(num_samples), dtype=as_dtype(output_dtype).base_dtype.name,
-    )  # fmt: skip
+        MULTINOMIAL,
+        logits,
+        name=name or "stateless_multinomial",
+        seed=_seed(seed),
+        num_samples=axes.as_operand(num_samples),
+        dtype=as_dtype(output_dtype).base_dtype.name,
+    )
 
 
 def stateless_categorical(

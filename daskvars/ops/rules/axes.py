@@ -183,9 +183,7 @@ def aligned(
     return Access((tuple(ins), *others), (tuple(outs),) * len(outputs))
 
 
-def aligned_except(
-    inputs: Sequence[Any], outputs: Sequence[Any], changed: Iterable[int]
-) -> Access:
+def aligned_except(inputs: Sequence[Any], outputs: Sequence[Any], changed: Iterable[int]) -> Access:
     """Return the access of an op that leaves all dimensions but `changed` alone."""
     rank = len(inputs[0])
     skipped = {axis % rank for axis in changed} if rank else set()

@@ -63,9 +63,16 @@ Raises:
 
 
 def unary(
-    function_name: str, type: str, letter: str, kernel: Kernel, gradient: Gradient, summary: str,
-    *, infer: Callable[..., Any] = like_first, result: str = "of the dtype of `x`",
-) -> Function:  # fmt: skip
+    function_name: str,
+    type: str,
+    letter: str,
+    kernel: Kernel,
+    gradient: Gradient,
+    summary: str,
+    *,
+    infer: Callable[..., Any] = like_first,
+    result: str = "of the dtype of `x`",
+) -> Function:
     """Define an elementwise op of one input and return its public function ``f(x, name=None)``.
 
     Args:
@@ -90,18 +97,29 @@ def unary(
 
 
 def binary(
-    function_name: str, type: str, letter: str, kernel: Kernel, gradient: Gradient, summary: str,
-    *, infer: Callable[..., Any] = broadcasted, result: str = "of the dtype of `x`",
+    function_name: str,
+    type: str,
+    letter: str,
+    kernel: Kernel,
+    gradient: Gradient,
+    summary: str,
+    *,
+    infer: Callable[..., Any] = broadcasted,
+    result: str = "of the dtype of `x`",
     default_name: str | None = None,
-) -> Function:  # fmt: skip
+) -> Function:
     """Define an elementwise op of two inputs and return its function ``f(x, y, name=None)``.
 
     `default_name` is the name of its operations where that is not `type`. See `unary`.
     """
     definition = OpDef(
-        type, f"x:{letter}, y:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel,
+        type,
+        f"x:{letter}, y:{letter}",
+        infer=infer,
+        pattern=Elementwise(),
+        kernel=kernel,
         gradient=gradient,
-    )  # fmt: skip
+    )
     default = default_name or type
 
     def function(x: Any, y: Any, name: str | None = None) -> Tensor:

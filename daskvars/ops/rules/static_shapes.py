@@ -103,9 +103,13 @@ def _joint_rank(inputs):
 
 
 BROADCAST_ARGS = OpDef(
-    "BroadcastArgs", "s0:I, s1:I", infer=_joint_rank, pattern=Opaque(),
-    kernel=kernels.broadcast_sizes, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "BroadcastArgs",
+    "s0:I, s1:I",
+    infer=_joint_rank,
+    pattern=Opaque(),
+    kernel=kernels.broadcast_sizes,
+    gradient=NO_GRADIENT,
+)
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:

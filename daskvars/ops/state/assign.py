@@ -29,9 +29,13 @@ def _handle(inputs, key, dtype, shape, chunks, container):
 
 
 VARIABLE = OpDef(
-    "VariableV2", "", infer=_handle, pattern=Source(), kernel=None,
+    "VariableV2",
+    "",
+    infer=_handle,
+    pattern=Source(),
+    kernel=None,
     gradient=NO_GRADIENT,
-)  # fmt: skip
+)
 
 
 def variable_handle(
@@ -47,9 +51,12 @@ def variable_handle(
       chunks: layout in Dask's notation, None for one chunk.
     """
     attrs = {
-        "key": builder.state_key(key), "dtype": dtype, "shape": shape, "chunks": chunks,
+        "key": builder.state_key(key),
+        "dtype": dtype,
+        "shape": shape,
+        "chunks": chunks,
         "container": builder.container_name,
-    }  # fmt: skip
+    }
     return builder.create(VARIABLE, (), attrs, Spec(dtype._as_ref, shape), key).outputs[0]
 
 
@@ -59,9 +66,13 @@ def _of_handle(inputs, newest=False):
 
 
 READ = OpDef(
-    "ReadVariable", "ref:T", infer=_of_handle, pattern=Effect(Elementwise(), reads=True),
-    kernel=None, gradient=PASS_GRADIENT,
-)  # fmt: skip
+    "ReadVariable",
+    "ref:T",
+    infer=_of_handle,
+    pattern=Effect(Elementwise(), reads=True),
+    kernel=None,
+    gradient=PASS_GRADIENT,
+)
 
 
 _of_newest: ContextVar[bool] = ContextVar("reads_of_newest", default=False)
@@ -96,9 +107,13 @@ def _how_to_read() -> dict[str, Any]:
 
 
 PASSED_IN = OpDef(
-    "ReadPassedIn", "value:T", infer=lambda inputs: inputs[0], pattern=Elementwise(), kernel=None,
+    "ReadPassedIn",
+    "value:T",
+    infer=lambda inputs: inputs[0],
+    pattern=Elementwise(),
+    kernel=None,
     gradient=PASS_GRADIENT,
-)  # fmt: skip
+)
 
 
 def value_passed_in(value: Tensor, name: str | None = None) -> Tensor:
@@ -110,9 +125,13 @@ def value_passed_in(value: Tensor, name: str | None = None) -> Tensor:
 
 
 IS_INITIALIZED = OpDef(
-    "IsVariableInitialized", "ref:T", infer=lambda inputs: Spec(dtypes.bool, ()),
-    pattern=Effect(Opaque(), presence=True), kernel=None, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "IsVariableInitialized",
+    "ref:T",
+    infer=lambda inputs: Spec(dtypes.bool, ()),
+    pattern=Effect(Opaque(), presence=True),
+    kernel=None,
+    gradient=NO_GRADIENT,
+)
 
 
 def _assigned(inputs, validate_shape=True):
@@ -125,19 +144,31 @@ def _assigned(inputs, validate_shape=True):
 
 
 ASSIGN = OpDef(
-    "Assign", "ref:T, value:T", infer=_assigned, pattern=Effect(Elementwise(), writes=True),
-    kernel=None, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "Assign",
+    "ref:T, value:T",
+    infer=_assigned,
+    pattern=Effect(Elementwise(), writes=True),
+    kernel=None,
+    gradient=NO_GRADIENT,
+)
 
 ASSIGN_ADD = OpDef(
-    "AssignAdd", "ref:N, value:N", infer=_assigned, kernel="add", gradient=NO_GRADIENT,
+    "AssignAdd",
+    "ref:N, value:N",
+    infer=_assigned,
+    kernel="add",
+    gradient=NO_GRADIENT,
     pattern=Effect(Elementwise(), reads=True, writes=True),
-)  # fmt: skip
+)
 
 ASSIGN_SUB = OpDef(
-    "AssignSub", "ref:N, value:N", infer=_assigned, kernel="subtract", gradient=NO_GRADIENT,
+    "AssignSub",
+    "ref:N, value:N",
+    infer=_assigned,
+    kernel="subtract",
+    gradient=NO_GRADIENT,
     pattern=Effect(Elementwise(), reads=True, writes=True),
-)  # fmt: skip
+)
 
 
 def first_assignment(builder: Any, handle: Tensor, value: Tensor, name: str) -> Operation:
@@ -180,9 +211,12 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None,
+    ref: Any,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Set a variable.
 
     Args:
@@ -242,10 +276,16 @@ def _scatter_block(attrs, block):
 
 def _scatter(type: str, mode: str, default: str):
     definition = OpDef(
-        type, "ref:T, indices:I, updates:T", infer=_scattered, gradient=NO_GRADIENT,
-        pattern=Effect(ScatterInto(), reads=True, writes=True), kernel=segment.scatter_rows,
-        block=_scatter_block, in_place=segment.scatter_rows_into, check=segment.check_rows,
-    )  # fmt: skip
+        type,
+        "ref:T, indices:I, updates:T",
+        infer=_scattered,
+        gradient=NO_GRADIENT,
+        pattern=Effect(ScatterInto(), reads=True, writes=True),
+        kernel=segment.scatter_rows,
+        block=_scatter_block,
+        in_place=segment.scatter_rows_into,
+        check=segment.check_rows,
+    )
 
     def scatter(ref, indices, updates, use_locking=None, name=None):
         return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
@@ -290,9 +330,13 @@ def _counted(inputs, *, limit):
 
 
 COUNT_UP_TO = OpDef(
-    "CountUpTo", "ref:I", infer=_counted, kernel=effect_kernels.count_up_to, gradient=NO_GRADIENT,
+    "CountUpTo",
+    "ref:I",
+    infer=_counted,
+    kernel=effect_kernels.count_up_to,
+    gradient=NO_GRADIENT,
     pattern=Effect(Opaque(), reads=True, writes=True),
-)  # fmt: skip
+)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:

@@ -19,15 +19,22 @@ from daskvars.shapes import as_tuple
 from daskvars.state import tensor_slices
 
 SAVE = OpDef(
-    "SaveV2", "prefix:S, *tensors:A", infer=lambda inputs, **attrs: (),
-    pattern=Opaque(pure=False), kernel=tensor_slices.save_tensors, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "SaveV2",
+    "prefix:S, *tensors:A",
+    infer=lambda inputs, **attrs: (),
+    pattern=Opaque(pure=False),
+    kernel=tensor_slices.save_tensors,
+    gradient=NO_GRADIENT,
+)
 
 
 def save_v2(
-    prefix: Any, tensor_names: Sequence[str], shape_and_slices: Sequence[str],
-    tensors: Sequence[Any], name: str | None = None,
-) -> Operation:  # fmt: skip
+    prefix: Any,
+    tensor_names: Sequence[str],
+    shape_and_slices: Sequence[str],
+    tensors: Sequence[Any],
+    name: str | None = None,
+) -> Operation:
     """Return an operation that writes a checkpoint.
 
     Args:
@@ -39,9 +46,13 @@ def save_v2(
       name: name of the operation.
     """
     return apply_op(
-        SAVE, prefix, *tensors, name=name, tensor_names=tuple(tensor_names),
+        SAVE,
+        prefix,
+        *tensors,
+        name=name,
+        tensor_names=tuple(tensor_names),
         shape_and_slices=tuple(shape_and_slices),
-    )  # fmt: skip
+    )
 
 
 def _restored(inputs: Any, *, tensor_names: Any, shape_and_slices: Any, dtypes: Any, shapes: Any):
@@ -54,15 +65,23 @@ def _restored(inputs: Any, *, tensor_names: Any, shape_and_slices: Any, dtypes: 
 
 
 RESTORE = OpDef(
-    "RestoreV2", "prefix:S", infer=_restored, pattern=Opaque(pure=False),
-    kernel=tensor_slices.restore_tensors, gradient=NO_GRADIENT,
-)  # fmt: skip
+    "RestoreV2",
+    "prefix:S",
+    infer=_restored,
+    pattern=Opaque(pure=False),
+    kernel=tensor_slices.restore_tensors,
+    gradient=NO_GRADIENT,
+)
 
 
 def restore_v2(
-    prefix: Any, tensor_names: Sequence[str], shape_and_slices: Sequence[str],
-    dtypes: Sequence[Any], shapes: Sequence[Any] | None = None, name: str | None = None,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    prefix: Any,
+    tensor_names: Sequence[str],
+    shape_and_slices: Sequence[str],
+    dtypes: Sequence[Any],
+    shapes: Sequence[Any] | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, ...]:
     """Return tensors that are read from a checkpoint when they are run.
 
     Args:
@@ -77,8 +96,12 @@ def restore_v2(
     """
     wanted = [None] * len(tensor_names) if shapes is None else [as_tuple(s) for s in shapes]
     op = apply_op(
-        RESTORE, prefix, name=name, tensor_names=tuple(tensor_names),
-        shape_and_slices=tuple(shape_and_slices), shapes=tuple(wanted),
+        RESTORE,
+        prefix,
+        name=name,
+        tensor_names=tuple(tensor_names),
+        shape_and_slices=tuple(shape_and_slices),
+        shapes=tuple(wanted),
         dtypes=tuple([as_dtype(dtype).base_dtype for dtype in dtypes]),
-    )  # fmt: skip
+    )
     return op.outputs

@@ -39,14 +39,21 @@ def _access(inputs, outputs, attrs):
 
 
 STRIDED_SLICE_ASSIGN = OpDef(
-    "StridedSliceAssign", "ref:T, value:T", operands=("begin", "end", "strides"), infer=_assigned,
+    "StridedSliceAssign",
+    "ref:T, value:T",
+    operands=("begin", "end", "strides"),
+    infer=_assigned,
     pattern=Effect(Movement(_access, view=False), reads=True, writes=True),
-    kernel=part_writes.assign_slice, in_place=part_writes.assign_slice_into,
-    check=part_writes.check_slice, gradient=NO_GRADIENT,
+    kernel=part_writes.assign_slice,
+    in_place=part_writes.assign_slice_into,
+    check=part_writes.check_slice,
+    gradient=NO_GRADIENT,
     block=lambda attrs, block: {
-        **attrs, "offset": block.out_offsets[0], "size": block.full_out_shapes[0]
+        **attrs,
+        "offset": block.out_offsets[0],
+        "size": block.full_out_shapes[0],
     },
-)  # fmt: skip
+)
 
 
 def strided_slice_assign(ref: Any, value: Any, name: str | None = None, **bounds: Any) -> Tensor:

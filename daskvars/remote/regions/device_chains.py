@@ -47,13 +47,13 @@ class DeviceChain:
     def __init__(self, xp: Any, calls: Sequence[Any], outputs: Sequence[int]) -> None:
         self.outputs = tuple(outputs)
         made = {call.outs[0] for call in calls}
-        self.inputs = tuple(dict.fromkeys(
-            slot for call in calls for slot in call.args if slot not in made
-        ))  # fmt: skip
+        self.inputs = tuple(
+            dict.fromkeys(slot for call in calls for slot in call.args if slot not in made)
+        )
         fused = xp.fuse(kernel_name="daskvars_chain")(self._written(xp, calls))
-        self.function = choosing(xp, self._as_tuple(fused), self._as_tuple(
-            self._written(numpy, calls)
-        ))  # fmt: skip
+        self.function = choosing(
+            xp, self._as_tuple(fused), self._as_tuple(self._written(numpy, calls))
+        )
 
     def _written(self, xp: Any, calls: Sequence[Any]) -> Callable[..., Any]:
         """Return the chain as a function."""

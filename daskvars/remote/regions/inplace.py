@@ -119,9 +119,11 @@ class _Split:
             return False
         # Nothing may read the old value later, in whatever form.
         later = [
-            user for slot in (variable, *(s for s, r in self.root.items() if r == variable))
-            for user in self.users[slot] if user in moved and (user > i or slot != variable)
-        ]  # fmt: skip
+            user
+            for slot in (variable, *(s for s, r in self.root.items() if r == variable))
+            for user in self.users[slot]
+            if user in moved and (user > i or slot != variable)
+        ]
         return all(user == i for user in later)
 
     @staticmethod
@@ -133,20 +135,31 @@ class _Split:
         tail_calls = [program.calls[i] for i in moved]
         made = {call.outs[0] for call in tail_calls}
         variables = tuple(dict.fromkeys(slot for _, slot in self.pairs.values()))
-        passed = tuple(dict.fromkeys(
-            slot for call in tail_calls for slot in (*call.args, call.block)
-            if slot >= 0 and slot not in made and slot not in variables
-            and slot not in program.constants
-        ))  # fmt: skip
+        passed = tuple(
+            dict.fromkeys(
+                slot
+                for call in tail_calls
+                for slot in (*call.args, call.block)
+                if slot >= 0
+                and slot not in made
+                and slot not in variables
+                and slot not in program.constants
+            )
+        )
         kept = tuple(p for p, slot in enumerate(program.outputs) if slot not in self.pairs)
         outputs = (*(program.outputs[p] for p in kept), *passed)
         copied = tuple(kept.index(p) for p in program.copied if p in kept)
         calls = [c for i, c in enumerate(program.calls) if i not in set(moved)]
         calls += [c for i in moved if (c := self._check(program.calls[i])) is not None]
         main = RegionProgram(
-            program.label, program.num_inputs, program.constants, tuple(calls), outputs, copied,
+            program.label,
+            program.num_inputs,
+            program.constants,
+            tuple(calls),
+            outputs,
+            copied,
             program.input_shapes,
-        )  # fmt: skip
+        )
         updates = tuple(p for p, _ in self.pairs.values())
         return Tail(main, self._second(tail_calls, variables, passed), kept, variables, updates)
 
@@ -181,17 +194,24 @@ class _Split:
             numbers[call.outs[0]] = len(numbers)
         renumbered = tuple(
             call._replace(
-                args=tuple(numbers[s] for s in call.args), outs=(numbers[call.outs[0]],),
+                args=tuple(numbers[s] for s in call.args),
+                outs=(numbers[call.outs[0]],),
                 block=numbers.get(call.block, -1),
             )
             for call in calls
-        )  # fmt: skip
+        )
         outputs = tuple(numbers[out] for out in self.pairs)
         into = {numbers[out]: numbers[variable] for out, (_, variable) in self.pairs.items()}
         return RegionProgram(
-            self.program.label, len(variables) + len(passed), constants, renumbered, outputs, (),
-            shapes, into,
-        )  # fmt: skip
+            self.program.label,
+            len(variables) + len(passed),
+            constants,
+            renumbered,
+            outputs,
+            (),
+            shapes,
+            into,
+        )
 
 
 def _cannot_fail(call: Call) -> bool:

@@ -111,17 +111,24 @@ class RegionProgram:
         """
         made = {
             slot: dtype.itemsize * math.prod(shape)
-            for call in self.calls if not (call.elementwise or call.views or call.fresh)
+            for call in self.calls
+            if not (call.elementwise or call.views or call.fresh)
             for slot, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
             if _known(shape) and dtype is not None
-        }  # fmt: skip
+        }
         return max((size for slot, size in made.items() if slot not in self.outputs), default=0)
 
     def __reduce__(self):
         return RegionProgram, (
-            self.label, self.num_inputs, self.constants, self.calls, self.outputs, self.copied,
-            self.input_shapes, self.into,
-        )  # fmt: skip
+            self.label,
+            self.num_inputs,
+            self.constants,
+            self.calls,
+            self.outputs,
+            self.copied,
+            self.input_shapes,
+            self.into,
+        )
 
 
 def operand(value: Any) -> Any:
@@ -153,9 +160,7 @@ def fitting(xp: Any, out: Any, *others: Any) -> Any:
     return out
 
 
-def compiled(
-    program: RegionProgram, xp: Any, meter: Meter | None = None
-) -> Callable[..., tuple]:
+def compiled(program: RegionProgram, xp: Any, meter: Meter | None = None) -> Callable[..., tuple]:
     """Return the function of a region for one array namespace, compiled on first use.
 
     Args:
@@ -203,9 +208,11 @@ def explain(error: Exception, filename: str, lines: dict[int, int], calls: Seque
         return type(error)(error.node_def, error.op or op, f"{error.message} [op {op!r}]")
     if isinstance(error, MemoryError):  # NumPy's and CuPy's say how many bytes, NumPy's of what
         return ResourceExhaustedError(
-            None, op, f"{error or 'out of memory'} [op {op!r}]; cut what is so large in chunks, or "
-            "use more workers, or ones with more memory"
-        )  # fmt: skip
+            None,
+            op,
+            f"{error or 'out of memory'} [op {op!r}]; cut what is so large in chunks, or "
+            "use more workers, or ones with more memory",
+        )
     return InvalidArgumentError(None, op, f"{type(error).__name__}: {error} [op {op!r}]")
 
 
@@ -218,9 +225,11 @@ class _Source:
         self.meter = meter
         self.labels: list[str] = []  # of what is metered
         self.scope: dict[str, Any] = {
-            "operand": operand, "ordered": partial(ordered, xp), "separate": partial(separate, xp),
+            "operand": operand,
+            "ordered": partial(ordered, xp),
+            "separate": partial(separate, xp),
             "fitting": partial(fitting, xp),
-        }  # fmt: skip
+        }
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
         self.last_use = self._last_uses()
@@ -366,8 +375,9 @@ class _Source:
         outputs = [c.outs[0] for c in calls if self.last_use.get(c.outs[0], -1) >= end]
         chain: Any = (
             tiling.Chain(calls, outputs, self._chain_memory(start, end, outputs))
-            if self.xp is numpy else device_chains.DeviceChain(self.xp, calls, outputs)
-        )  # fmt: skip
+            if self.xp is numpy
+            else device_chains.DeviceChain(self.xp, calls, outputs)
+        )
         function = name(start, "c")
         self.scope[function] = chain.function
         comma = "," if len(chain.outputs) == 1 else ""

@@ -53,22 +53,25 @@ def _check_call(label: str, call: Call, made: set[int]) -> None:
     if not isinstance(outs, tuple) or not all(map(_is_slot, outs)):
         _refuse(f"{label}: {call.name!r}", "outs", outs)
     sound = {
-        "kernel": callable(call.kernel) or (
-            isinstance(call.kernel, str) and callable(getattr(numpy, call.kernel, None))
-        ),
+        "kernel": callable(call.kernel)
+        or (isinstance(call.kernel, str) and callable(getattr(numpy, call.kernel, None))),
         "args": _are_slots(args, made),
         "attrs": isinstance(call.attrs, dict) and all(map(_is_keyword, call.attrs)),
-        "operands": isinstance(operands, tuple) and all(map(_is_keyword, operands))
-        and isinstance(args, tuple) and len(operands) <= len(args),
+        "operands": isinstance(operands, tuple)
+        and all(map(_is_keyword, operands))
+        and isinstance(args, tuple)
+        and len(operands) <= len(args),
         "block": call.block == -1 or _are_slots((call.block,), made),
         "name": isinstance(call.name, str),
         "in_place": call.in_place is None or callable(call.in_place),
         "check": call.check is None or callable(call.check),
-        "shapes": isinstance(call.shapes, tuple) and all(map(_is_shape, call.shapes))
+        "shapes": isinstance(call.shapes, tuple)
+        and all(map(_is_shape, call.shapes))
         and (not call.elementwise or len(call.shapes) >= len(outs)),
-        "dtypes": isinstance(call.dtypes, tuple) and all(map(_is_dtype, call.dtypes))
+        "dtypes": isinstance(call.dtypes, tuple)
+        and all(map(_is_dtype, call.dtypes))
         and (not call.elementwise or len(call.dtypes) >= len(outs)),
-    }  # fmt: skip
+    }
     for field, is_sound in sound.items():
         if not is_sound:
             _refuse(f"{label}: {call.name!r}", field, getattr(call, field))

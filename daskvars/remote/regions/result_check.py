@@ -21,9 +21,12 @@ Promise = tuple[Any, Any]
 
 
 def checked(
-    kernel: Callable[..., Any], promised: Sequence[Promise], multiple: bool,
-    scope: dict[str, Any], key: str,
-) -> Callable[..., Any]:  # fmt: skip
+    kernel: Callable[..., Any],
+    promised: Sequence[Promise],
+    multiple: bool,
+    scope: dict[str, Any],
+    key: str,
+) -> Callable[..., Any]:
     """Return a kernel whose first result is compared with what its op promised.
 
     Args:
@@ -91,14 +94,18 @@ def _compare(dtype: numpy.dtype, shape: tuple[int, ...], promise: Promise) -> No
 
 
 def _shown(dtype: Any, shape: Any) -> str:
-    sizes = "of any shape" if shape is None else "[" + ", ".join(
-        "?" if size is None else str(size) for size in shape
-    ) + "]"  # fmt: skip
+    sizes = (
+        "of any shape"
+        if shape is None
+        else "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+    )
     return f"{dtype} {sizes}"
 
 
 def _refuse(found: str, promise: Promise) -> NoReturn:
     raise InvalidArgumentError(
-        None, None, f"its kernel gave {found}, but its infer promised {_shown(*promise)}: let one "
-        "of them say what the other does"
-    )  # fmt: skip
+        None,
+        None,
+        f"its kernel gave {found}, but its infer promised {_shown(*promise)}: let one "
+        "of them say what the other does",
+    )

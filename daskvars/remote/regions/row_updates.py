@@ -30,9 +30,15 @@ def recording(record: Callable[[Any, Any], None]) -> Iterator[None]:
 
 
 def scatter_recorded(
-    xp: Any, out: Any, ids: Any, updates: Any, *, mode: str, offset: int = 0,
+    xp: Any,
+    out: Any,
+    ids: Any,
+    updates: Any,
+    *,
+    mode: str,
+    offset: int = 0,
     size: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Do what `segment.scatter_rows_into` does, and tell before which rows it changes."""
     _now.record(out, segment.rows_named(xp, ids, len(out), offset, size))
     segment.scatter_rows_into(xp, out, ids, updates, mode=mode, offset=offset, size=size)
@@ -47,10 +53,11 @@ def row_updates(program: RegionProgram, pairs: dict[int, int]) -> inplace.Tail |
     """
     made = {slot: call for call in program.calls for slot in call.outs}
     pairs = {
-        position: slot for position, slot in pairs.items()
+        position: slot
+        for position, slot in pairs.items()
         if (call := made.get(program.outputs[position])) is not None
         and call.in_place is segment.scatter_rows_into
-    }  # fmt: skip
+    }
     tail = inplace.split(program, pairs) if pairs else None
     if tail is None:
         return None
@@ -70,7 +77,9 @@ def inputs_read_by_rows(program: RegionProgram, tail: inplace.Tail | None) -> se
     """
     updates = {program.outputs[position] for position in tail.updates} if tail else set()
     others = {
-        slot for call in program.calls for position, slot in enumerate((*call.args, call.block))
+        slot
+        for call in program.calls
+        for position, slot in enumerate((*call.args, call.block))
         if position or (call.kernel is not segment.gather_rows and not updates & set(call.outs))
-    }  # fmt: skip
+    }
     return set(range(program.num_inputs)) - others - set(program.outputs)

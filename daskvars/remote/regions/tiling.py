@@ -42,9 +42,12 @@ def share_tiles_among(count: int) -> None:
 
 
 def run_tiles(
-    tile: Callable[[int, int, Any], None], size: int, step: int, scratch: Callable[[], Any],
+    tile: Callable[[int, int, Any], None],
+    size: int,
+    step: int,
+    scratch: Callable[[], Any],
     work_elements: int,
-) -> None:  # fmt: skip
+) -> None:
     """Call ``tile(start, stop, scratch)`` for all of ``range(size)`` in steps.
 
     Each of the threads that do so has a scratch of its own. The caller works too and takes
@@ -123,10 +126,13 @@ class Chain:
         self.outputs = tuple(outputs)
         self.into = {out: into[out] for out in outputs if out in into}
         made = {call.outs[0] for call in calls}
-        self.inputs = tuple(dict.fromkeys(
-            slot for slot in (*self.into.values(), *(s for call in calls for s in call.args))
-            if slot not in made
-        ))  # fmt: skip
+        self.inputs = tuple(
+            dict.fromkeys(
+                slot
+                for slot in (*self.into.values(), *(s for call in calls for s in call.args))
+                if slot not in made
+            )
+        )
         self.dtypes = {call.outs[0]: call.dtypes[0] for call in calls}
         writer = _TileWriter(self)
         self.tile = writer.function()
@@ -138,10 +144,11 @@ class Chain:
         # The static shape is that of the first block; the last one may be smaller.
         shape = numpy.broadcast_shapes(*map(numpy.shape, inputs))
         results = {
-            slot: given[self.into[slot]] if slot in self.into
+            slot: given[self.into[slot]]
+            if slot in self.into
             else numpy.empty(shape, self.dtypes[slot])
             for slot in self.outputs
-        }  # fmt: skip
+        }
         limit = config.get().tile_elements
         outs = [results[slot] for slot in self.outputs]
         full = [numpy.shape(a) == shape for a in inputs]
@@ -162,10 +169,12 @@ class Chain:
             views, rest = list(inputs), shape[1:]
         tile = self.tile
         run_tiles(
-            lambda start, stop, scratch: tile(start, stop, views, cut, outs, scratch), size, step,
+            lambda start, stop, scratch: tile(start, stop, views, cut, outs, scratch),
+            size,
+            step,
             lambda: [numpy.empty((min(step, size), *rest), dtype) for dtype in self.scratch],
             math.prod(shape) * len(self.calls),
-        )  # fmt: skip
+        )
         return tuple(results[slot] for slot in self.outputs)
 
 

@@ -56,8 +56,11 @@ class PausedWorkers(SchedulerPlugin):
         for worker in paused:
             done = progress(worker)
             if worker not in self.since:
-                self._tell(worker, f"is paused: {self.memory_of(worker)}. Dask starts no task on "
-                           "it until that is less")  # fmt: skip
+                self._tell(
+                    worker,
+                    f"is paused: {self.memory_of(worker)}. Dask starts no task on "
+                    "it until that is less",
+                )
             if worker not in self.since or self.since[worker][0] != done:
                 self.since[worker] = done, now
         run_unbound_tasks(self.scheduler)
@@ -90,12 +93,14 @@ class PausedWorkers(SchedulerPlugin):
         listed = ", ".join(f"{name} ({size:,} bytes)" for name, size in found[:MOST_NAMED])
         more = f" and {len(found) - MOST_NAMED} more" if found[MOST_NAMED:] else ""
         return ResourceExhaustedError(
-            None, None, f"worker {worker.name} at {worker.address} is paused, and nothing has moved"
+            None,
+            None,
+            f"worker {worker.name} at {worker.address} is paused, and nothing has moved"
             f" for {STALLED_S:.0f} s: {self.memory_of(worker)}. Variables there: "
             f"{listed or 'none'}{more}. The run was given up and changed nothing. Free what else "
             "the worker's process holds, cut variables in more chunks (chunks=, a partitioner), or "
-            "use more workers, or ones with more memory (memory_limit=)"
-        )  # fmt: skip
+            "use more workers, or ones with more memory (memory_limit=)",
+        )
 
     def _variables(self, worker: Any) -> dict[str, int]:
         """Return the bytes of each variable that a worker has."""

@@ -73,9 +73,11 @@ def run_block(
 
 
 def arguments_of(
-    steps: Sequence[Any], dependencies: Sequence[Any], as_argument: Callable[[Any, int], Any],
+    steps: Sequence[Any],
+    dependencies: Sequence[Any],
+    as_argument: Callable[[Any, int], Any],
     xp: Any,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """Return the arguments of a region's function.
 
     Args:

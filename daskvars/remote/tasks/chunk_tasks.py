@@ -99,9 +99,12 @@ def put_together(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies: A
 
 
 def load_regions(
-    storage: ZarrStorage, path: str, wanted: Sequence[tuple[str, Region]], token: str,
+    storage: ZarrStorage,
+    path: str,
+    wanted: Sequence[tuple[str, Region]],
+    token: str,
     device_type: str = "CPU",
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """Give regions of the variables of a snapshot, or of any Zarr group.
 
     Args:
@@ -126,9 +129,12 @@ def load_regions(
 
 
 def load_bundle(
-    storage: ZarrStorage, path: str, wanted: Sequence[tuple[int | None, str, Region]], token: str,
+    storage: ZarrStorage,
+    path: str,
+    wanted: Sequence[tuple[int | None, str, Region]],
+    token: str,
     device_type: str = "CPU",
-) -> Any:  # fmt: skip
+) -> Any:
     """Give what a task returned whose blocks were sealed, as far as they are blocks of variables.
 
     Args:

@@ -82,9 +82,10 @@ def _cast(value: Any, dtype: DType, name: str, error: Exception) -> numpy.ndarra
 def failure(name: str, error: Exception, what: str = "") -> Exception:
     """Return the error of a feed whose values cannot be had."""
     return kind_of(error)(
-        None, None, f"the value fed for {name!r}{what} cannot be had: "
-        f"{type(error).__name__}: {error}"
-    )  # fmt: skip
+        None,
+        None,
+        f"the value fed for {name!r}{what} cannot be had: {type(error).__name__}: {error}",
+    )
 
 
 class FeedTask:
@@ -125,7 +126,9 @@ class FeedTask:
             raise InvalidArgumentError(None, None, str(error)) from None
         if array.shape != shape:
             raise InvalidArgumentError(
-                None, None, f"block {index} of the dask array fed for {self.name!r} has shape "
-                f"{array.shape}, but its chunks say {shape}; state the shape that its tasks give"
-            )  # fmt: skip
+                None,
+                None,
+                f"block {index} of the dask array fed for {self.name!r} has shape "
+                f"{array.shape}, but its chunks say {shape}; state the shape that its tasks give",
+            )
         return array

@@ -43,9 +43,15 @@ class PackedRegion(NamedTuple):
 
 
 def pack_region(
-    key: str, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
-    kept: Sequence[int], device_type: str = "CPU", nbytes: int = 0, values: Values = (),
-) -> PackedRegion:  # fmt: skip
+    key: str,
+    program: RegionProgram,
+    steps: dict[Any, list[Any]],
+    pairs: dict[int, int],
+    kept: Sequence[int],
+    device_type: str = "CPU",
+    nbytes: int = 0,
+    values: Values = (),
+) -> PackedRegion:
     """Return a region as bytes.
 
     Args:
@@ -82,9 +88,15 @@ class WorkerRegion:
     """
 
     def __init__(
-        self, program: RegionProgram, steps: dict[Any, list[Any]], pairs: dict[int, int],
-        kept: Sequence[int], device_type: str, nbytes: int, values: Values,
-    ) -> None:  # fmt: skip
+        self,
+        program: RegionProgram,
+        steps: dict[Any, list[Any]],
+        pairs: dict[int, int],
+        kept: Sequence[int],
+        device_type: str,
+        nbytes: int,
+        values: Values,
+    ) -> None:
         check_region(program)
         check_positions(program, "kept", kept)
         self.label, self.nbytes, self.values = program.label, nbytes, values
@@ -175,8 +187,9 @@ def run_region(
         )
     with (
         room(region.nbytes, region.label, region.values),
-        backend.one_blas_thread, numpy.errstate(all="ignore"),
-    ):  # fmt: skip
+        backend.one_blas_thread,
+        numpy.errstate(all="ignore"),
+    ):
         return region(block, tuple(map(aligned, dependencies)))
 
 

@@ -46,9 +46,7 @@ def bound_task(task: Task, found: Mapping[BlockRef, Held]) -> Task:
     """Return a task that takes what the blocks that it refers to were bound to."""
     if not references(task):
         return task
-    arguments = [
-        bound_argument(found[a]) if isinstance(a, BlockRef) else a for a in task.args
-    ]
+    arguments = [bound_argument(found[a]) if isinstance(a, BlockRef) else a for a in task.args]
     return Task(task.key, task.func, *arguments)
 
 

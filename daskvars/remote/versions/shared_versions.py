@@ -190,24 +190,37 @@ class SharedVersions:
             LostStateError: blocks are lost.
         """
         if self.epochs.get(claim.session) != claim.epoch:
-            raise StaleEpochError(None, None, f"run {claim.number} was sent before it was known "
-                                  "that runs before it were undone; send it again")  # fmt: skip
+            raise StaleEpochError(
+                None,
+                None,
+                f"run {claim.number} was sent before it was known "
+                "that runs before it were undone; send it again",
+            )
         before = {False: self.newest, True: self._seen_by(claim.session)}  # by BlockRef.seen
         check_layouts(claim, before[False])
         if claim.exact is not None and self._early.get(claim.session) != (
-            claim.exact, self.version
-        ):  # fmt: skip
+            claim.exact,
+            self.version,
+        ):
             raise StaleViewError(
-                None, None, f"another client has changed variables of the state {claim.name!r} "
-                f"while run {claim.number} computed the shapes of its results"
-            )  # fmt: skip
+                None,
+                None,
+                f"another client has changed variables of the state {claim.name!r} "
+                f"while run {claim.number} computed the shapes of its results",
+            )
         found = {ref: self._find(before[ref.seen], ref) for ref in refs}
         writes: Variables = {
-            key: (record or self._record(key), {
-                index: self._find(before[block.seen], block) if isinstance(block, BlockRef)
-                else block for index, block in blocks.items()
-            }) for key, (record, blocks) in claim.writes.items()
-        }  # fmt: skip
+            key: (
+                record or self._record(key),
+                {
+                    index: self._find(before[block.seen], block)
+                    if isinstance(block, BlockRef)
+                    else block
+                    for index, block in blocks.items()
+                },
+            )
+            for key, (record, blocks) in claim.writes.items()
+        }
         lost = sorted({ref.variable for ref, held in found.items() if not is_there(held.key)})
         if lost:
             raise lost_state(lost, f"run {claim.number}", self.durable)
@@ -357,17 +370,20 @@ def check_layouts(claim: Claim, found: Variables) -> None:
         if have is None or (have.dtype, have.chunks) != (record.dtype, record.chunks):
             is_now = f"{have.dtype} in chunks {have.chunks}" if have else "without a value"
             raise StaleViewError(
-                None, None, f"variable {key!r} is {is_now} in the state {claim.name!r}, but run "
-                f"{claim.number} expects it to be {record.dtype} in chunks {record.chunks}"
-            )  # fmt: skip
+                None,
+                None,
+                f"variable {key!r} is {is_now} in the state {claim.name!r}, but run "
+                f"{claim.number} expects it to be {record.dtype} in chunks {record.chunks}",
+            )
 
 
 def lost_state(keys: Iterable[str], what: str, durable: VersionId) -> LostStateError:
     """Return the error of something that needs blocks which are lost."""
     last = (
-        "no version was durable yet: run the initializers again" if durable == NO_VERSION
+        "no version was durable yet: run the initializers again"
+        if durable == NO_VERSION
         else f"the last durable version is {durable}: recover() goes back to it"
-    )  # fmt: skip
+    )
     return LostStateError(
         None, None, f"{what} cannot be finished: {', '.join(keys)} cannot be rebuilt; {last}"
     )

@@ -98,9 +98,10 @@ class State:
         if self.sealer is not None and (self.sealer[2] or now < self.sealer[1] + PATIENCE_S):
             return False
         late = (
-            now >= self.next_s or self.num_tasks >= MOST_TASKS
+            now >= self.next_s
+            or self.num_tasks >= MOST_TASKS
             or self.retained_bytes >= MOST_RETAINED_BYTES
-        )  # fmt: skip
+        )
         return self.num_runs >= FIRST_RUNS and late
 
 
@@ -270,9 +271,7 @@ class VersionKeeper(SchedulerPlugin):
         with self.lock:
             return pickle.dumps(REQUESTS[name](self, **arguments))
 
-    def open(
-        self, name: str, client: str, session: str, is_private: bool
-    ) -> tuple[str, int, Any]:
+    def open(self, name: str, client: str, session: str, is_private: bool) -> tuple[str, int, Any]:
         """Let a session take part in a state, made if need be.
 
         Args:
@@ -422,9 +421,13 @@ class VersionKeeper(SchedulerPlugin):
         return found, dirty, versions.durable
 
     def end_seal(
-        self, name: str, session: str, durable: VersionId | None, recipes: Mapping[Any, Task],
+        self,
+        name: str,
+        session: str,
+        durable: VersionId | None,
+        recipes: Mapping[Any, Task],
         pause_s: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Take note of a seal.
 
         Args:
@@ -450,8 +453,17 @@ class VersionKeeper(SchedulerPlugin):
 REQUESTS = {
     method.__name__: method
     for method in (
-        VersionKeeper.open, VersionKeeper.leave, VersionKeeper.look, VersionKeeper.put,
-        VersionKeeper.pin, VersionKeeper.pin_newest, VersionKeeper.withdraw, VersionKeeper.reset,
-        VersionKeeper.place, VersionKeeper.drop, VersionKeeper.begin_seal, VersionKeeper.end_seal,
+        VersionKeeper.open,
+        VersionKeeper.leave,
+        VersionKeeper.look,
+        VersionKeeper.put,
+        VersionKeeper.pin,
+        VersionKeeper.pin_newest,
+        VersionKeeper.withdraw,
+        VersionKeeper.reset,
+        VersionKeeper.place,
+        VersionKeeper.drop,
+        VersionKeeper.begin_seal,
+        VersionKeeper.end_seal,
     )
-}  # fmt: skip
+}

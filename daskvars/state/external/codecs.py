@@ -24,15 +24,38 @@ from daskvars.state.failures import store_failure
 from daskvars.state.format.manifest import shorten
 
 CODECS = frozenset({"bytes", "endian", "transpose", "crc32c", "vlen-utf8", "vlen-bytes"})
-FILTERS = frozenset({
-    "adler32", "bitround", "crc32", "crc32c", "delta", "fixedscaleoffset", "fletcher32",
-    "jenkins_lookup3", "packbits", "quantize", "shuffle", "vlen-bytes", "vlen-utf8",
-})  # fmt: skip
+FILTERS = frozenset(
+    {
+        "adler32",
+        "bitround",
+        "crc32",
+        "crc32c",
+        "delta",
+        "fixedscaleoffset",
+        "fletcher32",
+        "jenkins_lookup3",
+        "packbits",
+        "quantize",
+        "shuffle",
+        "vlen-bytes",
+        "vlen-utf8",
+    }
+)
 """Those of numcodecs; in Zarr v3 their names begin with ``numcodecs.``."""
 
-WITH_CHECKSUM = frozenset({
-    "adler32", "bz2", "crc32", "crc32c", "fletcher32", "gzip", "jenkins_lookup3", "lzma", "zlib",
-})  # fmt: skip
+WITH_CHECKSUM = frozenset(
+    {
+        "adler32",
+        "bz2",
+        "crc32",
+        "crc32c",
+        "fletcher32",
+        "gzip",
+        "jenkins_lookup3",
+        "lzma",
+        "zlib",
+    }
+)
 """Codecs that compare a checksum of what they read; zstd does if it is told to."""
 
 NUMBERS = "biufc"  # kinds of dtypes that a filter may turn one into
@@ -74,10 +97,12 @@ def checked_codecs(codecs: Iterable[Codec]) -> tuple[Codec, ...]:
                 raise store_failure("the index of a shard has a codec that is not known")
             found.append(
                 ShardingCodec(
-                    chunk_shape=codec.chunk_shape, codecs=checked_codecs(codec.codecs),
-                    index_codecs=codec.index_codecs, index_location=codec.index_location,
+                    chunk_shape=codec.chunk_shape,
+                    codecs=checked_codecs(codec.codecs),
+                    index_codecs=codec.index_codecs,
+                    index_location=codec.index_location,
                 )
-            )  # fmt: skip
+            )
             continue
         found.append(codec)
         description: Mapping[str, Any] = codec.to_dict()

@@ -44,9 +44,19 @@ FREE_BYTES, MOST_RATIO = 1 << 28, 1000
 """An array of more bytes than this is at most so many times larger than what is stored of it."""
 
 FAILURES = (
-    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError,
-    RuntimeError, TypeError, ValueError, zlib.error, lzma.LZMAError,
-)  # fmt: skip
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zlib.error,
+    lzma.LZMAError,
+)
 """What Zarr, NumPy and the codecs raise on damaged metadata and chunks."""
 
 

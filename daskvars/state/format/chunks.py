@@ -95,9 +95,7 @@ def check_index(record: VariableRecord, index: Index) -> None:
         )
 
 
-def write_ref(
-    store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray | Versioned
-) -> int:
+def write_ref(store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray | Versioned) -> int:
     """Write one chunk of a declared variable, from any process.
 
     Args:
@@ -119,9 +117,7 @@ def write_ref(
     return found.value
 
 
-def object_parts(
-    chunk: ChunkRef, array: np.ndarray | Versioned, found: Checksum
-) -> Iterator[Any]:
+def object_parts(chunk: ChunkRef, array: np.ndarray | Versioned, found: Checksum) -> Iterator[Any]:
     """Give the bytes of a chunk's object in pieces, having checked that the array is one."""
     check_array(chunk, array)
     if not isinstance(array, Versioned):

@@ -9,4 +9,4 @@
   beside checkpoints.
 
 A version is known by its token, a random text in its manifest; its number only orders it. So a
-store that was deleted, replaced or put back from a copy is another, and is noticed. """
+store that was deleted, replaced or put back from a copy is another, and is noticed."""

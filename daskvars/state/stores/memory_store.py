@@ -102,9 +102,12 @@ class MemoryWriter(Writer):
     """Writes one version of a `MemoryStore`."""
 
     def __init__(
-        self, owner: MemoryStore, records: Mapping[str, VariableRecord], version: int,
+        self,
+        owner: MemoryStore,
+        records: Mapping[str, VariableRecord],
+        version: int,
         base: VersionId,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(version, base)
         paths = encode_keys(records)
         self.owner = owner

@@ -153,8 +153,7 @@ class Writer(ABC):
                 f"{len(missing)} chunks were not written: {named}; write them, then commit"
             )
         records = {
-            key: record.stored(digests=self.digests_of(key))
-            for key, record in self.records.items()
+            key: record.stored(digests=self.digests_of(key)) for key, record in self.records.items()
         }
         step = None if global_step is None else int(global_step)
         return Manifest(self.version, records, step, checked_extra(extra), token=self.token)

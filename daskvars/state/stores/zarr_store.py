@@ -207,9 +207,7 @@ class ZarrStore(Store):
         known = self.manifests.get(version)
         manifest = known[1] if known else self.find(version)
         if manifest is None:
-            raise not_found(
-                f"{self} has no version {version}; it has {self.snapshots()}"
-            )
+            raise not_found(f"{self} has no version {version}; it has {self.snapshots()}")
         return manifest
 
     def begin(

@@ -6,4 +6,4 @@ names them; ``reader``, ``iterator``: read without a graph, waited for; ``initia
 ``warm_starting``: variables that begin with another model's values.
 
 Restoring is strict: one error lists all that is missing, unexpected, or of another shape or dtype,
-and nothing is assigned. """
+and nothing is assigned."""

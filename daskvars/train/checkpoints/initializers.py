@@ -53,9 +53,10 @@ def init_from_checkpoint(
     reader = CheckpointReader(path)
     pairs = assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map
     targets = [
-        target for name, given in sorted(pairs, key=lambda pair: pair[0])
+        target
+        for name, given in sorted(pairs, key=lambda pair: pair[0])
         for target in _targets(name, given)
-    ]  # fmt: skip
+    ]
     problems = [problem for target in targets for problem in _problems(reader, path, *target)]
     if problems:
         raise ValueError("\n".join(problems))
@@ -131,12 +132,19 @@ def _set_initializer(variable: Variable, path: str, name: str) -> None:
     builder = builder_for(()) if graph is None else graph
     device = variable.device or "/cpu:0"
     with (
-        building_in(builder), builder.name_scope(None), builder.device(None), builder.device(device)
-    ):  # fmt: skip
+        building_in(builder),
+        builder.name_scope(None),
+        builder.device(None),
+        builder.device(device),
+    ):
         (value,) = restore_v2(
-            path, [name], [text], [variable.dtype.base_dtype], [shape],
+            path,
+            [name],
+            [text],
+            [variable.dtype.base_dtype],
+            [shape],
             name="checkpoint_initializer",
-        )  # fmt: skip
+        )
         new = assign(variable.handle, value, name=f"{variable.op.name}/Assign")
     if graph is not None:
         variable._initial_value, variable._initializer_op = value, new.op

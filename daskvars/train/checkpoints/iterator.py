@@ -11,9 +11,11 @@ from daskvars.train.checkpoints.state import latest_checkpoint
 
 
 def wait_for_new_checkpoint(
-    checkpoint_dir: Any, last_checkpoint: str | None = None, seconds_to_sleep: float = 1,
+    checkpoint_dir: Any,
+    last_checkpoint: str | None = None,
+    seconds_to_sleep: float = 1,
     timeout: float | None = None,
-) -> str | None:  # fmt: skip
+) -> str | None:
     """Return the path of a directory's newest checkpoint once it is another than the last one.
 
     Args:
@@ -35,9 +37,11 @@ def wait_for_new_checkpoint(
 
 
 def checkpoints_iterator(
-    checkpoint_dir: Any, min_interval_secs: float = 0, timeout: float | None = None,
+    checkpoint_dir: Any,
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
-) -> Iterator[str]:  # fmt: skip
+) -> Iterator[str]:
     """Yield the path of each new checkpoint of a directory, as it appears.
 
     One that is replaced by a newer one before it could be asked for is left out.

@@ -41,9 +41,13 @@ class KeptCheckpoints:
         self.note(path)
         times = [when for _, when in self.entries]
         update_checkpoint_state(
-            os.path.dirname(path), path, self.paths, latest_filename,
-            times if math.inf not in times else None, save_relative_paths=relative,
-        )  # fmt: skip
+            os.path.dirname(path),
+            path,
+            self.paths,
+            latest_filename,
+            times if math.inf not in times else None,
+            save_relative_paths=relative,
+        )
         self.delete_outdated(meta_graph_suffix)
 
     def note(self, path: str) -> None:

@@ -15,9 +15,12 @@ from daskvars.train.checkpoints.saver_def import SaverDef
 
 
 def build(
-    graph: Graph, tensors: Sequence[SavedTensor], reshaped: bool, name: str | None,
+    graph: Graph,
+    tensors: Sequence[SavedTensor],
+    reshaped: bool,
+    name: str | None,
     filename: str | None,
-) -> SaverDef:  # fmt: skip
+) -> SaverDef:
     """Add the operations that save and restore `tensors`; return their names.
 
     Args:
@@ -30,9 +33,11 @@ def build(
     names = [tensor.name for tensor in tensors]
     slices = [tensor.slice for tensor in tensors]
     with (
-        graph.as_default(), graph.control_dependencies(None), graph.name_scope(name or "save"),
+        graph.as_default(),
+        graph.control_dependencies(None),
+        graph.name_scope(name or "save"),
         graph.device("/cpu:0"),
-    ):  # fmt: skip
+    ):
         path = placeholder_with_default(filename or "model", [], name="filename")
         path = placeholder_with_default(path, [], name="Const")
         saved = save_v2(path, names, slices, [tensor.handle for tensor in tensors], name="SaveV2")

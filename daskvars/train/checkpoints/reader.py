@@ -80,9 +80,11 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
         return CheckpointReader(path)
     except NotFoundError as error:
         raise NotFoundError(
-            None, None, "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
-            f"files for {path}: {error}"
-        ) from None  # fmt: skip
+            None,
+            None,
+            "Unsuccessful TensorSliceReader constructor: Failed to find any matching "
+            f"files for {path}: {error}",
+        ) from None
 
 
 def checkpoint_path(ckpt_dir_or_file: str) -> str:

@@ -84,9 +84,7 @@ def saved_tensors(var_list: Any) -> list[SavedTensor]:
     elif isinstance(var_list, list | tuple | set):
         pairs = [("", value) for value in nest.flatten(list(var_list))]
     else:
-        raise TypeError(
-            f"Variables to save should be passed in a dict or a list: {var_list!r}"
-        )
+        raise TypeError(f"Variables to save should be passed in a dict or a list: {var_list!r}")
     found: dict[str, list[SavedTensor]] = {}
     for name, value in pairs:
         for tensor in _parts(name, value):

@@ -113,10 +113,11 @@ class Saver:
         self._pad, self._relative = pad_step_number, save_relative_paths
         self._is_async = async_save
         self._settings = {
-            "max_to_keep": max_to_keep or 0, "sharded": sharded,
+            "max_to_keep": max_to_keep or 0,
+            "sharded": sharded,
             "keep_checkpoint_every_n_hours": keep_checkpoint_every_n_hours,
             "version": write_version or SaverDef.V2,
-        }  # fmt: skip
+        }
         self._kept = KeptCheckpoints(0, 0)
         self._tensors: list[SavedTensor] = []
         self._takes_all = False
@@ -191,20 +192,29 @@ class Saver:
         return Saver(saver_def=saver_def, name=import_scope)
 
     def export_meta_graph(
-        self, filename: str | None = None, collection_list: Sequence[str] | None = None,
-        as_text: bool = False, export_scope: str | None = None, clear_devices: bool = False,
-        clear_extraneous_savers: bool = False, strip_default_attrs: bool = False,
+        self,
+        filename: str | None = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> MetaGraphDef:  # fmt: skip
+    ) -> MetaGraphDef:
         """Return the graph with its collections and this saver as data, and write it to a file.
 
         See `export_meta_graph` of this package for the arguments.
         """
         found, _ = export_scoped_meta_graph(
-            filename=filename, saver_def=self.saver_def, collection_list=collection_list,
-            graph=scopes.current_builder() or self._graph, export_scope=export_scope,
-            clear_devices=clear_devices, clear_extraneous_savers=clear_extraneous_savers,
-        )  # fmt: skip
+            filename=filename,
+            saver_def=self.saver_def,
+            collection_list=collection_list,
+            graph=scopes.current_builder() or self._graph,
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+        )
         return found
 
     # -- which checkpoints there are ----------------------------------------------------------
@@ -236,11 +246,17 @@ class Saver:
     # -- saving and restoring -----------------------------------------------------------------
 
     def save(
-        self, sess: Any, save_path: str, global_step: Any = None,
-        latest_filename: str | None = None, meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True, write_state: bool = True,
-        strip_default_attrs: bool = False, save_debug_info: bool = False,
-    ) -> str | None:  # fmt: skip
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str | None:
         """Save the present values as a checkpoint.
 
         Args:
@@ -266,16 +282,26 @@ class Saver:
         """
         save = self.save_async if self._is_async else self._save
         found = save(
-            sess, save_path, global_step, latest_filename, meta_graph_suffix, write_meta_graph,
+            sess,
+            save_path,
+            global_step,
+            latest_filename,
+            meta_graph_suffix,
+            write_meta_graph,
             write_state,
-        )  # fmt: skip
+        )
         return found.path if isinstance(found, PendingSave) else found
 
     def save_async(
-        self, sess: Any, save_path: str, global_step: Any = None,
-        latest_filename: str | None = None, meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True, write_state: bool = True,
-    ) -> PendingSave | None:  # fmt: skip
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+    ) -> PendingSave | None:
         """Begin to save the present values as a checkpoint, and return while it is written.
 
         Later runs change nothing in it. There is one such save at a time: the next save, `restore`
@@ -305,14 +331,27 @@ class Saver:
         >>> place.cleanup()
         """
         return self._save(
-            sess, save_path, global_step, latest_filename, meta_graph_suffix, write_meta_graph,
-            write_state, later=True,
-        )  # fmt: skip
+            sess,
+            save_path,
+            global_step,
+            latest_filename,
+            meta_graph_suffix,
+            write_meta_graph,
+            write_state,
+            later=True,
+        )
 
     def _save(
-        self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None,
-        meta_graph_suffix: str, write_meta_graph: bool, write_state: bool, later: bool = False,
-    ) -> Any:  # fmt: skip
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any,
+        latest_filename: str | None,
+        meta_graph_suffix: str,
+        write_meta_graph: bool,
+        write_state: bool,
+        later: bool = False,
+    ) -> Any:
         latest_filename = latest_filename or "checkpoint"
         engine = self._engine(sess)
         path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
@@ -353,9 +392,11 @@ class Saver:
         """Run an operation of the saver, which takes arrays whole."""
         if sess is None or self.saver_def is None:
             raise FailedPreconditionError(
-                None, None, "eager variables of other layouts than what is stored can only be "
-                "saved and restored in a graph: give the parts equal chunks"
-            )  # fmt: skip
+                None,
+                None,
+                "eager variables of other layouts than what is stored can only be "
+                "saved and restored in a graph: give the parts equal chunks",
+            )
         feeds = {self.saver_def.filename_tensor_name: path}
         sess.run(getattr(self.saver_def, operation), feeds)
 
@@ -449,9 +490,10 @@ def all_variables(program: Any) -> list[Any]:
 def below(taken: set[str], names: Iterable[str]) -> list[str]:
     """Return the names, sorted, that are not taken and begin with one that is, and a slash."""
     return sorted(
-        name for name in set(names) - taken
+        name
+        for name in set(names) - taken
         if any(name[:end] in taken for end, letter in enumerate(name) if letter == "/")
-    )  # fmt: skip
+    )
 
 
 def _saver_json(saver: Saver, export_scope: str) -> Any:
@@ -460,7 +502,8 @@ def _saver_json(saver: Saver, export_scope: str) -> Any:
 
 
 register_collection_item(
-    "saver", Saver, _saver_json,
+    "saver",
+    Saver,
+    _saver_json,
     lambda data, scope: Saver.from_proto(SaverDef.from_json(data), scope),
-)  # fmt: skip
-
+)

@@ -83,9 +83,11 @@ def generate_checkpoint_state_proto(
         return _relative(path, save_dir)
 
     return CheckpointState(
-        written(model_checkpoint_path), [written(p) for p in paths], times,
+        written(model_checkpoint_path),
+        [written(p) for p in paths],
+        times,
         last_preserved_timestamp,
-    )  # fmt: skip
+    )
 
 
 def update_checkpoint_state(
@@ -115,13 +117,19 @@ def update_checkpoint_state(
     target = state_path(save_dir, latest_filename)
     if save_relative_paths:
         newest, *paths = (_relative(p, save_dir) for p in [model_checkpoint_path, *paths])
-        state = CheckpointState(newest, paths if newest in paths else [*paths, newest],
-                                list(all_model_checkpoint_timestamps or []))  # fmt: skip
+        state = CheckpointState(
+            newest,
+            paths if newest in paths else [*paths, newest],
+            list(all_model_checkpoint_timestamps or []),
+        )
     else:
         state = generate_checkpoint_state_proto(
-            save_dir, model_checkpoint_path, paths, all_model_checkpoint_timestamps,
+            save_dir,
+            model_checkpoint_path,
+            paths,
+            all_model_checkpoint_timestamps,
             last_preserved_timestamp,
-        )  # fmt: skip
+        )
     if os.path.normpath(target) == os.path.normpath(model_checkpoint_path):
         raise RuntimeError(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "

@@ -56,10 +56,16 @@ def export_meta_graph(
       TypeError: an operation cannot be written.
     """
     found, _ = export_scoped_meta_graph(
-        filename, graph_def, graph, export_scope, meta_info_def=meta_info_def,
-        clear_devices=clear_devices, saver_def=saver_def, collection_list=collection_list,
+        filename,
+        graph_def,
+        graph,
+        export_scope,
+        meta_info_def=meta_info_def,
+        clear_devices=clear_devices,
+        saver_def=saver_def,
+        collection_list=collection_list,
         clear_extraneous_savers=clear_extraneous_savers,
-    )  # fmt: skip
+    )
     return found
 
 
@@ -120,9 +126,7 @@ def _saver_of(
     return Saver() if has_variables else None
 
 
-def write_graph(
-    graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True
-) -> str:
+def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
     """Write a graph to the file `name` in `logdir`, as JSON; return its path.
 
     Args:

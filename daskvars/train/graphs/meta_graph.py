@@ -201,8 +201,11 @@ def _collections_json(graph: Graph, names: Sequence[Any] | None, scope: str) -> 
     found: dict[str, list[Any]] = {}
     for name in graph.get_all_collection_keys() if names is None else names:
         if not isinstance(name, str):
-            warnings.warn(f"Only collections with string type keys will be serialized. {name!r} "
-                          f"has {type(name)}", stacklevel=4)  # fmt: skip
+            warnings.warn(
+                f"Only collections with string type keys will be serialized. {name!r} "
+                f"has {type(name)}",
+                stacklevel=4,
+            )
             continue
         items = []
         for item in graph.get_collection(name):
@@ -257,15 +260,14 @@ def export_scoped_meta_graph(
     prefix = f"{scope}/" if scope else ""
     return found, {
         variable.name.removeprefix(prefix): variable
-        for variable in graph.get_collection("variables") if variable.name.startswith(prefix)
-    }  # fmt: skip
+        for variable in graph.get_collection("variables")
+        if variable.name.startswith(prefix)
+    }
 
 
 def _nodes_of_savers(graph_def: GraphDef, saver_def: SaverDef | None) -> set[str]:
     """Return the names of all nodes of savers but those of one."""
-    scopes = {
-        node.name.rpartition("/")[0] + "/" for node in graph_def.node if node.op == "SaveV2"
-    }
+    scopes = {node.name.rpartition("/")[0] + "/" for node in graph_def.node if node.op == "SaveV2"}
     if saver_def is not None:
         scopes.discard(saver_def.save_tensor_name.rpartition("/")[0] + "/")
     return {node.name for node in graph_def.node if node.name.startswith(tuple(scopes))}
@@ -298,9 +300,14 @@ def import_scoped_meta_graph(
     """
     with naming_file(meta_graph_or_file) as found:
         return _imported(
-            found, clear_devices, graph, import_scope, input_map, unbound_inputs_col_name,
+            found,
+            clear_devices,
+            graph,
+            import_scope,
+            input_map,
+            unbound_inputs_col_name,
             restore_collections_predicate,
-        )  # fmt: skip
+        )
 
 
 @contextmanager
@@ -318,10 +325,14 @@ def naming_file(meta_graph_or_file: MetaGraphDef | str) -> Iterator[MetaGraphDef
 
 
 def _imported(
-    found: MetaGraphDef, clear_devices: bool, graph: Graph | None, import_scope: str | None,
-    input_map: Mapping[str, Any] | None, unbound_inputs_col_name: str | None,
+    found: MetaGraphDef,
+    clear_devices: bool,
+    graph: Graph | None,
+    import_scope: str | None,
+    input_map: Mapping[str, Any] | None,
+    unbound_inputs_col_name: str | None,
     restore_collections_predicate: Callable[[str], bool],
-) -> dict[str, Variable]:  # fmt: skip
+) -> dict[str, Variable]:
     graph = builder_for(()) if graph is None else graph
     if graph.is_eager:
         raise RuntimeError("a meta graph is imported into a graph: enter one, or give graph=")
@@ -345,8 +356,9 @@ def _imported(
     prefix = f"{scope}/" if scope else ""
     return {
         variable.name.removeprefix(prefix): variable
-        for variable in graph.get_collection("variables") if variable.name.startswith(prefix)
-    }  # fmt: skip
+        for variable in graph.get_collection("variables")
+        if variable.name.startswith(prefix)
+    }
 
 
 def _check_free(graph: Graph, graph_def: GraphDef, scope: str) -> None:

@@ -43,9 +43,12 @@ class AdagradOptimizer(RuleOptimizer):
     slot_names = ("accumulator",)
 
     def __init__(
-        self, learning_rate: Any, initial_accumulator_value: float = 0.1,
-        use_locking: bool = False, name: str = "Adagrad",
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
         if initial_accumulator_value <= 0.0:
             raise ValueError(
                 f"initial_accumulator_value must be positive: {initial_accumulator_value}"
@@ -87,9 +90,13 @@ class AdadeltaOptimizer(RuleOptimizer):
     slot_names = ("accum", "accum_update")
 
     def __init__(
-        self, learning_rate: Any = 0.001, rho: Any = 0.95, epsilon: Any = 1e-8,
-        use_locking: bool = False, name: str = "Adadelta",
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
         super().__init__(use_locking, name)
         self._lr = learning_rate
         self._rho = rho
@@ -137,9 +144,15 @@ class RMSPropOptimizer(RuleOptimizer):
     """
 
     def __init__(
-        self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10,
-        use_locking: bool = False, centered: bool = False, name: str = "RMSProp",
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._decay = decay
@@ -161,9 +174,12 @@ class RMSPropOptimizer(RuleOptimizer):
 
     def _rule(self, variable: Cell, gradient: Tensor, rms: Cell, *others: Cell) -> None:
         rate, rho, mu, epsilon = as_dtype_of(
-            gradient, self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor,
+            gradient,
+            self._learning_rate_tensor,
+            self._decay_tensor,
+            self._momentum_tensor,
             self._epsilon_tensor,
-        )  # fmt: skip
+        )
         *mean, momentum = others
         s = rms.set(rho * rms.value + (1.0 - rho) * square(gradient))
         for mg in mean:
@@ -203,9 +219,14 @@ class AdamOptimizer(RuleOptimizer):
     slot_names = ("m", "v")
 
     def __init__(
-        self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999,
-        epsilon: Any = 1e-8, use_locking: bool = False, name: str = "Adam",
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
         super().__init__(use_locking, name)
         self._lr = learning_rate
         self._beta1 = beta1
@@ -269,10 +290,12 @@ class AdamOptimizer(RuleOptimizer):
         raised = [
             assign(power, value * beta)
             for power, value, beta in zip(
-                powers, (self._power1_t, self._power2_t), (self._beta1_t, self._beta2_t),
+                powers,
+                (self._power1_t, self._power2_t),
+                (self._beta1_t, self._beta2_t),
                 strict=True,
             )
-        ]  # fmt: skip
+        ]
         return group(*update_ops, *raised, name=name_scope)
 
 
@@ -289,25 +312,37 @@ class AdamWOptimizer(AdamOptimizer):
     """
 
     def __init__(
-        self, weight_decay: Any, learning_rate: Any = 0.001, beta1: Any = 0.9,
-        beta2: Any = 0.999, epsilon: Any = 1e-8, use_locking: bool = False, name: str = "AdamW",
-    ) -> None:  # fmt: skip
+        self,
+        weight_decay: Any,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "AdamW",
+    ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
         self._weight_decay = weight_decay
         self._decaying: set[Operation] | None = None
 
     def minimize(
-        self, loss: Any, *args: Any, decay_var_list: Iterable[Variable] | None = None,
+        self,
+        loss: Any,
+        *args: Any,
+        decay_var_list: Iterable[Variable] | None = None,
         **kwargs: Any,
-    ) -> Operation | None:  # fmt: skip
+    ) -> Operation | None:
         """Do as `Optimizer.minimize`; only the Variables in `decay_var_list`, if given, decay."""
         self._decaying = _operations(decay_var_list)
         return super().minimize(loss, *args, **kwargs)
 
     def apply_gradients(
-        self, grads_and_vars: GradsAndVars, global_step: Variable | None = None,
-        name: str | None = None, decay_var_list: Iterable[Variable] | None = None,
-    ) -> Operation | None:  # fmt: skip
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Variable | None = None,
+        name: str | None = None,
+        decay_var_list: Iterable[Variable] | None = None,
+    ) -> Operation | None:
         """Do as `Optimizer.apply_gradients`; see `minimize` for `decay_var_list`."""
         self._decaying = _operations(decay_var_list) or self._decaying
         return super().apply_gradients(grads_and_vars, global_step, name)

@@ -53,12 +53,18 @@ class FtrlOptimizer(RuleOptimizer):
     slot_names = ("accum", "linear")
 
     def __init__(
-        self, learning_rate: Any, learning_rate_power: float = -0.5,
-        initial_accumulator_value: float = 0.1, l1_regularization_strength: float = 0.0,
-        l2_regularization_strength: float = 0.0, use_locking: bool = False, name: str = "Ftrl",
-        accum_name: str | None = None, linear_name: str | None = None,
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
         l2_shrinkage_regularization_strength: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(use_locking, name)
         if learning_rate_power > 0.0:
             raise ValueError(
@@ -141,11 +147,15 @@ class AdagradDAOptimizer(RuleOptimizer):
     slot_names = ("gradient_accumulator", "gradient_squared_accumulator")
 
     def __init__(
-        self, learning_rate: Any, global_step: Any,
+        self,
+        learning_rate: Any,
+        global_step: Any,
         initial_gradient_squared_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0, l2_regularization_strength: Any = 0.0,
-        use_locking: bool = False, name: str = "AdagradDA",
-    ) -> None:  # fmt: skip
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
         start = initial_gradient_squared_accumulator_value
         if start <= 0.0:
             raise ValueError(
@@ -172,9 +182,7 @@ class AdagradDAOptimizer(RuleOptimizer):
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell, **none: Any) -> None:
         accumulator, squares = slots
-        rate, l1, l2 = as_dtype_of(
-            gradient, self._learning_rate_tensor, self._l1_t, self._l2_t
-        )
+        rate, l1, l2 = as_dtype_of(gradient, self._learning_rate_tensor, self._l1_t, self._l2_t)
         t = cast(self._global_step_on_worker, gradient.dtype.base_dtype)
         a = accumulator.set(accumulator.value + gradient)
         s = squares.set(squares.value + square(gradient))

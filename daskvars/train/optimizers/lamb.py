@@ -49,19 +49,25 @@ class LAMBOptimizer(AdamOptimizer):
     """
 
     def __init__(
-        self, learning_rate: Any = 0.001, weight_decay_rate: Any = 0.0, beta1: Any = 0.9,
-        beta2: Any = 0.999, epsilon: Any = 1e-6,
+        self,
+        learning_rate: Any = 0.001,
+        weight_decay_rate: Any = 0.0,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-6,
         exclude_from_weight_decay: Sequence[str] | None = None,
         exclude_from_layer_adaptation: Sequence[str] | None = None,
-        use_locking: bool = False, name: str = "LAMB",
-    ) -> None:  # fmt: skip
+        use_locking: bool = False,
+        name: str = "LAMB",
+    ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
         self._weight_decay_rate = weight_decay_rate
         self._exclude_from_weight_decay = exclude_from_weight_decay or ()
         self._exclude_from_layer_adaptation = (
-            self._exclude_from_weight_decay if exclude_from_layer_adaptation is None
+            self._exclude_from_weight_decay
+            if exclude_from_layer_adaptation is None
             else exclude_from_layer_adaptation
-        )  # fmt: skip
+        )
 
     def _prepare(self) -> None:
         super()._prepare()

@@ -71,8 +71,12 @@ def _assign_debiased(variable: Variable, value: Any, rest: Tensor, scope: str) -
     """Assign to `variable` its average as if it had not started at zero."""
     with variable_scope(variable.op.name, values=[variable, value, rest]):
         biased = get_variable(
-            _unused("biased"), variable.shape, variable.dtype.base_dtype, Zeros(), trainable=False,
-        )  # fmt: skip
+            _unused("biased"),
+            variable.shape,
+            variable.dtype.base_dtype,
+            Zeros(),
+            trainable=False,
+        )
         local_step = get_variable(
             _unused("local_step"), [], variable.dtype.base_dtype, Zeros(), trainable=False
         )
@@ -95,9 +99,13 @@ def _unused(name: str) -> str:
 
 
 def weighted_moving_average(
-    value: Tensor, decay: Any, weight: Tensor, truediv: bool = True, collections: Any = None,
+    value: Tensor,
+    decay: Any,
+    weight: Tensor,
+    truediv: bool = True,
+    collections: Any = None,
     name: str | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the moving average of ``value * weight`` over that of `weight`, and update both.
 
     Args:
@@ -153,9 +161,12 @@ class ExponentialMovingAverage:
     """
 
     def __init__(
-        self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._decay = decay
         self._num_updates = num_updates
         self._zero_debias = zero_debias

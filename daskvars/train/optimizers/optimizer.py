@@ -131,9 +131,13 @@ class Optimizer:
         if isinstance(loss, Tensor) and loss.graph is None:
             raise RuntimeError(LOSS_OF_EAGER)
         grads_and_vars = self.compute_gradients(
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops,
+            loss,
+            var_list,
+            gate_gradients,
+            aggregation_method,
+            colocate_gradients_with_ops,
             grad_loss,
-        )  # fmt: skip
+        )
         if all(gradient is None for gradient, _ in grads_and_vars):
             variables = [v for _, v in grads_and_vars]
             cause = why_none(loss, variables) if isinstance(loss, Tensor) else EAGER_CAUSES
@@ -173,10 +177,13 @@ class Optimizer:
         with entered_graph(builder):
             variables = _chosen(var_list)
             found = gradients(
-                loss, variables, grad_ys=grad_loss, aggregation_method=aggregation_method,
+                loss,
+                variables,
+                grad_ys=grad_loss,
+                aggregation_method=aggregation_method,
                 gate_gradients=gate_gradients == self.GATE_OP,
                 colocate_gradients_with_ops=colocate_gradients_with_ops,
-            )  # fmt: skip
+            )
         pairs = list(zip(found, variables, strict=True))
         self._assert_valid_dtypes([v for gradient, v in pairs if gradient is not None])
         return pairs
@@ -193,9 +200,11 @@ class Optimizer:
         return used or pairs
 
     def apply_gradients(
-        self, grads_and_vars: GradsAndVars, global_step: Variable | None = None,
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Variable | None = None,
         name: str | None = None,
-    ) -> Operation | None:  # fmt: skip
+    ) -> Operation | None:
         """Add operations that apply gradients to variables.
 
         Args:
@@ -241,9 +250,7 @@ class Optimizer:
             with control_dependencies([update]):
                 return variable.assign(variable.constraint(variable.read_value()))
 
-    def _finished(
-        self, updates: list[Any], global_step: Variable | None, scope: str
-    ) -> Operation:
+    def _finished(self, updates: list[Any], global_step: Variable | None, scope: str) -> Operation:
         if global_step is None:
             step = self._finish(updates, scope)
         else:
@@ -434,7 +441,5 @@ def _checked(grads_and_vars: GradsAndVars) -> list[tuple[Gradient | None, Variab
     if not pairs:
         raise ValueError("No variables provided.")
     if all(gradient is None for gradient, _ in pairs):
-        raise ValueError(
-            f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
-        )
+        raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
     return pairs

@@ -40,10 +40,13 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
     """
 
     def __init__(
-        self, learning_rate: Any, l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0, use_locking: bool = False,
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
         name: str = "ProximalGradientDescent",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._l1_regularization_strength = l1_regularization_strength
@@ -64,9 +67,10 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
     def _step(self, variable: Cell, gradient: Tensor, rate: Tensor) -> None:
         """Step by `rate`, one or one per element, and shrink."""
         l1, l2 = as_dtype_of(
-            gradient, self._l1_regularization_strength_tensor,
+            gradient,
+            self._l1_regularization_strength_tensor,
             self._l2_regularization_strength_tensor,
-        )  # fmt: skip
+        )
         p = variable.value - rate * gradient
         if not is_zero(self._l1_regularization_strength):
             p = shrunk(p, rate * l1)
@@ -95,18 +99,25 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
     slot_names = ("accumulator",)
 
     def __init__(
-        self, learning_rate: Any, initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0, l2_regularization_strength: Any = 0.0,
-        use_locking: bool = False, name: str = "ProximalAdagrad",
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ) -> None:
         if initial_accumulator_value <= 0.0:
             raise ValueError(
                 f"initial_accumulator_value must be positive: {initial_accumulator_value}"
             )
         super().__init__(
-            learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking,
+            learning_rate,
+            l1_regularization_strength,
+            l2_regularization_strength,
+            use_locking,
             name,
-        )  # fmt: skip
+        )
         self._initial_accumulator_value = initial_accumulator_value
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:

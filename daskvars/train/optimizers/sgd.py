@@ -69,9 +69,13 @@ class MomentumOptimizer(RuleOptimizer):
     slot_names = ("momentum",)
 
     def __init__(
-        self, learning_rate: Any, momentum: Any, use_locking: bool = False,
-        name: str = "Momentum", use_nesterov: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._momentum = momentum

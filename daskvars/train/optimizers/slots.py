@@ -53,10 +53,14 @@ def _create(
         scope.set_regularizer(None)
         scope.set_constraint(None)
         slot = get_variable(
-            "", shape=shape, dtype=dtype, initializer=initializer, trainable=False,
+            "",
+            shape=shape,
+            dtype=dtype,
+            initializer=initializer,
+            trainable=False,
             chunks=primary.chunks if isinstance(primary, Variable) else None,
             validate_shape=primary.shape.is_fully_defined(),
-        )  # fmt: skip
+        )
     part = primary._get_save_slice_info() if isinstance(primary, Variable) else None
     if part is not None:
         suffix = slot.op.name.removeprefix(primary.op.name)

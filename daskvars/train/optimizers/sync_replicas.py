@@ -78,10 +78,15 @@ class SyncReplicasOptimizer(Optimizer):
     """
 
     def __init__(
-        self, opt: Optimizer, replicas_to_aggregate: int, total_num_replicas: int | None = None,
-        variable_averages: Any = None, variables_to_average: Any = None,
-        use_locking: bool = False, name: str = "sync_replicas",
-    ) -> None:  # fmt: skip
+        self,
+        opt: Optimizer,
+        replicas_to_aggregate: int,
+        total_num_replicas: int | None = None,
+        variable_averages: Any = None,
+        variables_to_average: Any = None,
+        use_locking: bool = False,
+        name: str = "sync_replicas",
+    ) -> None:
         super().__init__(use_locking, name)
         self._opt = opt
         self._replicas_to_aggregate = replicas_to_aggregate
@@ -95,9 +100,11 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
-        self, grads_and_vars: GradsAndVars, global_step: Variable | None = None,
+        self,
+        grads_and_vars: GradsAndVars,
+        global_step: Variable | None = None,
         name: str | None = None,
-    ) -> Operation | None:  # fmt: skip
+    ) -> Operation | None:
         """Add operations that collect gradients and apply their mean.
 
         Args:
@@ -298,10 +305,12 @@ def _zeros_for(variable: Variable, name: str, dims: Any, dtype: Any) -> Variable
     with colocate_with(variable):
         chunks = variable.chunks if dims.ndims == variable.shape.ndims else None
         return Variable(
-            lambda: zeros(dims, dtype.base_dtype), trainable=False,
-            collections=[GraphKeys.LOCAL_VARIABLES], name=f"{variable.op.name}/{name}",
+            lambda: zeros(dims, dtype.base_dtype),
+            trainable=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+            name=f"{variable.op.name}/{name}",
             chunks=chunks,
-        )  # fmt: skip
+        )
 
 
 class ChiefQueueRunner:
@@ -343,9 +352,7 @@ class SyncReplicasHook(SessionRunHook):
             )
         if self._is_chief:
             optimizer.get_init_tokens_op(self._num_tokens)
-        self._init_op = (
-            optimizer.chief_init_op if self._is_chief else optimizer.local_step_init_op
-        )
+        self._init_op = optimizer.chief_init_op if self._is_chief else optimizer.local_step_init_op
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Initialize the local step, and the chief's sums.

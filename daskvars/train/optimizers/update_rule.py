@@ -115,15 +115,17 @@ class RuleOptimizer(Optimizer):
         updates = [update for c in cells for update in c.updates]
         return updates[0] if len(updates) == 1 else group(*updates)
 
-    def _constant_slot(
-        self, var: Variable, value: float, slot_name: str, op_name: str
-    ) -> Variable:
+    def _constant_slot(self, var: Variable, value: float, slot_name: str, op_name: str) -> Variable:
         """Return the slot of `var`, made of `value` everywhere if need be."""
         dtype = var.dtype.base_dtype
         if not var.shape.is_fully_defined():
-            return self._slot(var, slot_name, lambda: slots.create_slot(
-                var, fill(shape(var.initialized_value()), constant(value, dtype)), op_name
-            ))  # fmt: skip
+            return self._slot(
+                var,
+                slot_name,
+                lambda: slots.create_slot(
+                    var, fill(shape(var.initialized_value()), constant(value, dtype)), op_name
+                ),
+            )
         initializer = Constant(value, dtype=dtype)
         return self._get_or_make_slot_with_initializer(
             var, initializer, var.shape, dtype, slot_name, op_name

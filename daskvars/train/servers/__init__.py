@@ -2,4 +2,4 @@
 
 ``cluster_spec``: jobs of numbered addresses; ``server``: one task, living in this process;
 ``cluster_member``: what it is of a Dask cluster; ``device_setter``: variables on parameter servers,
-all else on the workers. """
+all else on the workers."""

@@ -76,11 +76,14 @@ class ClusterMember:
                     Scheduler(host=host, port=int(port), dashboard_address=f"{host}:0")
                 )
             worker = Worker(
-                self.scheduler_address, name=f"{self.job}-{self.task}", host=host,
+                self.scheduler_address,
+                name=f"{self.job}-{self.task}",
+                host=host,
                 nthreads=config.get().num_threads or 1,
-                port=0 if self.is_first else int(port), memory_limit=0,
+                port=0 if self.is_first else int(port),
+                memory_limit=0,
                 dashboard_address=f"{host}:0",
-            )  # fmt: skip
+            )
             await stack.enter_async_context(worker)
             await self._stop.wait()
 
@@ -119,9 +122,11 @@ class ClusterMember:
     def _unreachable(self, what: str) -> UnavailableError:
         reason = f": {self._error}" if self._error is not None else ""
         return UnavailableError(
-            None, None, f"/job:{self.job}/task:{self.task} cannot reach {what}, at "
-            f"{self.scheduler_address}{reason}. Start the program of each task of {self.cluster}"
-        )  # fmt: skip
+            None,
+            None,
+            f"/job:{self.job}/task:{self.task} cannot reach {what}, at "
+            f"{self.scheduler_address}{reason}. Start the program of each task of {self.cluster}",
+        )
 
     def close(self) -> None:
         """Leave the cluster."""

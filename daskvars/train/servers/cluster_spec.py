@@ -71,8 +71,7 @@ class ClusterSpec:
         tasks = self._job(job_name)
         if task_index not in tasks:
             raise ValueError(
-                f"No task with index {task_index!r} in job {job_name!r}, which has "
-                f"{sorted(tasks)}"
+                f"No task with index {task_index!r} in job {job_name!r}, which has {sorted(tasks)}"
             )
         return tasks[task_index]
 
@@ -94,10 +93,12 @@ class ClusterSpec:
 
     def as_cluster_def(self) -> ClusterDef:
         """Return the cluster as plain data."""
-        return ClusterDef([
-            JobDef(job, {number: tasks[number] for number in sorted(tasks)})
-            for job, tasks in sorted(self._jobs.items())
-        ])  # fmt: skip
+        return ClusterDef(
+            [
+                JobDef(job, {number: tasks[number] for number in sorted(tasks)})
+                for job, tasks in sorted(self._jobs.items())
+            ]
+        )
 
     def _job(self, job_name: str) -> dict[int, str]:
         if job_name not in self._jobs:

@@ -156,9 +156,11 @@ def _server_def(
             task_index = _only(cluster.task_indices(job_name), "task_index")
         found = ServerDef(cluster.as_cluster_def())
     for name, value in (
-        ("job_name", job_name), ("task_index", task_index), ("protocol", protocol),
+        ("job_name", job_name),
+        ("task_index", task_index),
+        ("protocol", protocol),
         ("default_session_config", config),
-    ):  # fmt: skip
+    ):
         if value is not None:
             setattr(found, name, value)
     found.protocol = found.protocol or "grpc"

@@ -4,4 +4,4 @@
 ``scaffold`` (what a training needs besides its model) and ``wrapped_sessions`` (hooks, a
 coordinator, made anew after a failure). Hooks (``session_run_hook``): ``checkpoint_hooks``,
 ``control_hooks``, ``monitoring_hooks``, when they act: ``hook_timers``. ``coordinator``,
-``queue_runners``: threads of TensorFlow-1 programs. """
+``queue_runners``: threads of TensorFlow-1 programs."""

@@ -54,10 +54,16 @@ class CheckpointSaverHook(SessionRunHook):
     """
 
     def __init__(
-        self, checkpoint_dir: Any, save_secs: float | None = None, save_steps: int | None = None,
-        saver: Any = None, checkpoint_basename: str = "model.ckpt", scaffold: Any = None,
-        listeners: Sequence[Any] | None = None, save_graph_def: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        checkpoint_dir: Any,
+        save_secs: float | None = None,
+        save_steps: int | None = None,
+        saver: Any = None,
+        checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Sequence[Any] | None = None,
+        save_graph_def: bool = True,
+    ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
         self._saver, self._scaffold = saver, scaffold

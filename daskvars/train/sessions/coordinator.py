@@ -92,9 +92,11 @@ class Coordinator:
             self._registered_threads.add(thread)
 
     def join(
-        self, threads: Iterable[threading.Thread] | None = None,
-        stop_grace_period_secs: float = 120, ignore_live_threads: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None:
         """Wait until a stop is requested, and then for threads to end.
 
         Args:
@@ -169,9 +171,13 @@ class LooperThread(threading.Thread):
     """
 
     def __init__(
-        self, coord: Coordinator, timer_interval_secs: float | None,
-        target: Callable[..., Any] | None = None, args: Any = None, kwargs: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any] | None = None,
+        args: Any = None,
+        kwargs: Any = None,
+    ) -> None:
         if not isinstance(coord, Coordinator):
             raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
         if target is None and (args or kwargs):
@@ -183,9 +189,12 @@ class LooperThread(threading.Thread):
 
     @staticmethod
     def loop(
-        coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., Any],
-        args: Any = None, kwargs: Any = None,
-    ) -> LooperThread:  # fmt: skip
+        coord: Coordinator,
+        timer_interval_secs: float | None,
+        target: Callable[..., Any],
+        args: Any = None,
+        kwargs: Any = None,
+    ) -> LooperThread:
         """Start a thread that calls `target` and return it."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()

@@ -47,9 +47,13 @@ class ChiefSessionCreator(SessionCreator):
     """
 
     def __init__(
-        self, scaffold: Scaffold | None = None, master: Any = "", config: Any = None,
-        checkpoint_dir: Any = None, checkpoint_filename_with_path: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        scaffold: Scaffold | None = None,
+        master: Any = "",
+        config: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None,
+    ) -> None:
         self._scaffold = scaffold or Scaffold()
         self._master, self._config = master, config
         self._checkpoint_dir = checkpoint_dir
@@ -61,11 +65,15 @@ class ChiefSessionCreator(SessionCreator):
         scaffold = self._scaffold.finalize()
         self._manager = self._manager or _manager_of(scaffold)
         return self._manager.prepare_session(
-            self._master, saver=scaffold.saver, checkpoint_dir=self._checkpoint_dir,
-            checkpoint_filename_with_path=self._checkpoint_path, config=self._config,
-            init_op=scaffold.init_op, init_feed_dict=scaffold.init_feed_dict,
+            self._master,
+            saver=scaffold.saver,
+            checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_path,
+            config=self._config,
+            init_op=scaffold.init_op,
+            init_feed_dict=scaffold.init_feed_dict,
             init_fn=scaffold.init_fn,
-        )  # fmt: skip
+        )
 
 
 class WorkerSessionCreator(SessionCreator):
@@ -79,9 +87,12 @@ class WorkerSessionCreator(SessionCreator):
     """
 
     def __init__(
-        self, scaffold: Scaffold | None = None, master: Any = "", config: Any = None,
+        self,
+        scaffold: Scaffold | None = None,
+        master: Any = "",
+        config: Any = None,
         max_wait_secs: float = 30 * 60,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._scaffold = scaffold or Scaffold()
         self._master, self._config = master, config
         self._max_wait_secs = max_wait_secs
@@ -98,10 +109,12 @@ class WorkerSessionCreator(SessionCreator):
 
 def _manager_of(scaffold: Scaffold) -> SessionManager:
     return SessionManager(
-        local_init_op=scaffold.local_init_op, ready_op=scaffold.ready_op,
-        ready_for_local_init_op=scaffold.ready_for_local_init_op, graph=builder_for(()),
+        local_init_op=scaffold.local_init_op,
+        ready_op=scaffold.ready_op,
+        ready_for_local_init_op=scaffold.ready_for_local_init_op,
+        graph=builder_for(()),
         local_init_feed_dict=scaffold.local_init_feed_dict,
-    )  # fmt: skip
+    )
 
 
 class _CoordinatedCreator(SessionCreator):
@@ -132,9 +145,12 @@ class _Monitored:
     StepContext = StepContext
 
     def __init__(
-        self, session_creator: Any, hooks: Sequence[SessionRunHook] | None, should_recover: bool,
+        self,
+        session_creator: Any,
+        hooks: Sequence[SessionRunHook] | None,
+        should_recover: bool,
         stop_grace_period_secs: float = 120,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._built_in = builder_for(())
         self._graph_was_finalized = self._built_in.finalized
         self._hooks = list(hooks or ())
@@ -144,9 +160,10 @@ class _Monitored:
             session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
         )
         self._sess: Any = (
-            RecoverableSession(self._coordinated_creator) if should_recover
+            RecoverableSession(self._coordinated_creator)
+            if should_recover
             else self._coordinated_creator.create_session()
-        )  # fmt: skip
+        )
 
     @property
     def graph(self) -> Any:
@@ -249,9 +266,11 @@ class MonitoredSession(_Monitored):
     """
 
     def __init__(
-        self, session_creator: Any = None, hooks: Sequence[SessionRunHook] | None = None,
+        self,
+        session_creator: Any = None,
+        hooks: Sequence[SessionRunHook] | None = None,
         stop_grace_period_secs: float = 120,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(session_creator, hooks, True, stop_grace_period_secs)
 
 
@@ -266,10 +285,15 @@ class SingularMonitoredSession(_Monitored):
     """
 
     def __init__(
-        self, hooks: Sequence[SessionRunHook] | None = None, scaffold: Scaffold | None = None,
-        master: Any = "", config: Any = None, checkpoint_dir: Any = None,
-        stop_grace_period_secs: float = 120, checkpoint_filename_with_path: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        hooks: Sequence[SessionRunHook] | None = None,
+        scaffold: Scaffold | None = None,
+        master: Any = "",
+        config: Any = None,
+        checkpoint_dir: Any = None,
+        stop_grace_period_secs: float = 120,
+        checkpoint_filename_with_path: Any = None,
+    ) -> None:
         creator = ChiefSessionCreator(
             scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
         )
@@ -328,13 +352,15 @@ def MonitoredTrainingSession(
     if summary_dir and (log_step_count_steps or 0) > 0:
         all_hooks.append(StepCounterHook(log_step_count_steps, output_dir=summary_dir))
     if summary_dir and (summary_steps or summary_secs):
-        all_hooks.append(SummarySaverHook(
-            summary_steps, summary_secs, output_dir=summary_dir, scaffold=scaffold
-        ))  # fmt: skip
+        all_hooks.append(
+            SummarySaverHook(summary_steps, summary_secs, output_dir=summary_dir, scaffold=scaffold)
+        )
     if checkpoint_dir and (every_secs or every_steps):
-        all_hooks.append(CheckpointSaverHook(
-            checkpoint_dir, save_secs=every_secs, save_steps=every_steps, scaffold=scaffold
-        ))  # fmt: skip
+        all_hooks.append(
+            CheckpointSaverHook(
+                checkpoint_dir, save_secs=every_secs, save_steps=every_steps, scaffold=scaffold
+            )
+        )
     return MonitoredSession(chief, [*all_hooks, *(hooks or ())], stop_grace_period_secs)
 
 

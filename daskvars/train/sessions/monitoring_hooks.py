@@ -44,9 +44,13 @@ class LoggingTensorHook(SessionRunHook):
     """
 
     def __init__(
-        self, tensors: Any, every_n_iter: int | None = None, every_n_secs: float | None = None,
-        at_end: bool = False, formatter: Callable[[dict[str, Any]], str] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        tensors: Any,
+        every_n_iter: int | None = None,
+        every_n_secs: float | None = None,
+        at_end: bool = False,
+        formatter: Callable[[dict[str, Any]], str] | None = None,
+    ) -> None:
         only_at_end = at_end and every_n_iter is None and every_n_secs is None
         if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
             raise ValueError(
@@ -60,9 +64,10 @@ class LoggingTensorHook(SessionRunHook):
         )
         self._formatter, self._at_end = formatter, at_end
         self._timer = (
-            NeverTriggerTimer() if only_at_end
+            NeverTriggerTimer()
+            if only_at_end
             else SecondOrStepTimer(every_secs=every_n_secs, every_steps=every_n_iter)
-        )  # fmt: skip
+        )
 
     def begin(self) -> None:
         """Find the tensors. Raises ValueError, KeyError for what is none of the graph."""
@@ -171,13 +176,14 @@ class StepCounterHook(SessionRunHook):
     """
 
     def __init__(
-        self, every_n_steps: int | None = 100, every_n_secs: float | None = None,
-        output_dir: Any = None, summary_writer: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        every_n_steps: int | None = 100,
+        every_n_secs: float | None = None,
+        output_dir: Any = None,
+        summary_writer: Any = None,
+    ) -> None:
         if (every_n_steps is None) == (every_n_secs is None):
-            raise ValueError(
-                "exactly one of every_n_steps and every_n_secs should be provided."
-            )
+            raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
         self._timer = SecondOrStepTimer(every_steps=every_n_steps, every_secs=every_n_secs)
         self._writer, self._output_dir = summary_writer, output_dir
         self._last: Any = None
@@ -207,8 +213,10 @@ class StepCounterHook(SessionRunHook):
                 "It seems that global step (tf.train.get_global_step) has not been increased. "
                 "Current value (could be stable): %s vs previous value: %s. You could increase "
                 "the global step by passing tf.train.get_global_step() to "
-                "Optimizer.apply_gradients or Optimizer.minimize.", step, self._last,
-            )  # fmt: skip
+                "Optimizer.apply_gradients or Optimizer.minimize.",
+                step,
+                self._last,
+            )
         self._last = step
 
     def _log_and_record(self, elapsed_steps: Any, elapsed_time: float, global_step: Any) -> None:
@@ -235,10 +243,14 @@ class SummarySaverHook(SessionRunHook):
     """
 
     def __init__(
-        self, save_steps: int | None = None, save_secs: float | None = None,
-        output_dir: Any = None, summary_writer: Any = None, scaffold: Any = None,
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: Any = None,
+        summary_writer: Any = None,
+        scaffold: Any = None,
         summary_op: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if (scaffold is None) == (summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
         self._scaffold, self._summary_op = scaffold, summary_op
@@ -301,9 +313,13 @@ class ProfilerHook(SessionRunHook):
     """
 
     def __init__(
-        self, save_steps: int | None = None, save_secs: float | None = None,
-        output_dir: Any = "", show_dataflow: bool = True, show_memory: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        save_steps: int | None = None,
+        save_secs: float | None = None,
+        output_dir: Any = "",
+        show_dataflow: bool = True,
+        show_memory: bool = False,
+    ) -> None:
         self._output_dir = os.fspath(output_dir)
         self._path = os.path.join(output_dir, "timeline-{}.json")
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
@@ -343,11 +359,19 @@ class ProfilerHook(SessionRunHook):
 
 def chrome_trace(step_stats: StepStats) -> dict[str, Any]:
     """Return the tasks of a run as events of a Chrome trace, one row per device."""
-    return {"traceEvents": [
-        {
-            "name": node.node_name, "ph": "X", "pid": 0, "tid": number, "cat": "task",
-            "ts": node.all_start_micros, "dur": node.all_end_rel_micros,
-            "args": {"ops": node.timeline_label, "device": device.device},
-        }
-        for number, device in enumerate(step_stats.dev_stats) for node in device.node_stats
-    ]}  # fmt: skip
+    return {
+        "traceEvents": [
+            {
+                "name": node.node_name,
+                "ph": "X",
+                "pid": 0,
+                "tid": number,
+                "cat": "task",
+                "ts": node.all_start_micros,
+                "dur": node.all_end_rel_micros,
+                "args": {"ops": node.timeline_label, "device": device.device},
+            }
+            for number, device in enumerate(step_stats.dev_stats)
+            for node in device.node_stats
+        ]
+    }

@@ -10,9 +10,12 @@ from daskvars.graph.interpreter import builder_for
 
 
 def start_queue_runners(
-    sess: Any = None, coord: Any = None, daemon: bool = True, start: bool = True,
+    sess: Any = None,
+    coord: Any = None,
+    daemon: bool = True,
+    start: bool = True,
     collection: Any = GraphKeys.QUEUE_RUNNERS,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """Start the threads of the runners in a collection, of which there are none.
 
     Runners of a user's own are started with their ``create_threads``.
@@ -50,6 +53,7 @@ QueueRunner = _left_out(
     "QueueRunner", "feed the session with arrays, dask arrays or a Python generator"
 )
 Supervisor = _left_out(
-    "Supervisor", "use tf.train.MonitoredTrainingSession, which restores, saves and writes "
+    "Supervisor",
+    "use tf.train.MonitoredTrainingSession, which restores, saves and writes "
     "summaries, or tf.train.SessionManager to prepare a session only",
-)  # fmt: skip
+)

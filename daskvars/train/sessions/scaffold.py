@@ -22,13 +22,19 @@ from daskvars.variables.variable_collections import (
 _PARTS: list[tuple[str, str, Callable[[], Any]]] = [
     ("init_op", GraphKeys.INIT_OP, global_variables_initializer),
     ("ready_op", GraphKeys.READY_OP, report_uninitialized_variables),
-    ("ready_for_local_init_op", GraphKeys.READY_FOR_LOCAL_INIT_OP,
-     lambda: report_uninitialized_variables(global_variables())),
-    ("local_init_op", GraphKeys.LOCAL_INIT_OP,
-     lambda: group(local_variables_initializer(), tables_initializer())),
+    (
+        "ready_for_local_init_op",
+        GraphKeys.READY_FOR_LOCAL_INIT_OP,
+        lambda: report_uninitialized_variables(global_variables()),
+    ),
+    (
+        "local_init_op",
+        GraphKeys.LOCAL_INIT_OP,
+        lambda: group(local_variables_initializer(), tables_initializer()),
+    ),
     ("summary_op", GraphKeys.SUMMARY_OP, summary.merge_all),
     ("saver", GraphKeys.SAVERS, lambda: Saver(sharded=True, allow_empty=True)),
-]  # fmt: skip
+]
 
 
 class Scaffold:
@@ -67,11 +73,18 @@ class Scaffold:
     saver: Any
 
     def __init__(
-        self, init_op: Any = None, init_feed_dict: Any = None, init_fn: Any = None,
-        ready_op: Any = None, ready_for_local_init_op: Any = None, local_init_op: Any = None,
-        summary_op: Any = None, saver: Any = None, copy_from_scaffold: Any = None,
+        self,
+        init_op: Any = None,
+        init_feed_dict: Any = None,
+        init_fn: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
+        saver: Any = None,
+        copy_from_scaffold: Any = None,
         local_init_feed_dict: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
 

@@ -43,10 +43,15 @@ class SessionManager:
     """
 
     def __init__(
-        self, local_init_op: Any = None, ready_op: Any = None, ready_for_local_init_op: Any = None,
-        graph: Any = None, recovery_wait_secs: float = 30, local_init_run_options: Any = None,
+        self,
+        local_init_op: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        graph: Any = None,
+        recovery_wait_secs: float = 30,
+        local_init_run_options: Any = None,
         local_init_feed_dict: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
                 "If you pass a ready_for_local_init_op you must also pass a local_init_op "
@@ -60,11 +65,18 @@ class SessionManager:
         self._options, self._feeds = local_init_run_options, local_init_feed_dict
 
     def prepare_session(
-        self, master: Any, init_op: Any = None, saver: Any = None, checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None, wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200, config: Any = None, init_feed_dict: Any = None,
+        self,
+        master: Any,
+        init_op: Any = None,
+        saver: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+        init_feed_dict: Any = None,
         init_fn: Callable[[Session], Any] | None = None,
-    ) -> Session:  # fmt: skip
+    ) -> Session:
         """Return a new session, with values restored from a checkpoint or else initialized.
 
         Args:
@@ -84,9 +96,14 @@ class SessionManager:
           ValueError: both a directory and a checkpoint are given.
         """
         session, is_restored = self._restored(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
-            max_wait_secs, config,
-        )  # fmt: skip
+            master,
+            saver,
+            checkpoint_dir,
+            checkpoint_filename_with_path,
+            wait_for_checkpoint,
+            max_wait_secs,
+            config,
+        )
         if not is_restored:
             if init_op is None and init_fn is None and self._local_init_op is None:
                 raise RuntimeError(
@@ -111,18 +128,28 @@ class SessionManager:
         return session
 
     def recover_session(
-        self, master: Any, saver: Any = None, checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None, wait_for_checkpoint: bool = False,
-        max_wait_secs: float = 7200, config: Any = None,
-    ) -> tuple[Session, bool]:  # fmt: skip
+        self,
+        master: Any,
+        saver: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+    ) -> tuple[Session, bool]:
         """Return a new session and whether its variables could be restored and all is ready.
 
         The arguments are those of `prepare_session`.
         """
         session, is_restored = self._restored(
-            master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint,
-            max_wait_secs, config,
-        )  # fmt: skip
+            master,
+            saver,
+            checkpoint_dir,
+            checkpoint_filename_with_path,
+            wait_for_checkpoint,
+            max_wait_secs,
+            config,
+        )
         done, reason = self._initialize_locally(session)
         restoring = "Restoring model from %s did not make model ready for local init: %s"
         if done:
@@ -159,18 +186,25 @@ class SessionManager:
             left = end - time.monotonic() - pause_s
             if left < 0:
                 raise DeadlineExceededError(
-                    None, None,
+                    None,
+                    None,
                     f"Session was not ready after waiting {max_wait_secs} secs: "
                     f"{reason or local_reason}",
-                )  # fmt: skip
+                )
             logging.info("Waiting for model to be ready: %s", reason or local_reason)
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, self._wait_secs)
 
     def _restored(
-        self, master: Any, saver: Any, directory: Any, path: Any, wait: bool, max_wait_secs: float,
+        self,
+        master: Any,
+        saver: Any,
+        directory: Any,
+        path: Any,
+        wait: bool,
+        max_wait_secs: float,
         config: Any,
-    ) -> tuple[Session, bool]:  # fmt: skip
+    ) -> tuple[Session, bool]:
         session = Session(master, graph=self._graph, config=config)
         if directory and path:
             raise ValueError(

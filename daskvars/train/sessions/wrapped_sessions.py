@@ -58,9 +58,13 @@ class Recovery:
             raise last from error
         pause_s = min(self.pause_s, self.knobs.recovery_longest_pause_s)
         logging.info(
-            "%s failed, and is tried again in %g s (%d of %d): %s", what, pause_s,
-            self.failures, self.knobs.recovery_attempts, error,
-        )  # fmt: skip
+            "%s failed, and is tried again in %g s (%d of %d): %s",
+            what,
+            pause_s,
+            self.failures,
+            self.knobs.recovery_attempts,
+            error,
+        )
         time.sleep(pause_s)
         self.pause_s *= 2
 
@@ -192,9 +196,7 @@ class RecoverableSession(WrappedSession):
 class CoordinatedSession(WrappedSession):
     """A session that stops when its coordinator wants to, and raises what a thread reported."""
 
-    def __init__(
-        self, sess: Any, coord: Coordinator, stop_grace_period_secs: float = 120
-    ) -> None:
+    def __init__(self, sess: Any, coord: Coordinator, stop_grace_period_secs: float = 120) -> None:
         super().__init__(sess)
         self._coord = coord
         self._stop_grace_period_secs = stop_grace_period_secs
@@ -259,8 +261,11 @@ class HookedSession(WrappedSession):
         wanted: dict[Any, Any] = {"caller": fetches}
         wanted.update({n: a.fetches for n, a in asked.items() if a.fetches is not None})
         results = self._sess.run(
-            wanted, feed_dict=feeds, options=merged, run_metadata=run_metadata,
-        )  # fmt: skip
+            wanted,
+            feed_dict=feeds,
+            options=merged,
+            run_metadata=run_metadata,
+        )
         told = merged or RunOptions(), run_metadata or RunMetadata()
         for number, hook in enumerate(self._hooks):
             hook.after_run(context, SessionRunValues(results.get(number), *told))
@@ -306,9 +311,12 @@ def merged_options(first: RunOptions, second: RunOptions) -> RunOptions:
     result = RunOptions()
     result.CopyFrom(first)
     for name in (
-        "trace_level", "timeout_in_ms", "inter_op_thread_pool", "output_partition_graphs",
+        "trace_level",
+        "timeout_in_ms",
+        "inter_op_thread_pool",
+        "output_partition_graphs",
         "report_tensor_allocations_upon_oom",
-    ):  # fmt: skip
+    ):
         if getattr(second, name) > getattr(first, name):
             setattr(result, name, getattr(second, name))
     result.debug_options.debug_tensor_watch_opts.extend(
