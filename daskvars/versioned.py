@@ -9,8 +9,9 @@ what its successor is already, or from a copy.
 What has left the process, or is being read as a whole, is never changed: the next update copies.
 Pickled, a version is the plain array that it stands for.
 
-To Dask each version weighs what the array does, as it would without versions: which of them will
-be the last to go nobody knows when it is made, and moving or spilling any one takes all of it.
+To Dask the newest version weighs what the array does, and an older one the rows that lead back to
+it: memory that several share counts once. Dask measures a result when it gets it, so what became
+older since is measured again (`remote.dask_internals.weigh_anew`).
 """
 
 from __future__ import annotations
@@ -160,7 +161,10 @@ class Versioned:
 
     def __sizeof__(self) -> int:
         """The bytes that Dask counts for a key that holds this version."""
-        return self.nbytes
+        version = self._version
+        if version.newer is None:
+            return self.nbytes
+        return sum(rows.nbytes + values.nbytes for rows, values in version.undo)
 
     @property
     def memory(self) -> Chain:

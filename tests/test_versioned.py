@@ -90,10 +90,10 @@ def test_a_failing_write_changes_nothing():
     assert not np.asarray(first).any()
 
 
-def test_dask_counts_each_version_as_the_array_that_it_stands_for():
+def test_dask_counts_the_memory_of_versions_once():
     first = Versioned(np.zeros((1000, 2)))
     second = update(first, "task", np.array([1]), 1.0)
     assert sizeof(second) - second.nbytes in range(100) and second.nbytes == first.nbytes
-    assert sizeof(first) == sizeof(second)
+    assert sizeof(first) < 100  # a row and its number
     again = update(first, "task", np.array([1]), 1.0)
     assert sizeof(again) == sizeof(second)

@@ -29,7 +29,7 @@ class Bundle(tuple):
 def memory_of(value: Any) -> tuple[Any, int, int]:
     """Return whose memory a value is in, how large that is, and how much of it the value takes."""
     if isinstance(value, Versioned):
-        return value.memory, value.nbytes, value.nbytes
+        return value.memory, value.nbytes, value.__sizeof__()
     if isinstance(value, np.ndarray) and value.dtype != object:
         root = value
         while isinstance(root.base, np.ndarray):

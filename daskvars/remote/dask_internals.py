@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 from dask._expr import Expr
 from dask._task_spec import DataNode, Task, TaskRef, convert_legacy_graph
-from distributed import Client, Future, Scheduler, WorkerPlugin
+from dask.sizeof import sizeof
+from distributed import Client, Future, Scheduler, WorkerPlugin, get_worker
 from distributed.client import _get_global_client
 from distributed.metrics import context_meter
 from distributed.protocol import pickle
@@ -58,6 +59,7 @@ __all__ = [
     "task_functions",
     "unrepeatable_inputs",
     "waiting_tasks",
+    "weigh_anew",
 ]
 
 
@@ -185,6 +187,27 @@ def data_bytes(worker: Any) -> tuple[int, int]:
     if not hasattr(data, "spilled_total"):
         return 0, 0
     return int(data.fast.total_weight), int(data.spilled_total.disk)
+
+
+def weigh_anew(key: Any) -> None:
+    """Have the worker that runs the task of a key measure once more what it depends on.
+
+    That is done before the worker has the task's result: the two may share memory, and counted
+    twice it would have the worker spill.
+    """
+    worker = get_worker()
+    worker.loop.add_callback(_weigh_anew, worker, key)
+
+
+def _weigh_anew(worker: Any, key: Any) -> None:
+    state, data = worker.state, worker.data
+    fast = getattr(data, "fast", data)  # what is in memory, where some may be on disk
+    task = state.tasks.get(key)
+    for before in task.dependencies if task is not None else ():
+        if before.key in fast and (size := sizeof(fast[before.key])) != before.nbytes:
+            data[before.key] = fast[before.key]
+            state.nbytes += size - before.nbytes
+            before.nbytes = size
 
 
 def show_seconds(label: str, seconds: float) -> None:

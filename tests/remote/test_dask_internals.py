@@ -11,6 +11,7 @@ from operator import add, getitem
 
 import dask
 import dask.array
+import numpy as np
 import pytest
 from distributed import Client, Future, LocalCluster, Scheduler, SchedulerPlugin, get_client
 from distributed.core import Status
@@ -18,7 +19,9 @@ from distributed.scheduler import TaskState
 from distributed.worker_state_machine import TaskState as WorkerTask
 
 from daskvars.remote import dask_internals as internals
+from daskvars.remote.bundle import Bundle
 from daskvars.remote.dask_internals import DataNode, RunGraph, Task, TaskRef
+from daskvars.versioned import Versioned, changed
 
 pytestmark = pytest.mark.cluster
 
@@ -335,3 +338,46 @@ def test_a_task_that_had_a_result_and_is_to_run_is_computed_again(client):
 
     assert on_scheduler(client, forget_result)
     assert future.result(timeout=20) == 7
+
+
+def made(rows):
+    return Bundle([Versioned(np.zeros((rows, 8))), 1.0])
+
+
+def with_a_row_changed(bundle):
+    def write(arrays, record):
+        record(arrays[0], np.array([1]))
+        arrays[0][1] = 7.0
+
+    key = internals.current_key()
+    found = Bundle([*changed([bundle[0]], key, write), 2.0])
+    internals.weigh_anew(key)
+    return found
+
+
+def weights(keys, dask_worker):
+    """What a worker counts for keys, what its store of data does, and both in all."""
+    tasks, fast = dask_worker.state.tasks, dask_worker.data.fast
+    return (
+        [tasks[key].nbytes for key in keys],
+        [fast.weights[key] for key in keys],
+        (dask_worker.state.nbytes, fast.total_weight),
+    )
+
+
+def test_memory_that_versions_share_is_counted_once(client):
+    worker = next(iter(client.scheduler_info()["workers"]))
+    before = client.run(weights, [], workers=[worker])[worker][2]
+    first = client.submit(made, 100_000, workers=[worker])
+    second = client.submit(with_a_row_changed, first, workers=[worker])
+    third = client.submit(with_a_row_changed, second, workers=[worker])
+    keys = [future.key for future in (first, second, third)]
+    third.result()
+    found = client.run(weights, keys, workers=[worker])[worker]
+    for sizes in found[:2]:
+        assert sizes[0] < 1000 and sizes[1] < 1000 and 6_400_000 < sizes[2] < 6_500_000
+    assert found[2] == tuple(was + sum(sizes) for was, sizes in zip(before, found, strict=False))
+    del first, second, third
+    until(client, lambda scheduler: not {*keys} & scheduler.tasks.keys())
+    while client.run(weights, [], workers=[worker])[worker][2] != before:
+        time.sleep(0.01)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from distributed import Future
 
 from daskvars import chunk_grid
+from daskvars.execution.cluster.bundles import new_value_bytes
 from daskvars.execution.cluster.outcomes import Deferred, Outcome
 from daskvars.execution.cluster.remote_blocks import BAD, Reference, RemoteBlock, own, wait
 from daskvars.execution.cluster.run_feeds import RunFeeds, cut, leaf_pieces
@@ -63,7 +64,7 @@ class BoundPlan:
             if leaf.kind == STATE and (record := _record(leaf)) is not None
         }
         self.unshaped = sorted(plan.updates.keys() - self.records.keys())
-        self.new_bytes = sum(value.nbytes() for value in plan.updates.values())
+        self.new_bytes = new_value_bytes(plan)
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[Piece, str] = {}

@@ -71,6 +71,16 @@ def bundlings(plan: Plan) -> list[Bundling]:
     return found
 
 
+def new_value_bytes(plan: Plan) -> int:
+    """Return the bytes of new values of variables, but for those of which only rows change."""
+    staying = {
+        (number, position)
+        for number in range(len(plan.regions))
+        for position in _staying(plan, number)
+    }
+    return sum(v.nbytes() for v in plan.updates.values() if tuple(v.origin) not in staying)
+
+
 def _staying(plan: Plan, number: int) -> set[int]:
     """Return the outputs that are variables of which rows change: who reads rows goes there."""
     program = plan.regions[number].program

@@ -22,7 +22,7 @@ import numpy
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
 from daskvars.remote.bundle import Bundle
-from daskvars.remote.dask_internals import current_key, pickle, show_seconds
+from daskvars.remote.dask_internals import current_key, pickle, show_seconds, weigh_anew
 from daskvars.remote.regions.region import RegionProgram, compiled
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
@@ -138,8 +138,10 @@ class WorkerRegion:
             with recording(record):
                 self.second(*arrays, *passed)
 
-        blocks = [arguments[slot] for slot in tail.variables]
-        new = changed(blocks, current_key(), write)
+        blocks, key = [arguments[slot] for slot in tail.variables], current_key()
+        new = changed(blocks, key, write)
+        if key is not None:
+            weigh_anew(key)
         outputs = dict(zip(tail.kept, found, strict=False))
         outputs.update(zip(tail.updates, new, strict=True))
         return [outputs[position] for position in range(len(outputs))]
