@@ -10,7 +10,6 @@ from distributed.protocol.pickle import dumps
 from hypothesis import given
 from hypothesis import strategies as st
 
-import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import (
@@ -24,6 +23,7 @@ from daskvars.execution.cluster.errors import unavailable
 from daskvars.execution.cluster.executor import ClusterExecutor
 from daskvars.execution.cluster.remote_blocks import RemoteBlock
 from daskvars.execution.cluster.run_graphs import Place
+from daskvars.execution.engine.engine import Engine
 from daskvars.execution.local.executor import LocalExecutor
 
 pytestmark = pytest.mark.cluster
@@ -92,7 +92,7 @@ def test_without_a_client_runs_stay_here():
 
 
 def test_eager_code_uses_the_cluster(cluster):
-    engine = dv.execution.engine.Engine()
+    engine = Engine()
     assert isinstance(engine.executor, ClusterExecutor)
     engine.close()
 
