@@ -23,7 +23,6 @@ LEVELS = {
     "graph": 1,
     "kernels": 1,
     "state": 1,
-    "scripting": 1,
     "ops": 2,
     "remote": 2,
     "gradients": 3,
@@ -92,6 +91,13 @@ def test_imports_go_down(path):
         assert level(other) < level(own), (
             f"{path.name}:{node.lineno} imports daskvars.{'.'.join(target)}, which is not below it"
         )
+
+
+def test_nothing_but_programs_imports_v1():
+    for path in MODULES:
+        if path.relative_to(ROOT).parts[0] != "v1":
+            homes = {home(target) for _, target in imported(ast.parse(path.read_text()))}
+            assert "v1" not in homes, path
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -6,7 +6,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars import errors
-from daskvars.scripting import gfile
+from daskvars.v1 import gfile
 
 
 def test_reading_and_writing(tmp_path):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.scripting import flags
+from daskvars.v1 import flags
 
 __all__ = ["flags", "run"]
 

@@ -2,6 +2,11 @@
 
 These are the functions and classes of `daskvars`; the only difference is that outside of
 ``with graph.as_default():`` they build into the default graph instead of running eagerly.
+
+Besides, here is what TensorFlow-1 scripts use and eager programs have in Python itself: ``app`` and
+``flags`` (with ``flag_values``), ``gfile``, ``text`` (``tf.compat``), ``switches`` that turn what
+is always on. Nothing else in the package imports this room, and ``import daskvars`` does not load
+it.
 """
 
 from __future__ import annotations
@@ -25,7 +30,7 @@ from daskvars.graph.default_graph import (
     in_graph_of_inputs,
 )
 from daskvars.messages import Message
-from daskvars.scripting import app, flags, gfile, switches, text
+from daskvars.v1 import app, flags, gfile, switches, text
 from daskvars.variables.variable_collections import tables_initializer
 
 # The version of TensorFlow whose names and rules these are: what programs compare it with is old.

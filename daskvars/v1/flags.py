@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from daskvars.scripting.flag_values import (
+from daskvars.v1.flag_values import (
     DuplicateFlagError,
     Error,
     Flag,

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from daskvars.scripting import app, flags
+from daskvars.v1 import app, flags
 
 
 @pytest.fixture
