@@ -11,7 +11,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.remote.regions.region import RegionProgram
+from daskvars.remote.regions.program import RegionProgram
 
 MODULES = [
     dv,
@@ -232,7 +232,7 @@ package = types.ModuleType("daskvars")  # without the names that __init__ import
 package.__path__ = [sys.argv[2]]
 sys.modules["daskvars"] = package
 import numpy
-from daskvars.remote.regions.region import compiled
+from daskvars.remote.regions.compilation import compiled
 for program in pickle.load(open(sys.argv[1], "rb")):
     assert callable(compiled(program, numpy))
     print("compiled")

@@ -22,7 +22,7 @@ from daskvars.lowering.part_kernels import (
 from daskvars.lowering.place import device_type_of
 from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
 from daskvars.lowering.program import CONSTANT, PARAMETER, SEEN, STATE, Leaf, Node, Program, Ref
-from daskvars.remote.regions.region import Call, RegionProgram
+from daskvars.remote.regions.program import Call, RegionProgram
 from daskvars.remote.regions.tiling import is_tiled
 
 

@@ -9,7 +9,7 @@ from daskvars.graph.patterns import PLACE
 from daskvars.kernels.gather_scatter.row_parts import place_rows
 from daskvars.lowering.plan import Source
 from daskvars.lowering.program import Node
-from daskvars.remote.regions.region import Call
+from daskvars.remote.regions.program import Call
 
 
 def block_kernel(node: Node) -> Any:

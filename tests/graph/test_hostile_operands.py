@@ -11,7 +11,8 @@ import daskvars
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.records.graph_def import GraphDef
-from daskvars.remote.regions.region import Call, RegionProgram, compiled
+from daskvars.remote.regions.compilation import compiled
+from daskvars.remote.regions.program import Call, RegionProgram
 
 ROOT = Path(daskvars.__file__).parent
 CODE = "axis=__import__('os').system('touch pwned'),keepdims"

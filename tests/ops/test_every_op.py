@@ -11,7 +11,7 @@ import pytest
 import daskvars as dv
 from daskvars.graph import nest
 from daskvars.graph.opdef import REGISTRY
-from daskvars.remote.regions import region
+from daskvars.remote.regions import compilation
 from tests.ops import checks
 from tests.ops.samples import SAMPLES
 
@@ -144,7 +144,7 @@ def test_eager_is_graph(sample):
 def test_results_are_memory_of_their_own(sample, monkeypatch):
     """Later calls write over what elementwise kernels and those said to be `fresh` made, and a
     variable over its own memory: an op says that it may give its first input on (`views`)."""
-    bind = region._Source._function
+    bind = compilation._Source._function
 
     def watched(source, i, call):
         name = bind(source, i, call)
@@ -167,8 +167,8 @@ def test_results_are_memory_of_their_own(sample, monkeypatch):
         source.scope[name] = kernel_watched
         return name
 
-    monkeypatch.setattr(region._Source, "_function", watched)
-    monkeypatch.setattr(region._Source, "_reused", lambda source, i, call: None)
+    monkeypatch.setattr(compilation._Source, "_function", watched)
+    monkeypatch.setattr(compilation._Source, "_reused", lambda source, i, call: None)
     checks.graph_run(sample)
 
 

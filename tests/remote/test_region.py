@@ -5,7 +5,8 @@ import pytest
 
 import daskvars as dv
 from daskvars.errors import ResourceExhaustedError
-from daskvars.remote.regions.region import Call, RegionProgram, compiled, fitting
+from daskvars.remote.regions.compilation import compiled, fitting
+from daskvars.remote.regions.program import Call, RegionProgram
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.lowering.plan import Plan, Region, Value
 from daskvars.lowering.program import STATE
 from daskvars.remote.regions import inplace
-from daskvars.remote.regions import region as regions
+from daskvars.remote.regions.compilation import compiled
+from daskvars.remote.regions.program import RegionProgram
 from daskvars.state.format.manifest import VariableRecord
 
 
@@ -27,10 +28,10 @@ class Step:
         pairs = updated_inputs(plan, number) if self.xp is numpy else {}
         self.tail = inplace.split(region.program, pairs) if pairs else None
         main = region.program if self.tail is None else self.tail.main
-        self.function = moving(self.xp, regions.compiled(main, self.xp))
-        self._programs: dict[frozenset[int], regions.RegionProgram] = {}
+        self.function = moving(self.xp, compiled(main, self.xp))
+        self._programs: dict[frozenset[int], RegionProgram] = {}
         if self.tail is not None:
-            self.second = regions.compiled(self.tail.program, numpy)
+            self.second = compiled(self.tail.program, numpy)
             self.position = {p: i for i, p in enumerate(self.tail.kept)}
             self.given = {p: i for i, p in enumerate(self.tail.updates)}
 
@@ -45,10 +46,10 @@ class Step:
 
         The new values of these are written elsewhere on the way: that costs less than a copy.
         """
-        second = regions.compiled(self._beside(shared), numpy) if shared else self.second
+        second = compiled(self._beside(shared), numpy) if shared else self.second
         return second(*arrays, *bundle[len(self.tail.kept) :])
 
-    def _beside(self, shared: frozenset[int]) -> regions.RegionProgram:
+    def _beside(self, shared: frozenset[int]) -> RegionProgram:
         found = self._programs.get(shared)
         if found is None:
             program = self.tail.program

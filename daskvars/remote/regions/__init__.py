@@ -6,7 +6,8 @@ happens to it:
 
 - ``region_check``: what comes as data is checked before anything is made of it.
 - ``source_text``: the only place where source is made: from slot numbers and nothing else.
-- ``region``: straight-line Python: one line for each call, slots freed as soon as they are done.
+- ``program``: the data; ``compilation``: straight-line Python made of it: one line for each call,
+  slots freed as soon as they are done.
 - ``slot_memory``: which call may write over the memory of an argument that dies there.
 - ``tiling``, ``device_chains``: elementwise chains tile by tile in a CPU's cache, or as one kernel
   on a GPU.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy
 
 from daskvars.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from daskvars.remote.regions.region import Call, RegionProgram
+from daskvars.remote.regions.program import Call, RegionProgram
 
 MOST_INPUTS = 1 << 20
 

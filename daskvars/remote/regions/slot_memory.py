@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from daskvars.remote.regions.region import Call
+from daskvars.remote.regions.program import Call
 
 
 class SlotMemory:

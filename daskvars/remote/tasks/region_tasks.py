@@ -23,7 +23,8 @@ from daskvars import backend
 from daskvars.device_array import as_input, as_result
 from daskvars.remote.bundle import Bundle
 from daskvars.remote.dask_internals import current_key, pickle, show_seconds, weigh_anew
-from daskvars.remote.regions.region import RegionProgram, compiled
+from daskvars.remote.regions.compilation import compiled
+from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.remote.tasks.block_arguments import arguments_of

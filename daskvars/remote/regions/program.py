@@ -1,0 +1,109 @@
+"""A region as data: a flat list of kernel calls on numbered slots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from daskvars.remote.regions.result_check import Promise
+
+
+class Call(NamedTuple):
+    """One kernel call.
+
+    Attributes:
+      kernel: a name in the array namespace, or a function ``kernel(xp, *arrays, **attrs)``.
+      args: slots of the inputs.
+      outs: slots of the outputs.
+      attrs: keyword arguments.
+      operands: names of attributes whose values are in the last slots of `args`.
+      block: slot of the keyword arguments that differ from block to block, or -1.
+      multiple: the kernel returns a sequence.
+      name: name of the operation, for errors.
+      elementwise: element i of the result needs element i of the (broadcast) inputs only.
+      views: the result may share memory with the first input.
+      in_place: ``in_place(xp, out, *inputs, **attrs)``: the kernel that changes its first input.
+      check: ``check(xp, *inputs, **attrs)``: raises where the kernel would.
+      shapes: static shapes of the outputs, None where not known.
+      dtypes: NumPy dtypes of the outputs.
+      fresh: the result is memory of its own, as those of elementwise calls are.
+      promised: dtype and shape of each result of each block, as far as they are known.
+      trusted: the kernel gives what is promised, wherever it is tested.
+    """
+
+    kernel: Any
+    args: tuple[int, ...]
+    outs: tuple[int, ...]
+    attrs: dict[str, Any]
+    operands: tuple[str, ...] = ()
+    block: int = -1
+    multiple: bool = False
+    name: str = ""
+    elementwise: bool = False
+    views: bool = False
+    in_place: Any = None
+    check: Any = None
+    shapes: tuple[Any, ...] = ()
+    dtypes: tuple[Any, ...] = ()
+    fresh: bool = False
+    promised: tuple[Promise, ...] = ()
+    trusted: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class RegionProgram:
+    """A region as data.
+
+    Attributes:
+      label: scope of the region.
+      num_inputs: slots 0 ... num_inputs - 1 are the arguments.
+      constants: slot -> array.
+      calls: in order.
+      outputs: slots returned, as a tuple.
+      copied: positions of outputs that would share memory with an input or another output.
+      input_shapes: static shapes of the arguments, None where not known.
+      into: slot of a result -> slot of the input whose memory it is written into.
+    """
+
+    label: str
+    num_inputs: int
+    constants: dict[int, Any]
+    calls: tuple[Call, ...]
+    outputs: tuple[int, ...]
+    copied: tuple[int, ...] = ()
+    input_shapes: tuple[Any, ...] = ()
+    into: dict[int, int] = field(default_factory=dict)
+    cache: dict[Any, Callable[..., tuple]] = field(default_factory=dict, repr=False)
+
+    @property
+    def largest_between(self) -> int:
+        """The bytes of the largest array of a block that is made on the way, about.
+
+        Chains of elementwise calls run tile by tile and make none, and write into what is fresh.
+        """
+        made = {
+            slot: dtype.itemsize * math.prod(shape)
+            for call in self.calls
+            if not (call.elementwise or call.views or call.fresh)
+            for slot, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
+            if is_known(shape) and dtype is not None
+        }
+        return max((size for slot, size in made.items() if slot not in self.outputs), default=0)
+
+    def __reduce__(self):
+        return RegionProgram, (
+            self.label,
+            self.num_inputs,
+            self.constants,
+            self.calls,
+            self.outputs,
+            self.copied,
+            self.input_shapes,
+            self.into,
+        )
+
+
+def is_known(shape: Any) -> bool:
+    return shape is not None and None not in shape
