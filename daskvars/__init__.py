@@ -21,6 +21,8 @@ Each package's docstring is its design note.
 
 # fmt: off
 
+__version__ = "0.1.0"
+
 # -- foundation
 from daskvars.dtypes import (
     DType, as_dtype, bfloat16, bool, complex128, complex64, double, float16, float32, float64, half,

@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 
+import daskvars
 from daskvars.errors import OpError
 from daskvars.inspect_checkpoint import damages, differences, not_checked, table
 from daskvars.state import ZarrStore
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     found = argparse.ArgumentParser(prog="daskvars", description=__doc__)
+    found.add_argument("--version", action="version", version=f"daskvars {daskvars.__version__}")
     commands = found.add_subparsers(dest="command", required=True)
     inspect = commands.add_parser("inspect", help="list variables, or print the value of one")
     inspect.add_argument("path", help=PATH)

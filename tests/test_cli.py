@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 
 import numcodecs
 import numpy as np
@@ -258,3 +259,10 @@ def test_diff_of_zarr_groups_tells_what_is_not_there(tmp_path, capsys):
             "! a  2 of 4 elements differ, by at most 4",
         ],
     )
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"daskvars {metadata.version('daskvars')}\n"

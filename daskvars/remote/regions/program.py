@@ -106,4 +106,5 @@ class RegionProgram:
 
 
 def is_known(shape: Any) -> bool:
+    """Return whether all of a shape is known."""
     return shape is not None and None not in shape
