@@ -78,9 +78,10 @@ def test_ten_variables_of_20_MB_are_trained_on_one_worker(memory):
         assert client.run(lambda: psutil.Process().pid) == processes, "no worker was killed"
 
 
-def test_a_variable_in_chunks_is_trained_on_two_workers_that_could_not_hold_it_twice():
+@pytest.mark.parametrize("num_chunks", [8, 4])
+def test_a_variable_in_chunks_is_trained_on_two_workers_that_could_not_hold_it_twice(num_chunks):
     with workers_of("300MiB", 2) as (_, session):
-        (value,) = values = variables(1, 8 * SIZE, chunks=(SIZE,))
+        (value,) = values = variables(1, 8 * SIZE, chunks=(8 * SIZE // num_chunks,))
         step = step_of(values)
         with in_time():
             session.run(value.initializer)
