@@ -14,7 +14,7 @@ A process that is killed loses at most the runs of this period and of the time o
 runs see to it themselves; for a program that pauses between them, a thread does.
 
 So two processes may meet in two ways. (Both are serializable; ``consistency="async"`` means
-something on a cluster, see `execution.shared`.)
+something on a cluster, see `execution.cluster.executor`.)
 
 - With a period, a process is ahead of the store by the runs since its last seal. Their results have
   been returned, so they cannot be done again on another version: if the head has moved, or the
