@@ -64,7 +64,7 @@ class BoundPlan:
             if leaf.kind == STATE and (record := _record(leaf)) is not None
         }
         self.unshaped = sorted(plan.updates.keys() - self.records.keys())
-        self.new_bytes = new_value_bytes(plan)
+        self.new_bytes = new_value_bytes(plan, self.template.bundlings)
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[Piece, str] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,13 +29,18 @@ class Bundling:
       groups: positions of the outputs in each group; one group needs no `pick`.
       where: output position -> (group, position in it).
       sizes: bytes of each output of one block, about.
-      new_bytes: of those, what takes memory of its own, rather than rows of a variable's.
+      staying: positions of variables of which rows change, in the memory that they have.
     """
 
     groups: tuple[tuple[int, ...], ...]
     where: dict[int, tuple[int, int]]
     sizes: tuple[int, ...]
-    new_bytes: int
+    staying: frozenset[int]
+
+    @property
+    def new_bytes(self) -> int:
+        """The bytes of what takes memory of its own, of one block, about."""
+        return sum(size for p, size in enumerate(self.sizes) if p not in self.staying)
 
     @property
     def is_split(self) -> bool:
@@ -67,29 +73,29 @@ def bundlings(plan: Plan) -> list[Bundling]:
         if spared < SPLIT_BYTES:
             groups = (tuple(positions),)
         where = {p: (g, i) for g, group in enumerate(groups) for i, p in enumerate(group)}
-        found.append(Bundling(groups, where, tuple(sizes), sum(moved)))
+        found.append(Bundling(groups, where, tuple(sizes), staying))
     return found
 
 
-def new_value_bytes(plan: Plan) -> int:
+def new_value_bytes(plan: Plan, found: Sequence[Bundling]) -> int:
     """Return the bytes of new values of variables, but for those of which only rows change."""
-    staying = {
-        (number, position)
-        for number in range(len(plan.regions))
-        for position in _staying(plan, number)
-    }
-    return sum(v.nbytes() for v in plan.updates.values() if tuple(v.origin) not in staying)
+    return sum(
+        value.nbytes()
+        for value in plan.updates.values()
+        if (origin := value.origin).region < 0
+        or origin.position not in found[origin.region].staying
+    )
 
 
-def _staying(plan: Plan, number: int) -> set[int]:
+def _staying(plan: Plan, number: int) -> frozenset[int]:
     """Return the outputs that are variables of which rows change: who reads rows goes there."""
     program = plan.regions[number].program
     made = {slot: call for call in program.calls for slot in call.outs}
-    return {
+    return frozenset(
         position
         for position in updated_inputs(plan, number)
         if (call := made.get(program.outputs[position])) is not None and call.in_place is not None
-    }
+    )
 
 
 def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, Value]]:
