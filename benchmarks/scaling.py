@@ -29,7 +29,7 @@ from daskvars.execution.cluster.offers import Offer
 from daskvars.execution.cluster.placing import Placing
 from daskvars.execution.cluster.run_graphs import BlockTask, Place, Template, joined
 from daskvars.execution.engine import feeds
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Piece
 from daskvars.lowering.program import STATE
 

@@ -33,27 +33,36 @@ from daskvars.shapes import Dimension, TensorShape
 from daskvars import config, errors, logging
 
 # -- graph
-from daskvars.graph.collections import GraphKeys
-from daskvars.graph.context import (
-    add_to_collection, add_to_collections, container, device, get_collection, get_collection_ref,
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.context import (
+    add_to_collection,
+    add_to_collections,
+    container,
+    device,
+    get_collection,
+    get_collection_ref,
 )
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from daskvars.graph.default_graph import get_default_graph, reset_default_graph
-from daskvars.graph.device import DeviceSpec
-from daskvars.graph.gradient_registry import NoGradient, NotDifferentiable, RegisterGradient
+from daskvars.graph.scopes.default_graph import get_default_graph, reset_default_graph
+from daskvars.graph.scopes.device import DeviceSpec
+from daskvars.graph.definitions.gradient_registry import (
+    NoGradient,
+    NotDifferentiable,
+    RegisterGradient,
+)
 from daskvars.graph.graph import Graph
 from daskvars.graph.records.graph_def import GraphDef, NodeDef
 from daskvars.graph.records.importer import import_graph_def
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.name_scope import name_scope, op_scope
+from daskvars.graph.scopes.name_scope import name_scope, op_scope
 from daskvars.graph.operation import Operation
-from daskvars.graph.scopes import get_default_session
+from daskvars.graph.scopes.stacks import get_default_session
 from daskvars.graph.tensor import Tensor
 
 # -- an op of your own: `register_op`, and what its rules are written with
-from daskvars.graph import patterns
+from daskvars.graph.definitions import patterns
 from daskvars.graph.interpreter import register_op
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 
 # -- ops
 from daskvars.ops.math.arithmetic import (

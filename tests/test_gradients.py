@@ -9,10 +9,10 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.gradients import AggregationMethod, UnconnectedGradients
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef
-from daskvars.graph.patterns import Elementwise
 from daskvars.ops.rules.shapes import like_first
 
 STOPS = OpDef(

@@ -30,12 +30,12 @@ from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.exact_keys import exactly
 from daskvars.execution.engine.fetches import as_scalar
 from daskvars.execution.engine.programs import Program
-from daskvars.graph import scopes
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation, user_line
-from daskvars.graph.patterns import Effect, Opaque
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.prune import prune
 from daskvars.ops.array.constant import CONST

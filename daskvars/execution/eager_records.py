@@ -15,9 +15,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 
 EVERYTHING = ""  # what an operation touches that may look at any variable

@@ -18,13 +18,14 @@ from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, 
 from daskvars.execution.engine.exact_keys import exactly
 from daskvars.execution.engine.feeds import as_array, feed_value
 from daskvars.execution.engine.programs import Program
-from daskvars.graph import nest, scopes
+from daskvars.graph import nest
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.control.subgraphs import PARAMETER, copy_body, parameter
 

@@ -12,10 +12,10 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import constant

@@ -20,10 +20,10 @@ from daskvars.execution.engine.run_records import (
     log_placement,
     recorded_run,
 )
-from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
 from daskvars.graph.operation import Operation
 from daskvars.graph.records.graph_def import GraphDef
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 
 CLOSED = (

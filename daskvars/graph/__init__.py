@@ -5,10 +5,8 @@ use of it; a *tensor* is one output of an operation. `patterns` says which block
 op needs, as data. `interpreter.apply` is the only way to make an operation: it goes into a graph,
 or to the recorder of the eager program. Nothing here computes, and nothing here knows an op.
 
-Room: ``records``, graphs as plain data. Files, by what they are about: ``graph``, ``func_graph``,
-``operation``, ``tensor``, ``indexed_slices`` (the nodes); ``opdef``, ``patterns``,
-``gradient_registry``, ``static_values`` (the rules); ``interpreter``, ``convert`` (making
-operations); ``default_graph``, ``scopes``, ``context``, ``building_blocks``, ``name_scope``,
-``placement``, ``device``, ``collections`` (what is in force where an operation is made); ``nest``,
-``by_identity``, ``show``.
+Rooms: ``definitions`` (what an op is: `OpDef`, patterns, gradients by name, static values),
+``scopes`` (what is in force where an operation is made), ``records`` (graphs as plain data). Files:
+``graph``, ``func_graph``, ``operation``, ``tensor``, ``indexed_slices`` (the nodes);
+``interpreter``, ``convert`` (making operations); ``nest``, ``by_identity``, ``show``.
 """

@@ -14,16 +14,16 @@ from typing import Any
 from daskvars import config
 from daskvars.dtypes import as_dtype
 from daskvars.errors import did_you_mean
-from daskvars.graph import scopes
-from daskvars.graph.building_blocks import Controller, NameScope
-from daskvars.graph.collections import Collections
-from daskvars.graph.gradient_registry import Overrides
+from daskvars.graph.definitions.gradient_registry import Overrides
+from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, UnregisteredOp
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.opdef import REGISTRY, OpDef, Spec, UnregisteredOp
 from daskvars.graph.operation import Operation, user_line
-from daskvars.graph.placement import Placement
 from daskvars.graph.records.graph_def import WithGraphDef
+from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.scopes.building_blocks import Controller, NameScope
+from daskvars.graph.scopes.collections import Collections
+from daskvars.graph.scopes.placement import Placement
 from daskvars.graph.tensor import Tensor
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")

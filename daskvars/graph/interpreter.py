@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
 from typing import Any
 
-from daskvars.graph import scopes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.opdef import Argument, OpDef
+from daskvars.graph.definitions.opdef import Argument, OpDef
+from daskvars.graph.definitions.patterns import Pattern
+from daskvars.graph.definitions.static_values import as_attr, constant_value, partial_value
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Pattern
-from daskvars.graph.static_values import as_attr, constant_value, partial_value
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import Shape, in_brackets
 
@@ -268,7 +268,7 @@ def register_op(
         than `infer` says.
 
     >>> import numpy as np, daskvars as dv
-    >>> from daskvars.graph.patterns import Elementwise
+    >>> from daskvars.graph.definitions.patterns import Elementwise
     >>> def cube(xp, x):
     ...     return x * x * x
     >>> cubed = dv.register_op(

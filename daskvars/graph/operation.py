@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from daskvars.graph import scopes
-from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.records.node_def import AttrValue, NodeDef, attr_value
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 
 # Attributes that a program gives to operations of any type: colocation groups, and the name of a

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from daskvars import shapes
 from daskvars.dtypes import DType
-from daskvars.graph import scopes
 from daskvars.graph.by_identity import Reference
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.operators import WithOperators
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.shapes import TensorShape
 
 if TYPE_CHECKING:

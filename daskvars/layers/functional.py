@@ -9,7 +9,7 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.layers.layer import Layer
 
 

@@ -15,10 +15,10 @@ import numpy
 from daskvars.dtypes import as_dtype, float32
 from daskvars.errors import did_you_mean
 from daskvars.graph import nest
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.input_spec import check_inputs
 from daskvars.layers.layer_losses import LayerLosses, collect

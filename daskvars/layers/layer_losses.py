@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph import nest
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.variables.colocation import owner
 
 

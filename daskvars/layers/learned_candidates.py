@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars.dtypes import float64
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.array.constant import ones, ones_like, zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import identity, reshape

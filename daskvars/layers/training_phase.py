@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.control.cond import cond
 from daskvars.ops.math.comparison import where_v2

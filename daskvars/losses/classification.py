@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.losses.differences import floats
 from daskvars.losses.reduction import Reduction, compute_weighted_loss

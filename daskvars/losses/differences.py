@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.collections import GraphKeys
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.losses.reduction import Reduction, add_loss, compute_weighted_loss, present
 from daskvars.ops.array.constant import rank

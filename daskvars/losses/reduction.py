@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.collections import GraphKeys
-from daskvars.graph.context import add_to_collection, get_collection
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.context import add_to_collection, get_collection
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import constant, ones_like, size
 from daskvars.ops.control.dependencies import control_dependencies

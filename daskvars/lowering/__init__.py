@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.defer import defer

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from daskvars.graph.patterns import Elementwise
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.lowering.program import STATE, Leaf, Node, Program
 
 

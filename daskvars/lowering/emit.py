@@ -9,8 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import chunk_grid, config
-from daskvars.graph import patterns
-from daskvars.graph.patterns import PLACE, Block, Contraction, Effect, Elementwise, Movement, Opaque
+from daskvars.graph.definitions import patterns
+from daskvars.graph.definitions.patterns import (
+    PLACE,
+    Block,
+    Contraction,
+    Effect,
+    Elementwise,
+    Movement,
+    Opaque,
+)
 from daskvars.lowering.fuse import Group, label, lines_up
 from daskvars.lowering.overlap import BEGIN, CALL, Part, overlap
 from daskvars.lowering.part_kernels import (

@@ -17,10 +17,10 @@ import numpy
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
 from daskvars.errors import NotFoundError
+from daskvars.graph.definitions.opdef import Spec, UnregisteredOp
+from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.func_graph import FuncGraph
-from daskvars.graph.opdef import Spec, UnregisteredOp
 from daskvars.graph.operation import ANNOTATIONS, Operation
-from daskvars.graph.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.program import (
     CONSTANT,

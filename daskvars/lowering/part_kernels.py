@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from daskvars.graph.patterns import PLACE
+from daskvars.graph.definitions.patterns import PLACE
 from daskvars.kernels.gather_scatter.row_parts import place_rows
 from daskvars.lowering.plan import Source
 from daskvars.lowering.program import Node

@@ -15,8 +15,8 @@ from collections import defaultdict
 from typing import Protocol
 
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.device import DeviceSpec
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 
 

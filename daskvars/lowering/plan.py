@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.place import device_type_of
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.opdef import OpDef, Spec
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Access, Contraction
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access, Contraction
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
 SEEN = "seen"

@@ -12,7 +12,7 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.patterns import Access, Dims, Effect, Elementwise, Movement, Source
+from daskvars.graph.definitions.patterns import Access, Dims, Effect, Elementwise, Movement, Source
 from daskvars.lowering.program import CONSTANT, FEED, Leaf, Node, Program, Ref
 
 

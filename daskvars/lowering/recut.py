@@ -9,7 +9,7 @@ import numpy
 
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.emit import emit
 from daskvars.lowering.fuse import fuse
 from daskvars.lowering.place import Places, place

@@ -14,8 +14,15 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.chunk_grid import Chunks
-from daskvars.graph.opdef import Spec
-from daskvars.graph.patterns import Access, Dim, Effect, Elementwise, Gather, ScatterInto
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.definitions.patterns import (
+    Access,
+    Dim,
+    Effect,
+    Elementwise,
+    Gather,
+    ScatterInto,
+)
 from daskvars.kernels.gather_scatter.row_parts import own_rows
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 

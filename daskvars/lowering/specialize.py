@@ -12,9 +12,9 @@ import numpy
 
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.definitions.static_values import as_attr, can_fold, compute, full_value
 from daskvars.graph.interpreter import changed_key, shape_problem
-from daskvars.graph.opdef import Spec
-from daskvars.graph.static_values import as_attr, can_fold, compute, full_value
 from daskvars.lowering.program import CONSTANT, PARAMETER, Node, Program, Ref
 from daskvars.remote.regions.result_check import check_results
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.collections import GraphKeys
-from daskvars.graph.context import add_to_collections
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.context import add_to_collections
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import ones_like, size, zeros
 from daskvars.ops.control.dependencies import control_dependencies

@@ -11,7 +11,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.metrics.means import Pair, collected, metric, metric_variable
 from daskvars.ops.array.constant import constant, ones_like, rank, shape, size

@@ -11,9 +11,9 @@ from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Elementwise, Reduction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Elementwise, Reduction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import strings as kernels
 from daskvars.ops.rules.axes import as_operand, either

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars.dtypes import float32, string
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply, builder_for
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Opaque
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import summaries
 

@@ -14,7 +14,7 @@ from typing import Any
 from daskvars.dtypes import int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.math.arithmetic import add, ceil, floor, minimum, multiply
 from daskvars.ops.math.casting import cast

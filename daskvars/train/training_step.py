@@ -6,10 +6,10 @@ import warnings
 from typing import Any
 
 from daskvars.dtypes import int64
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.variables.initializers import Zeros
 from daskvars.variables.variable import Variable

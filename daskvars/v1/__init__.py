@@ -22,7 +22,7 @@ from typing import Any
 import daskvars
 from daskvars import dtypes, initializers, layers, logging, nn, summary, train
 from daskvars.errors import did_you_mean
-from daskvars.graph.default_graph import (
+from daskvars.graph.scopes.default_graph import (
     InGraph,
     in_graph,
     in_graph_class,

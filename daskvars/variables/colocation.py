@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
-from daskvars.graph import scopes
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import user_line
+from daskvars.graph.scopes import stacks as scopes
 
 
 def owner() -> Any:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.patterns import Effect
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Effect
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.control.cond import cond
 from daskvars.ops.state.assign import READ, is_variable_initialized, read_variable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.graph import scopes
 from daskvars.graph.func_graph import FuncGraph
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.state.assign import value_passed_in
 

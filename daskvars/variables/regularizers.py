@@ -9,9 +9,9 @@ import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array import constant as constants
 from daskvars.ops.math.arithmetic import abs as absolute

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars.dtypes import as_dtype, float32
-from daskvars.graph.collections import GraphKeys
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.variables.colocation import owner
 from daskvars.variables.scope_counts import ScopeCounts
 from daskvars.variables.variable_store import ReuseMode

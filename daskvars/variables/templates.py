@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from daskvars.graph import scopes
 from daskvars.graph.by_identity import is_among
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
 from daskvars.graph.operation import user_line
+from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.variables.colocation import owner
 from daskvars.variables.scope_stack import pure_variable_scope, scopes_of
 from daskvars.variables.variable_scope import VariableScope, variable_scope

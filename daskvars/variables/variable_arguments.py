@@ -12,9 +12,9 @@ from daskvars.chunk_grid import Chunks, normalize_chunks
 from daskvars.dtypes import DType, as_dtype, infer_dtype
 from daskvars.errors import LayoutError
 from daskvars.graph import nest
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.graph import Graph
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Tensor
 
 

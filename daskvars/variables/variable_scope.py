@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from typing import Any
 
 from daskvars.dtypes import as_dtype, float32
-from daskvars.graph.building_blocks import OutsideNames
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.scopes.building_blocks import OutsideNames
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.variables.colocation import owner
 from daskvars.variables.scope_stack import (
     VariableScope,

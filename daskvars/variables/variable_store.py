@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 from daskvars import shapes
 from daskvars.dtypes import DType, as_dtype, float32, string
 from daskvars.errors import did_you_mean
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.slicing import slice as slice_op
 from daskvars.variables.colocation import building_in, colocate_with, owner

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.graph import scopes
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.gather_scatter import scatter as scattering
 from daskvars.ops.gather_scatter.gather import gather

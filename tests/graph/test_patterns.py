@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daskvars.graph.patterns import Contraction, Dim, Elementwise, Reduction, reshape_access
+from daskvars.graph.definitions.patterns import (
+    Contraction,
+    Dim,
+    Elementwise,
+    Reduction,
+    reshape_access,
+)
 
 
 def factors(draw, n):

@@ -5,7 +5,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.graph.static_values import constant_value, partial_value
+from daskvars.graph.definitions.static_values import constant_value, partial_value
 from tests.ops.samples import SAMPLES
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import daskvars.v1 as tf
 from daskvars.chunk_grid import split_evenly
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.functionalize import functionalize
 from daskvars.lowering.fuse import fuse, lines_up
 from daskvars.lowering.program import Leaf

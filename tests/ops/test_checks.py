@@ -5,9 +5,9 @@ import pytest
 
 import daskvars as dv
 from daskvars.errors import InvalidArgumentError
+from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import REGISTRY, OpDef, Spec
-from daskvars.graph.patterns import Elementwise
 from daskvars.ops.math.arithmetic import multiply
 from tests.ops import checks
 from tests.ops.sample import Sample

@@ -7,8 +7,8 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from daskvars.graph.definitions.static_values import constant_value, partial_value
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.static_values import constant_value, partial_value
 from daskvars.ops.array import constant, placeholders, ranges
 from daskvars.ops.rules import axes
 from daskvars.shapes import Dimension, TensorShape

@@ -8,9 +8,9 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
-from daskvars.graph.opdef import REGISTRY
-from daskvars.graph.patterns import Elementwise
-from daskvars.graph.static_values import partial_value
+from daskvars.graph.definitions.opdef import REGISTRY
+from daskvars.graph.definitions.patterns import Elementwise
+from daskvars.graph.definitions.static_values import partial_value
 from daskvars.ops.array import broadcasting
 
 

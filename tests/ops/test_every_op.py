@@ -10,7 +10,7 @@ import pytest
 
 import daskvars as dv
 from daskvars.graph import nest
-from daskvars.graph.opdef import REGISTRY
+from daskvars.graph.definitions.opdef import REGISTRY
 from daskvars.remote.regions import compilation
 from tests.ops import checks
 from tests.ops.samples import SAMPLES

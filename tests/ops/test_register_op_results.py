@@ -9,8 +9,8 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import InvalidArgumentError
-from daskvars.graph.opdef import NO_GRADIENT, REGISTRY, Spec
-from daskvars.graph.patterns import Elementwise, Opaque, Reduction
+from daskvars.graph.definitions.opdef import NO_GRADIENT, REGISTRY, Spec
+from daskvars.graph.definitions.patterns import Elementwise, Opaque, Reduction
 
 numbers = itertools.count()
 

@@ -6,8 +6,8 @@ import numpy
 import pytest
 
 from daskvars import dtypes
-from daskvars.graph.collections import GraphKeys
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.array.constant import constant, zeros
 from daskvars.variables.initializers import (
     Constant,

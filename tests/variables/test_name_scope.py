@@ -5,7 +5,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.control.dependencies import no_op
 from daskvars.ops.control.subgraphs import parameter
 

@@ -3,7 +3,7 @@
 import pytest
 
 from daskvars.execution.session import Session
-from daskvars.graph.collections import GraphKeys
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.ops.array.constant import constant
 from daskvars.variables.regularizers import (
     apply_regularization,

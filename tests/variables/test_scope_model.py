@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from daskvars.graph.graph import Graph
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.variables.initializers import Zeros
 from daskvars.variables.variable import Variable
 from daskvars.variables.variable_scope import (

@@ -134,7 +134,7 @@ def test_reuse_is_inherited_and_cannot_be_switched_off(graph, outer, reuse):
 def test_names(graph, opening, variable, constructor, op):
     from contextlib import ExitStack
 
-    from daskvars.graph.name_scope import name_scope
+    from daskvars.graph.scopes.name_scope import name_scope
     from daskvars.ops.control.dependencies import no_op
 
     openers = {

@@ -6,7 +6,7 @@ import pytest
 
 from daskvars.dtypes import float16, float32, float64
 from daskvars.graph.graph import Graph
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.control.dependencies import no_op
 from daskvars.variables.initializers import Constant, Ones, Zeros
 from daskvars.variables.variable_collections import (

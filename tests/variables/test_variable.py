@@ -4,12 +4,12 @@ import numpy
 import pytest
 
 from daskvars import config, dtypes
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import constant, zeros
 from daskvars.ops.control.dependencies import group, no_op

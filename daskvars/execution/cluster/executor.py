@@ -61,7 +61,7 @@ from daskvars.execution.cluster.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.seals import Sealer
 from daskvars.execution.engine.durable import MOST_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import (
     CutsLoose,

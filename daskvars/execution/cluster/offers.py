@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from distributed import Client
 
-from daskvars.graph.device import DeviceSpec
+from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.remote.scheduler.worker_watch import TOPIC, WorkerWatch
 
 _NAMES = re.compile(r"(?:/job:(\w+)(?:/replica:\d+)?/task:|(?:([A-Za-z]\w*)-)?)(\d+)")

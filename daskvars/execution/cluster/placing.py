@@ -21,8 +21,8 @@ from daskvars import logging
 from daskvars.chunk_grid import Chunks
 from daskvars.errors import PlacementError, ResourceExhaustedError, UnavailableError
 from daskvars.execution.cluster.offers import Offer, Workers, listed, matching
-from daskvars.graph.device import DeviceSpec
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of, device_type_of
 from daskvars.lowering.plan import Plan, Region
 

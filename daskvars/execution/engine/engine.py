@@ -31,7 +31,7 @@ from daskvars.execution.engine.programs import Program, SharedProgram
 from daskvars.execution.engine.taking_up import take_up, used_by
 from daskvars.execution.engine.targets import client_of
 from daskvars.execution.local.executor import LocalExecutor
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan

@@ -13,9 +13,9 @@ from daskvars import chunk_grid, config, shapes
 from daskvars.chunk_grid import Chunks
 from daskvars.execution.engine.lazy_feeds import LazyFeed
 from daskvars.graph.by_identity import ByIdentity
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
-from daskvars.graph.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.remote.tasks.feed_tasks import fed_array, read_array
 

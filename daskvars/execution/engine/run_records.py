@@ -12,7 +12,7 @@ from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOpt
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.engine.programs import Program
 from daskvars.execution.local.devices import CPU
-from daskvars.graph.device import DeviceSpec
+from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.prune import prune

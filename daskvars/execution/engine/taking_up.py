@@ -14,7 +14,7 @@ from typing import Any
 from daskvars import dtypes, logging
 from daskvars.chunk_grid import whole
 from daskvars.errors import InvalidArgumentError
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE

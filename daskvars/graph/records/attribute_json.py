@@ -18,7 +18,7 @@ import numpy
 from daskvars import dtypes
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import FailedPreconditionError
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 
 MOST_ELEMENTS = 1 << 40  # of an array: more is damage
 _AS_THEY_ARE = frozenset({type(None), bool, int, str})  # JSON has words for them

@@ -18,10 +18,10 @@ import numpy
 
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import did_you_mean
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.graph import Graph
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import ANNOTATIONS, Operation
-from daskvars.graph.patterns import Opaque
 from daskvars.graph.records.attribute_json import shortened
 from daskvars.graph.tensor import Tensor
 

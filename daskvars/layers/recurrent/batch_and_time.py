@@ -10,7 +10,7 @@ from daskvars.dtypes import as_dtype, int32
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.transposing import transpose

@@ -8,7 +8,7 @@ from typing import Any
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph
+from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.recurrent.cell import check_is_cell
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph import nest
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.name_scope import entered_graph, name_scope
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.scopes.name_scope import entered_graph, name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of

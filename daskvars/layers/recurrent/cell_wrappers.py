@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph import nest
-from daskvars.graph.context import device as device_scope
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.definitions.static_values import constant_value
+from daskvars.graph.scopes.context import device as device_scope
 from daskvars.layers.recurrent.cell import ComposedCell, check_is_cell
 from daskvars.layers.recurrent.cells import LSTMStateTuple
 from daskvars.ops.control.tensor_array import TensorArray

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Access, Dim, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, repeating

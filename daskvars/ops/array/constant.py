@@ -18,11 +18,11 @@ from daskvars.device_array import brought_here
 from daskvars.dtypes import as_dtype, int32, int64
 from daskvars.errors import kind_of
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
+from daskvars.graph.definitions.patterns import Elementwise, Opaque, Source
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec, opdef
-from daskvars.graph.patterns import Elementwise, Opaque, Source
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import movement as kernels
 from daskvars.kernels.control.effects import unreachable

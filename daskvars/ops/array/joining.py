@@ -11,12 +11,12 @@ from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Access, Dim, Movement
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access, Dim, Movement
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array.constant import constant

@@ -6,9 +6,9 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import arrays
 from daskvars.ops.rules import axes

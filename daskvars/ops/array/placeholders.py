@@ -7,10 +7,10 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Elementwise, Source
 from daskvars.graph.interpreter import apply, builder_for
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Elementwise, Source
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import movement as kernels
 

@@ -8,11 +8,11 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.dtypes import as_dtype, float32, float64, int32, int64
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Movement, Opaque, Source
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Movement, Opaque, Source
 from daskvars.graph.records.attribute_kinds import ATTRIBUTES, INT
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import ranges as kernels
 from daskvars.ops.rules import axes

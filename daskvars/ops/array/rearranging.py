@@ -7,9 +7,9 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Access, Dim, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Access, Dim, Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import rearranging as kernels
 from daskvars.ops.rules import axes

@@ -7,10 +7,10 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Elementwise, Movement, reshape_access
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Elementwise, Movement, reshape_access
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array.constant import sizes_like

@@ -10,10 +10,10 @@ from typing import Any
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import slicing as kernels
 from daskvars.ops.array import constant

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import shapes
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Movement, Opaque
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Movement, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.rules import axes

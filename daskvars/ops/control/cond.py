@@ -12,13 +12,13 @@ from daskvars import shapes
 from daskvars.dtypes import int32, int64
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import shape

@@ -16,10 +16,10 @@ from typing import Any
 from daskvars.graph import nest
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op, builder_for
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.reshaping import identity
 

@@ -9,11 +9,11 @@ from typing import Any
 from daskvars.dtypes import as_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.reshaping import identity

@@ -11,7 +11,7 @@ from typing import Any
 
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import shape
 from daskvars.ops.control.tensor_array import TensorArray

@@ -8,10 +8,10 @@ import sys
 from typing import Any
 
 from daskvars.graph import nest
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import printing as print_kernels
 

@@ -16,13 +16,13 @@ from daskvars.dtypes import DType, int64, variant
 from daskvars.graph import nest
 from daskvars.graph.by_identity import ByIdentity, each_once
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Effect, Elementwise, Opaque, Source
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, builder_for
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Effect, Elementwise, Opaque, Source
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control.effects import unreachable
 from daskvars.ops.array.constant import shape, zeros, zeros_like

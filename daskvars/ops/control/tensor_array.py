@@ -11,9 +11,9 @@ from daskvars import shapes
 from daskvars.dtypes import DType, as_dtype, int32
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, builder_for
-from daskvars.graph.name_scope import entered_graph, name_scope
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.scopes.name_scope import entered_graph, name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import shape
 from daskvars.ops.array.ranges import range as range_

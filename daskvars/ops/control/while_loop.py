@@ -9,13 +9,13 @@ from daskvars import shapes
 from daskvars.dtypes import bool_, variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
-from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import shape, zeros

@@ -10,8 +10,8 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import int64
 from daskvars.graph.convert import register_tensor_conversion_function
+from daskvars.graph.definitions.static_values import partial_value
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.static_values import partial_value
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.slicing import strided_slice

@@ -10,12 +10,12 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Access, Dim, Gather, Movement, Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access, Dim, Gather, Movement, Opaque
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.kernels.gather_scatter import row_parts

@@ -8,11 +8,11 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
-from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import arrays
 from daskvars.kernels.gather_scatter import gather as kernels

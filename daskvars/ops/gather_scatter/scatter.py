@@ -7,11 +7,11 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
+from daskvars.graph.definitions.patterns import Access, Dim, Effect, Movement, Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access, Dim, Effect, Movement, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.kernels.gather_scatter import part_writes

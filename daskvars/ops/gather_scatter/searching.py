@@ -7,9 +7,9 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import as_dtype, int32
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction, Opaque
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Contraction, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.rules.families import same_dtype

@@ -7,12 +7,12 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, NoGradient, OpDef, Spec
+from daskvars.graph.definitions.patterns import Gather, Opaque, Scatter
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, NoGradient, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Gather, Opaque, Scatter
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import gather as gather_kernels
 from daskvars.kernels.gather_scatter import segments as segment

@@ -9,11 +9,11 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Opaque
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.array import constant

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import shapes
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import reshaping, transposing

@@ -7,10 +7,10 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Contraction
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import ranges

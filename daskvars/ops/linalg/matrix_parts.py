@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import shapes
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Movement, Opaque
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Movement, Opaque
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.linalg import matrix_parts as kernels
 from daskvars.ops.array import constant

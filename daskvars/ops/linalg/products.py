@@ -14,12 +14,12 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Contraction
-from daskvars.graph.static_values import constant_value
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.linalg import matrix_parts as matrices
 from daskvars.kernels.linalg import products as kernels

@@ -11,11 +11,11 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Elementwise
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array import constant, reshaping

@@ -6,9 +6,9 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import as_dtype
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Access, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Access, Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.rules import axes

@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array import constant
 from daskvars.ops.math.arithmetic import add_n, maximum, minimum, multiply, number, square

@@ -6,10 +6,10 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Elementwise, Opaque
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Elementwise, Opaque
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array import constant, joining, reshaping, slicing

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients

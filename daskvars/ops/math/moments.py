@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array import constant, reshaping
 from daskvars.ops.gather_scatter.gather import gather

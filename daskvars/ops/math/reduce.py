@@ -15,11 +15,11 @@ from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Merge, Reduction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Merge, Reduction
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, repeating, reshaping

@@ -8,10 +8,10 @@ from typing import Any
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef
+from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef
-from daskvars.graph.patterns import Contraction
-from daskvars.graph.static_values import constant_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import arrays
 from daskvars.ops.math.arithmetic import multiply

@@ -12,10 +12,10 @@ from typing import Any
 
 from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef
-from daskvars.graph.patterns import Elementwise
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import nonlinearities
 from daskvars.kernels.nn import forms as kernels

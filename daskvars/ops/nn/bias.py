@@ -6,10 +6,10 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction, Elementwise
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Contraction, Elementwise
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.repeating import broadcast_to

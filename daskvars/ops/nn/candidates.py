@@ -14,10 +14,10 @@ import numpy
 from daskvars import shapes
 from daskvars.dtypes import float32, int32, int64
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction, Opaque
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Contraction, Opaque
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import candidates as kernels
 from daskvars.ops.array.constant import constant, ones, ones_like

@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import convolution3d
 from daskvars.kernels.nn.windows import conv_shape

@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, squeeze

@@ -6,9 +6,9 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import float32
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.array.broadcasting import sum_to_shape

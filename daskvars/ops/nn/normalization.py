@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Contraction
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract

@@ -7,11 +7,11 @@ from typing import Any
 from daskvars import shapes
 from daskvars.dtypes import as_dtype, int32, int64
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Contraction
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import forms as nn_kernels
 from daskvars.kernels.nn import pooling

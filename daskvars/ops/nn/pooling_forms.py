@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.rearranging import batch_to_space_nd, space_to_batch_nd
 from daskvars.ops.array.reshaping import expand_dims, reshape, squeeze

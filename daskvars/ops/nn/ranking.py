@@ -8,9 +8,9 @@ from daskvars import shapes
 from daskvars.dtypes import bool as bool_
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import arrays
 from daskvars.kernels.nn import forms as kernels

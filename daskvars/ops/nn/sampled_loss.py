@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import constant, ones_like, zeros_like
 from daskvars.ops.array.joining import concat

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import OpDef
+from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import OpDef
-from daskvars.graph.patterns import Contraction
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.math.arithmetic import multiply, negative, subtract

@@ -11,11 +11,11 @@ from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
+from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Opaque
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import ones_like, rank, shape

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn.windows import channels
 from daskvars.ops.array.constant import shape as shape_of

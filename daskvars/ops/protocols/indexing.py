@@ -16,7 +16,7 @@ import numpy
 from daskvars import dtypes
 from daskvars.dtypes import int32, int64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.name_scope import name_scope
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import stack

@@ -14,11 +14,11 @@ import numpy
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction, Source
+from daskvars.graph.definitions.static_values import partial_value
 from daskvars.graph.interpreter import apply, builder_for
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Contraction, Source
-from daskvars.graph.static_values import partial_value
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.random import distributions as kernels
 from daskvars.ops.array import constant, slicing

@@ -10,10 +10,10 @@ from typing import Any
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction, Source
 from daskvars.graph.interpreter import apply
-from daskvars.graph.name_scope import name_scope
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Contraction, Source
+from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops.math.arithmetic import add, multiply, subtract

@@ -13,10 +13,10 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.definitions.patterns import Access, Dim
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.opdef import Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Access, Dim
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import Dimension, Shape, TensorShape
 

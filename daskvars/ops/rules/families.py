@@ -12,9 +12,9 @@ from typing import Any
 
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NoGradient, OpDef
+from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NoGradient, OpDef
-from daskvars.graph.patterns import Elementwise
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.rules.shapes import broadcasted, like_first
 

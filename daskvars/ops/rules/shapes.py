@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.graph.opdef import Spec
+from daskvars.graph.definitions.opdef import Spec
 
 
 def like_first(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.static_values import constant_value, partial_value
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Opaque
-from daskvars.graph.static_values import constant_value, partial_value
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.shapes import Dimension, TensorShape

@@ -14,10 +14,10 @@ from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import DType
+from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import shapes
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Access, Dim, Effect, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.patterns import Access, Dim, Effect, Movement
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import part_writes
 from daskvars.ops.array.slicing import STRIDED_SLICE

@@ -14,9 +14,9 @@ from daskvars.execution.eager import PROGRAM
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.engine.pending_saves import PendingSave, saved_already
 from daskvars.execution.session import Session
-from daskvars.graph import scopes
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.shapes import is_known
 from daskvars.state import is_announced
 from daskvars.train.checkpoints import ops as saver_ops

@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import logging
 from daskvars.graph.by_identity import is_among
-from daskvars.graph.collections import GraphKeys
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.variables.colocation import owner
 from daskvars.variables.partitioned_variable import PartitionedVariable

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.records.graph_def import GraphDef
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.state.stores.files import write_file
 from daskvars.train.checkpoints.saver import Saver
 from daskvars.train.checkpoints.saver_def import SaverDef

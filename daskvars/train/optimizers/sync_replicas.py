@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.operation import Operation
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import ones_like, shape, zeros, zeros_like
 from daskvars.ops.array.reshaping import reshape

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import logging
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.summary import FileWriterCache, SessionLog
 from daskvars.train.sessions.hook_timers import SecondOrStepTimer, required_global_step
 from daskvars.train.sessions.session_run_hook import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes.collections import GraphKeys
 
 
 def start_queue_runners(

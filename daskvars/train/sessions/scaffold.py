@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import summary
-from daskvars.graph.collections import GraphKeys
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.ops.control.dependencies import group
 from daskvars.train.checkpoints.saver import Saver
 from daskvars.variables.variable_collections import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.graph.opdef import NO_GRADIENT, REGISTRY
+from daskvars.graph.definitions.opdef import NO_GRADIENT, REGISTRY
 from daskvars.graph.operation import Operation
 
 _OVERRIDE = "_gradient_op_type"  # TensorFlow's name of the attribute

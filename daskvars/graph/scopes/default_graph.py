@@ -18,9 +18,9 @@ from typing import Any
 from numpy import ndarray
 
 from daskvars.dtypes import DType
-from daskvars.graph import scopes
 from daskvars.graph.graph import Graph
 from daskvars.graph.operation import Operation
+from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.graph import scopes
-from daskvars.graph.device import merge_device
+from daskvars.graph.definitions.patterns import Effect
 from daskvars.graph.operation import Operation
-from daskvars.graph.patterns import Effect
+from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.scopes.device import merge_device
 
 
 class Placement:

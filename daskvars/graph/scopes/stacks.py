@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.graph.device import canonical
+from daskvars.graph.scopes.device import canonical
 
 
 class _Stacks(threading.local):

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from daskvars.graph import scopes
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes import stacks as scopes
 
 
 def entered_graph(builder: Any) -> AbstractContextManager[Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from daskvars import dtypes
 from daskvars.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL, DType, string
-from daskvars.graph.patterns import Opaque, Pattern
+from daskvars.graph.definitions.patterns import Opaque, Pattern
 from daskvars.shapes import Shape
 
 
@@ -102,7 +102,7 @@ class OpDef:
       infer: ``infer(inputs: tuple[Spec, ...], **attrs) -> Spec`` (or a tuple of Specs, and then
         the kernel returns a tuple). Raises ValueError on shapes that do not fit. Dimensions may
         be None, shapes too.
-      pattern: its access pattern (`daskvars.graph.patterns`).
+      pattern: its access pattern (`daskvars.graph.definitions.patterns`).
       kernel: the name of a function of the array namespace that takes the inputs and the attrs
         ("exp"), or a pure function ``kernel(xp, *arrays, **attrs)`` of `daskvars.kernels`; None
         where the results are the first inputs themselves (of an `Effect`: after the handle).

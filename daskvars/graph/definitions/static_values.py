@@ -13,8 +13,8 @@ from typing import Any
 import numpy
 
 from daskvars.graph.by_identity import ByIdentity
-from daskvars.graph.opdef import OpDef, Spec
-from daskvars.graph.patterns import Effect, Opaque
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 
 _MAX_ELEMENTS = 1024  # larger values are data, not shapes
