@@ -411,32 +411,48 @@ from daskvars.variables.initializers import (
     random_uniform_initializer, truncated_normal_initializer, uniform_unit_scaling_initializer,
     variance_scaling_initializer, zeros_initializer,
 )
-from daskvars.variables.partitioned_variable import PartitionedVariable
-from daskvars.variables.partitioners import (
-    fixed_size_partitioner, min_max_variable_partitioner, variable_axis_size_partitioner,
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioners import (
+    fixed_size_partitioner,
+    min_max_variable_partitioner,
+    variable_axis_size_partitioner,
 )
 from daskvars.variables.regularizers import (
     apply_regularization, l1_l2_regularizer, l1_regularizer, l2_regularizer, sum_regularizer,
 )
-from daskvars.variables.scope_stack import VariableScope, get_variable_scope
+from daskvars.variables.scopes.scope_stack import VariableScope, get_variable_scope
 from daskvars.variables.synchronization import (
     VariableAggregation, VariableSynchronization, disable_resource_variables,
     enable_resource_variables, resource_variables_enabled,
 )
-from daskvars.variables.templates import make_template
+from daskvars.variables.scopes.templates import make_template
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import (
-    all_variables, assert_variables_initialized, global_variables, global_variables_initializer,
-    initialize_all_variables, initialize_local_variables, initialize_variables, local_variables,
-    local_variables_initializer, model_variables, moving_average_variables,
-    report_uninitialized_variables, trainable_variables, variables_initializer,
+from daskvars.variables.collections import (
+    all_variables,
+    assert_variables_initialized,
+    global_variables,
+    global_variables_initializer,
+    initialize_all_variables,
+    initialize_local_variables,
+    initialize_variables,
+    local_variables,
+    local_variables_initializer,
+    model_variables,
+    moving_average_variables,
+    report_uninitialized_variables,
+    trainable_variables,
+    variables_initializer,
 )
-from daskvars.variables.variable_creators import variable_creator_scope
-from daskvars.variables.variable_scope import (
-    create_partitioned_variables, get_local_variable, get_variable, no_regularizer,
-    variable_op_scope, variable_scope,
+from daskvars.variables.scopes.creators import variable_creator_scope
+from daskvars.variables.scopes.variable_scope import (
+    create_partitioned_variables,
+    get_local_variable,
+    get_variable,
+    no_regularizer,
+    variable_op_scope,
+    variable_scope,
 )
-from daskvars.variables.variable_store import AUTO_REUSE
+from daskvars.variables.scopes.variable_store import AUTO_REUSE
 
 # -- summaries
 from daskvars import summary

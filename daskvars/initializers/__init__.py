@@ -1,5 +1,8 @@
 """Initializers of variables, the names of ``tf.initializers``, and the classes that they are."""
 
+from daskvars.variables.collections import global_variables_initializer as global_variables
+from daskvars.variables.collections import local_variables_initializer as local_variables
+from daskvars.variables.collections import variables_initializer as variables
 from daskvars.variables.initializers import (
     Constant,
     GlorotNormal,
@@ -31,9 +34,6 @@ from daskvars.variables.initializers import TruncatedNormal as truncated_normal
 from daskvars.variables.initializers import UniformUnitScaling as uniform_unit_scaling
 from daskvars.variables.initializers import VarianceScaling as variance_scaling
 from daskvars.variables.initializers import Zeros as zeros
-from daskvars.variables.variable_collections import global_variables_initializer as global_variables
-from daskvars.variables.variable_collections import local_variables_initializer as local_variables
-from daskvars.variables.variable_collections import variables_initializer as variables
 
 __all__ = [
     "Constant",

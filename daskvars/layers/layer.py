@@ -23,11 +23,11 @@ from daskvars.graph.tensor import Tensor
 from daskvars.layers.input_spec import check_inputs
 from daskvars.layers.layer_losses import LayerLosses, collect
 from daskvars.variables.colocation import building_in, colocate_with, owner
-from daskvars.variables.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.scopes.variable_scope import VariableScope, get_variable, variable_scope
+from daskvars.variables.scopes.variable_store import default_store
 from daskvars.variables.synchronization import VariableSynchronization, resolved_trainable
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_scope import VariableScope, get_variable, variable_scope
-from daskvars.variables.variable_store import default_store
 
 
 class Layer(LayerLosses):

@@ -19,7 +19,7 @@ from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import check_same_shape
 from daskvars.ops.state.assign import assign_add, scatter_add
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 
 def _flat(value: Any) -> Tensor:

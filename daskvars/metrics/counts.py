@@ -18,7 +18,7 @@ from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.nn.weighting import fitted
 from daskvars.ops.state.assign import assign_add
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 COUNT = """Return how many {words} there were in all runs, weighted.
 

@@ -17,7 +17,7 @@ from daskvars.ops.math.division import div
 from daskvars.ops.math.reduce import argmax, argmin, reduce_min, reduce_sum
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.math.transcendental import log
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 EPSILON = 1e-7
 

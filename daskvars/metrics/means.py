@@ -29,8 +29,8 @@ from daskvars.ops.nn.weighting import (
     remove_squeezable_dimensions,
 )
 from daskvars.ops.state.assign import assign_add
+from daskvars.variables.scopes.variable_scope import variable_scope
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_scope import variable_scope
 
 Pair = tuple[Tensor, Tensor]
 

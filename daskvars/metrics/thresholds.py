@@ -20,7 +20,7 @@ from daskvars.ops.math.comparison import greater, logical_not
 from daskvars.ops.math.division import div
 from daskvars.ops.nn.weighting import broadcast_weights, fitted
 from daskvars.ops.state.assign import assign_add
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 NAMES = {
     "tp": "true_positives",

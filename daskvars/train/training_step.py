@@ -12,8 +12,8 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
 from daskvars.variables.initializers import Zeros
+from daskvars.variables.scopes.variable_scope import get_variable
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_scope import get_variable
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:

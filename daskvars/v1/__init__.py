@@ -31,7 +31,7 @@ from daskvars.graph.scopes.default_graph import (
 )
 from daskvars.messages import Message
 from daskvars.v1 import app, flags, gfile, switches, text
-from daskvars.variables.variable_collections import tables_initializer
+from daskvars.variables.collections import tables_initializer
 
 # The version of TensorFlow whose names and rules these are: what programs compare it with is old.
 __version__ = VERSION = "1.15.0"

@@ -22,7 +22,7 @@ from daskvars.ops.linalg import decompositions
 from daskvars.ops.math.arithmetic import multiply, sign
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.random import distributions as random
-from daskvars.variables.slices import PartitionInfo
+from daskvars.variables.partitions.slices import PartitionInfo
 
 # Standard deviation of a standard normal cut at two: scipy.stats.truncnorm.std(-2, 2).
 _TRUNCATED_STDDEV = 0.87962566103423978

@@ -17,15 +17,7 @@ from daskvars.ops.protocols.operators import override_operators
 from daskvars.ops.state.assign import first_assignment, first_read, read_variable, variable_handle
 from daskvars.shapes import TensorShape
 from daskvars.variables import initial_value as initial_values
-from daskvars.variables.colocation import building_in, owner, place
-from daskvars.variables.reading import read_around
-from daskvars.variables.slices import SaveSliceInfo
-from daskvars.variables.synchronization import (
-    VariableAggregation,
-    VariableSynchronization,
-    resolved_trainable,
-)
-from daskvars.variables.variable_arguments import (
+from daskvars.variables.arguments import (
     checked_constraint,
     checked_shape,
     collections_of,
@@ -33,8 +25,16 @@ from daskvars.variables.variable_arguments import (
     layout_of,
     variable_name,
 )
-from daskvars.variables.variable_creators import MadeByCreators
-from daskvars.variables.variable_updates import VariableUpdates
+from daskvars.variables.colocation import building_in, owner, place
+from daskvars.variables.partitions.slices import SaveSliceInfo
+from daskvars.variables.reading import read_around
+from daskvars.variables.scopes.creators import MadeByCreators
+from daskvars.variables.synchronization import (
+    VariableAggregation,
+    VariableSynchronization,
+    resolved_trainable,
+)
+from daskvars.variables.updates import VariableUpdates
 
 
 class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):

@@ -11,10 +11,10 @@ from daskvars.execution.tape import GradientTape
 from daskvars.graph.graph import Graph
 from daskvars.ops.array.constant import constant, zeros
 from daskvars.ops.math.arithmetic import add
+from daskvars.variables.collections import global_variables_initializer
 from daskvars.variables.initializers import Ones
+from daskvars.variables.scopes.variable_scope import AUTO_REUSE, get_variable, variable_scope
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import global_variables_initializer
-from daskvars.variables.variable_scope import AUTO_REUSE, get_variable, variable_scope
 
 _numbers = itertools.count()
 

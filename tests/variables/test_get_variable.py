@@ -9,6 +9,7 @@ from daskvars import dtypes
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.array.constant import constant, zeros
+from daskvars.variables.collections import global_variables, trainable_variables
 from daskvars.variables.initializers import (
     Constant,
     GlorotUniform,
@@ -18,9 +19,7 @@ from daskvars.variables.initializers import (
     zeros_initializer,
 )
 from daskvars.variables.regularizers import l2_regularizer
-from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import global_variables, trainable_variables
-from daskvars.variables.variable_scope import (
+from daskvars.variables.scopes.variable_scope import (
     AUTO_REUSE,
     get_local_variable,
     get_variable,
@@ -28,7 +27,8 @@ from daskvars.variables.variable_scope import (
     no_regularizer,
     variable_scope,
 )
-from daskvars.variables.variable_store import default_initializer
+from daskvars.variables.scopes.variable_store import default_initializer
+from daskvars.variables.variable import Variable
 
 
 def test_defaults(graph):

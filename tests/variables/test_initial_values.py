@@ -9,13 +9,13 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.ops.array.constant import constant
 from daskvars.ops.math.arithmetic import add, multiply
 from daskvars.ops.random.distributions import random_normal
-from daskvars.variables.initializers import Ones, Zeros
-from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import (
+from daskvars.variables.collections import (
     global_variables_initializer,
     report_uninitialized_variables,
 )
-from daskvars.variables.variable_scope import get_variable
+from daskvars.variables.initializers import Ones, Zeros
+from daskvars.variables.scopes.variable_scope import get_variable
+from daskvars.variables.variable import Variable
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ from daskvars.variables.initializers import (
     lecun_normal,
     lecun_uniform,
 )
-from daskvars.variables.slices import PartitionInfo
-from daskvars.variables.variable_scope import get_variable
+from daskvars.variables.partitions.slices import PartitionInfo
+from daskvars.variables.scopes.variable_scope import get_variable
 
 
 def run(graph, tensor):

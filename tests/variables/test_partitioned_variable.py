@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.variables.slices import PartitionInfo
+from daskvars.variables.partitions.slices import PartitionInfo
 
 
 def part(value, offset, full=(2,)):

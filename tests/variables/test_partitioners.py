@@ -4,12 +4,12 @@ import pytest
 
 from daskvars.dtypes import float32, int64, string
 from daskvars.shapes import TensorShape
-from daskvars.variables.partitioners import (
+from daskvars.variables.partitions.partitioners import (
     fixed_size_partitioner,
     min_max_variable_partitioner,
     variable_axis_size_partitioner,
 )
-from daskvars.variables.slices import cut_axis, partitions_of, slices_of
+from daskvars.variables.partitions.slices import cut_axis, partitions_of, slices_of
 
 
 @pytest.mark.parametrize(

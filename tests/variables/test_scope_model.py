@@ -9,13 +9,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from daskvars.graph.graph import Graph
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.variables.initializers import Zeros
-from daskvars.variables.variable import Variable
-from daskvars.variables.variable_scope import (
+from daskvars.variables.scopes.variable_scope import (
     AUTO_REUSE,
     get_variable,
     get_variable_scope,
     variable_scope,
 )
+from daskvars.variables.variable import Variable
 
 NAMES = st.sampled_from(["a", "b", "a/b", "B"])
 FLAGS = st.sampled_from([None, None, False, True, AUTO_REUSE])

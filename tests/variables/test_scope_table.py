@@ -3,13 +3,13 @@
 import pytest
 
 from daskvars.dtypes import int32
-from daskvars.variables.variable import Variable
-from daskvars.variables.variable_scope import (
+from daskvars.variables.scopes.variable_scope import (
     AUTO_REUSE,
     get_variable,
     get_variable_scope,
     variable_scope,
 )
+from daskvars.variables.variable import Variable
 
 EXISTS = "already exists, disallowed"
 MISSING = "does not exist, or was not created with tf.get_variable()"

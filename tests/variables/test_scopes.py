@@ -8,13 +8,9 @@ from daskvars.dtypes import float16, float32, float64
 from daskvars.graph.graph import Graph
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.ops.control.dependencies import no_op
+from daskvars.variables.collections import global_variables, local_variables, trainable_variables
 from daskvars.variables.initializers import Constant, Ones, Zeros
-from daskvars.variables.variable_collections import (
-    global_variables,
-    local_variables,
-    trainable_variables,
-)
-from daskvars.variables.variable_scope import (
+from daskvars.variables.scopes.variable_scope import (
     AUTO_REUSE,
     VariableScope,
     get_local_variable,

@@ -3,10 +3,10 @@
 import pytest
 
 from daskvars.ops.array.constant import constant
-from daskvars.variables.templates import make_template
+from daskvars.variables.collections import global_variables
+from daskvars.variables.scopes.templates import make_template
+from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import global_variables
-from daskvars.variables.variable_scope import get_variable, variable_scope
 
 
 def layer(x=None, name="w", trainable=True):

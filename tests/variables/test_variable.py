@@ -14,14 +14,10 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import constant, zeros
 from daskvars.ops.control.dependencies import group, no_op
 from daskvars.ops.control.subgraphs import parameter
+from daskvars.variables.collections import global_variables, local_variables, trainable_variables
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import (
-    global_variables,
-    local_variables,
-    trainable_variables,
-)
 
 
 def op_names(graph):

@@ -8,9 +8,7 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.ops.math.arithmetic import add_n
 from daskvars.train.optimizers.slots import create_zeros_slot
-from daskvars.variables.initializers import Ones
-from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import (
+from daskvars.variables.collections import (
     all_variables,
     assert_variables_initialized,
     global_variables,
@@ -22,7 +20,13 @@ from daskvars.variables.variable_collections import (
     report_uninitialized_variables,
     variables_initializer,
 )
-from daskvars.variables.variable_scope import get_local_variable, get_variable, variable_scope
+from daskvars.variables.initializers import Ones
+from daskvars.variables.scopes.variable_scope import (
+    get_local_variable,
+    get_variable,
+    variable_scope,
+)
+from daskvars.variables.variable import Variable
 
 
 def test_names_of_initializers(graph):

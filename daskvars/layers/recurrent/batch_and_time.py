@@ -18,8 +18,8 @@ from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import where
 from daskvars.shapes import TensorShape
-from daskvars.variables.scope_stack import VariableScope
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.scopes.scope_stack import VariableScope
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from daskvars.layers.recurrent.cell import check_is_cell
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn
 from daskvars.ops.array.joining import concat, stack, unstack
 from daskvars.ops.array.rearranging import reverse, reverse_sequence
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 
 def bidirectional_dynamic_rnn(

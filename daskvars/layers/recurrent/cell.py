@@ -13,9 +13,9 @@ from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.constant import zeros
 from daskvars.shapes import TensorShape
-from daskvars.variables.partitioned_variable import PartitionedVariable
-from daskvars.variables.scope_stack import get_variable_scope
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.scopes.scope_stack import get_variable_scope
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 
 def batch_zeros(size: Any, batch_size: Any, dtype: Any) -> Tensor:

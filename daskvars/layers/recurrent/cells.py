@@ -18,8 +18,8 @@ from daskvars.ops.math.transcendental import sigmoid, tanh
 from daskvars.ops.nn.bias import bias_add
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Ones, Zeros
-from daskvars.variables.partitioners import fixed_size_partitioner
-from daskvars.variables.variable_scope import variable_scope
+from daskvars.variables.partitions.partitioners import fixed_size_partitioner
+from daskvars.variables.scopes.variable_scope import variable_scope
 
 _ZEROS, _ONES = Zeros(), Ones()
 

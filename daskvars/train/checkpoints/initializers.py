@@ -12,9 +12,9 @@ from daskvars.ops.state.checkpoints import restore_v2
 from daskvars.shapes import TensorShape
 from daskvars.train.checkpoints.reader import CheckpointReader, checkpoint_path
 from daskvars.variables.colocation import building_in, owner
-from daskvars.variables.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.scopes.variable_store import default_store
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_store import default_store
 
 Target = tuple[str, list[Variable]]
 """Name of a tensor in the checkpoint, and the variable, or the parts of one, that it is for."""

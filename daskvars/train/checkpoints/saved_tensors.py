@@ -14,8 +14,8 @@ from daskvars.graph.tensor import Tensor
 from daskvars.shapes import Shape, is_known
 from daskvars.state.parts import Part
 from daskvars.state.tensor_slices import parse_slice
-from daskvars.variables.partitioned_variable import PartitionedVariable
-from daskvars.variables.slices import SaveSliceInfo
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.slices import SaveSliceInfo
 from daskvars.variables.variable import Variable
 
 

@@ -10,7 +10,7 @@ from daskvars.graph.by_identity import is_among
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.variables.colocation import owner
-from daskvars.variables.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.variable import Variable
 
 

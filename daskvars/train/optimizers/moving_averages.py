@@ -20,16 +20,16 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.transcendental import pow
 from daskvars.ops.state.assign import assign, assign_add, assign_sub
 from daskvars.train.optimizers import slots
-from daskvars.variables.colocation import building_in, colocate_with, owner
-from daskvars.variables.initializers import Zeros
-from daskvars.variables.scope_stack import get_variable_scope
-from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import (
+from daskvars.variables.collections import (
     global_variables,
     moving_average_variables,
     trainable_variables,
 )
-from daskvars.variables.variable_scope import get_variable, variable_scope
+from daskvars.variables.colocation import building_in, colocate_with, owner
+from daskvars.variables.initializers import Zeros
+from daskvars.variables.scopes.scope_stack import get_variable_scope
+from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
+from daskvars.variables.variable import Variable
 
 
 def assign_moving_average(

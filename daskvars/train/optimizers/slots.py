@@ -11,8 +11,8 @@ from typing import Any
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import zeros_like
 from daskvars.variables.initializers import Zeros
+from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_scope import get_variable, variable_scope
 
 
 def create_slot(primary: Variable | Tensor, val: Tensor, name: str) -> Variable:

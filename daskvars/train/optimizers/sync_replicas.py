@@ -27,12 +27,9 @@ from daskvars.ops.math.comparison import greater, greater_equal, where
 from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
 from daskvars.train.sessions.session_run_hook import SessionRunHook
+from daskvars.variables.collections import global_variables, report_uninitialized_variables
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_collections import (
-    global_variables,
-    report_uninitialized_variables,
-)
 
 
 class SyncReplicasOptimizer(Optimizer):

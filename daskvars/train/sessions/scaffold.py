@@ -10,7 +10,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.ops.control.dependencies import group
 from daskvars.train.checkpoints.saver import Saver
-from daskvars.variables.variable_collections import (
+from daskvars.variables.collections import (
     global_variables,
     global_variables_initializer,
     local_variables_initializer,

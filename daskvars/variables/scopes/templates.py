@@ -13,8 +13,8 @@ from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.variables.colocation import owner
-from daskvars.variables.scope_stack import pure_variable_scope, scopes_of
-from daskvars.variables.variable_scope import VariableScope, variable_scope
+from daskvars.variables.scopes.scope_stack import pure_variable_scope, scopes_of
+from daskvars.variables.scopes.variable_scope import VariableScope, variable_scope
 
 
 def make_template(

@@ -12,8 +12,8 @@ from typing import Any
 from daskvars.dtypes import as_dtype, float32
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.variables.colocation import owner
-from daskvars.variables.scope_counts import ScopeCounts
-from daskvars.variables.variable_store import ReuseMode
+from daskvars.variables.scopes.scope_counts import ScopeCounts
+from daskvars.variables.scopes.variable_store import ReuseMode
 
 
 def _kept(name: str, meaning: str) -> property:

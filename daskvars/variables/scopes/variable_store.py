@@ -17,10 +17,11 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.slicing import slice as slice_op
+from daskvars.variables.arguments import value_dtype
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.initializers import GlorotUniform, Initializer, Zeros
-from daskvars.variables.partitioned_variable import PartitionedVariable
-from daskvars.variables.slices import (
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.slices import (
     PartitionInfo,
     SaveSliceInfo,
     cut_axis,
@@ -28,7 +29,6 @@ from daskvars.variables.slices import (
     slices_of,
 )
 from daskvars.variables.variable import Variable
-from daskvars.variables.variable_arguments import value_dtype
 
 
 class ReuseMode(enum.Enum):

@@ -12,16 +12,16 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.building_blocks import OutsideNames
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
+from daskvars.variables.arguments import value_dtype
 from daskvars.variables.colocation import owner
-from daskvars.variables.scope_stack import (
+from daskvars.variables.scopes.scope_stack import (
     VariableScope,
     get_variable_scope,
     pure_variable_scope,
     scopes_of,
 )
+from daskvars.variables.scopes.variable_store import AUTO_REUSE, ReuseMode, default_store
 from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
-from daskvars.variables.variable_arguments import value_dtype
-from daskvars.variables.variable_store import AUTO_REUSE, ReuseMode, default_store
 
 __all__ = [
     "AUTO_REUSE",

@@ -19,7 +19,7 @@ from daskvars.ops.array.joining import concat, split
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.protocols.operators import override_operators
 from daskvars.shapes import TensorShape
-from daskvars.variables.slices import cut_axis
+from daskvars.variables.partitions.slices import cut_axis
 from daskvars.variables.variable import Variable
 
 
