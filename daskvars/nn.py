@@ -19,7 +19,6 @@ from daskvars.ops.math.moments import (
 )
 from daskvars.ops.math.transcendental import log_sigmoid, sigmoid, softplus, softsign, tanh
 from daskvars.ops.nn.activation import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
-from daskvars.ops.nn.batch_norm import fused_batch_norm
 from daskvars.ops.nn.bias import bias_add, relu_layer, xw_plus_b
 from daskvars.ops.nn.candidates import (
     all_candidate_sampler,
@@ -28,20 +27,7 @@ from daskvars.ops.nn.candidates import (
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
-from daskvars.ops.nn.convolution import (
-    conv2d,
-    conv2d_backprop_filter,
-    conv2d_backprop_input,
-    conv2d_transpose,
-    depthwise_conv2d_native,
-)
-from daskvars.ops.nn.convolution3d import (
-    conv3d,
-    conv3d_backprop_filter,
-    conv3d_backprop_filter_v2,
-    conv3d_transpose,
-)
-from daskvars.ops.nn.convolution_adjoints import (
+from daskvars.ops.nn.convolution.adjoints import (
     atrous_conv2d_transpose,
     conv1d_transpose,
     depthwise_conv2d_backprop_filter,
@@ -49,7 +35,20 @@ from daskvars.ops.nn.convolution_adjoints import (
     depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_input,
 )
-from daskvars.ops.nn.convolution_forms import (
+from daskvars.ops.nn.convolution.conv2d import (
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    depthwise_conv2d_native,
+)
+from daskvars.ops.nn.convolution.conv3d import (
+    conv3d,
+    conv3d_backprop_filter,
+    conv3d_backprop_filter_v2,
+    conv3d_transpose,
+)
+from daskvars.ops.nn.convolution.forms import (
     atrous_conv2d,
     conv1d,
     convolution,
@@ -58,7 +57,6 @@ from daskvars.ops.nn.convolution_forms import (
 )
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.embedding import embedding_lookup
-from daskvars.ops.nn.layer_norm import layer_norm
 from daskvars.ops.nn.loss import (
     l2_loss,
     log_poisson_loss,
@@ -68,7 +66,9 @@ from daskvars.ops.nn.loss import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from daskvars.ops.nn.normalization import (
+from daskvars.ops.nn.normalization.batch_norm import fused_batch_norm
+from daskvars.ops.nn.normalization.layer_norm import layer_norm
+from daskvars.ops.nn.normalization.moments import (
     batch_norm_with_global_normalization,
     batch_normalization,
     l2_normalize,

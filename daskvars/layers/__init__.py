@@ -7,10 +7,13 @@ runs them is as fast with layers as without.
 
 Eager code uses the same classes: variables are there from the first call on, moving averages move
 in the call, and losses are computed when they are asked for.
+
+Rooms: ``convolution`` (with poolings), ``normalization``, ``recurrent``. Files: ``layer`` (what all
+of them are), ``functional`` (their forms as functions), ``input_spec``, ``layer_losses``,
+``training_phase``; and the layers of one op each.
 """
 
-from daskvars.layers.batch_normalization import BatchNormalization, batch_normalization
-from daskvars.layers.convolutional import (
+from daskvars.layers.convolution.convolutional import (
     Conv1D,
     Conv2D,
     Conv2DTranspose,
@@ -22,14 +25,7 @@ from daskvars.layers.convolutional import (
     conv3d,
     conv3d_transpose,
 )
-from daskvars.layers.dense import Dense, dense
-from daskvars.layers.dropping_out import Dropout, dropout
-from daskvars.layers.embedding import Embedding
-from daskvars.layers.flattening import Flatten, flatten
-from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
-from daskvars.layers.layer_normalization import LayerNormalization, layer_norm
-from daskvars.layers.pooling_layers import (
+from daskvars.layers.convolution.pooling import (
     AveragePooling1D,
     AveragePooling2D,
     AveragePooling3D,
@@ -43,12 +39,23 @@ from daskvars.layers.pooling_layers import (
     max_pooling2d,
     max_pooling3d,
 )
-from daskvars.layers.separable import (
+from daskvars.layers.convolution.separable import (
     SeparableConv1D,
     SeparableConv2D,
     separable_conv1d,
     separable_conv2d,
 )
+from daskvars.layers.dense import Dense, dense
+from daskvars.layers.dropout import Dropout, dropout
+from daskvars.layers.embedding import Embedding
+from daskvars.layers.flatten import Flatten, flatten
+from daskvars.layers.input_spec import InputSpec
+from daskvars.layers.layer import Layer
+from daskvars.layers.normalization.batch_normalization import (
+    BatchNormalization,
+    batch_normalization,
+)
+from daskvars.layers.normalization.layer_normalization import LayerNormalization, layer_norm
 
 __all__ = [
     "AveragePooling1D",

@@ -22,7 +22,7 @@ from daskvars.ops.linalg.matrix_parts import matrix_set_diag as set_diag
 from daskvars.ops.linalg.products import cross, matmul, matvec, tensordot, trace
 from daskvars.ops.math.clip import global_norm
 from daskvars.ops.math.moments import norm
-from daskvars.ops.nn.normalization import l2_normalize
+from daskvars.ops.nn.normalization.moments import l2_normalize
 
 __all__ = [
     "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part",

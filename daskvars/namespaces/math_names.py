@@ -113,7 +113,7 @@ from daskvars.ops.math.transcendental import (
     tan,
     tanh,
 )
-from daskvars.ops.nn.normalization import l2_normalize
+from daskvars.ops.nn.normalization.moments import l2_normalize
 from daskvars.ops.nn.ranking import in_top_k, top_k
 from daskvars.ops.nn.softmax import log_softmax, softmax
 

@@ -26,4 +26,8 @@ any number of steps; a scope's constraint is inherited; an empty segment of a na
 What `get_variable` makes has the same key in a graph and in the eager program. So has what the
 constructor makes, unless its scope was opened before: the eager program does not number name scopes
 (a training loop would never stop counting), so the name is made unique within the one scope.
+
+Rooms: ``scopes`` and ``partitions``. Files: ``variable``, its ``arguments``, ``updates`` and
+``reading``; ``initializers`` and ``initial_value``; ``regularizers``; ``collections``,
+``colocation``.
 """

@@ -1,7 +1,7 @@
 import numpy
 
 from daskvars.graph.interpreter import apply
-from daskvars.ops.nn import batch_norm as ops
+from daskvars.ops.nn.normalization import batch_norm as ops
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

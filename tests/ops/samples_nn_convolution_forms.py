@@ -1,6 +1,6 @@
 import numpy
 
-from daskvars.ops.nn import convolution_forms as ops
+from daskvars.ops.nn.convolution import forms as ops
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

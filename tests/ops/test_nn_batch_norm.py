@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.nn import batch_norm as ops
+from daskvars.ops.nn.normalization import batch_norm as ops
 from tests.ops.checks import numerical_gradient
 
 rng = numpy.random.default_rng(0)

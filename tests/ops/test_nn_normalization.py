@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.nn import normalization as ops
+from daskvars.ops.nn.normalization import moments as ops
 
 rng = numpy.random.default_rng(0)
 

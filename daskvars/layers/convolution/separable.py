@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph.tensor import Tensor
-from daskvars.layers.convolutional import Convolution
+from daskvars.layers.convolution.convolutional import Convolution
+from daskvars.layers.convolution.sizes import op_format
 from daskvars.layers.functional import functional
-from daskvars.layers.sizes import op_format
 from daskvars.ops.array.reshaping import expand_dims, squeeze
-from daskvars.ops.nn import convolution_forms as nn_convolution_forms
+from daskvars.ops.nn.convolution import forms as nn_convolution_forms
 from daskvars.variables.initializers import Zeros
 
 _ZEROS = Zeros()

@@ -10,7 +10,13 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, squeeze
-from daskvars.ops.nn.convolution import DEPTHWISE, ONES, as_sizes, conv2d_transpose, window_options
+from daskvars.ops.nn.convolution.conv2d import (
+    DEPTHWISE,
+    ONES,
+    as_sizes,
+    conv2d_transpose,
+    window_options,
+)
 from daskvars.ops.rules.axes import as_operand, is_symbolic
 
 

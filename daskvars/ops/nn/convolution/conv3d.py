@@ -10,7 +10,7 @@ from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn import convolution3d
 from daskvars.kernels.nn.windows import conv_shape
-from daskvars.ops.nn.convolution import Family, as_sizes
+from daskvars.ops.nn.convolution.conv2d import Family, as_sizes
 from daskvars.ops.nn.windows import per_axis
 from daskvars.ops.rules.axes import as_operand, either
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
+from daskvars.layers.convolution.sizes import checked_format
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
-from daskvars.layers.sizes import checked_format
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.transposing import transpose

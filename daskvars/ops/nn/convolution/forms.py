@@ -10,8 +10,8 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.reshaping import expand_dims, squeeze
-from daskvars.ops.nn.convolution import CONV2D, DEPTHWISE, window_options
-from daskvars.ops.nn.convolution3d import CONV3D, volume_options
+from daskvars.ops.nn.convolution.conv2d import CONV2D, DEPTHWISE, window_options
+from daskvars.ops.nn.convolution.conv3d import CONV3D, volume_options
 from daskvars.ops.nn.windows import image_format, per_axis
 from daskvars.ops.rules.axes import either
 

@@ -8,10 +8,7 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.activations import activation_of
-from daskvars.layers.functional import functional
-from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
-from daskvars.layers.sizes import (
+from daskvars.layers.convolution.sizes import (
     channel_axis,
     checked_format,
     checked_padding,
@@ -22,11 +19,14 @@ from daskvars.layers.sizes import (
     transposed_size,
     with_space,
 )
+from daskvars.layers.functional import functional
+from daskvars.layers.input_spec import InputSpec
+from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.nn.bias import bias_add
-from daskvars.ops.nn.convolution import conv2d_transpose as conv2d_transpose_op
-from daskvars.ops.nn.convolution3d import conv3d_transpose as conv3d_transpose_op
-from daskvars.ops.nn.convolution_forms import convolution
+from daskvars.ops.nn.convolution.conv2d import conv2d_transpose as conv2d_transpose_op
+from daskvars.ops.nn.convolution.conv3d import conv3d_transpose as conv3d_transpose_op
+from daskvars.ops.nn.convolution.forms import convolution
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Zeros
 

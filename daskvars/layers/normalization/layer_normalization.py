@@ -12,7 +12,7 @@ from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import ones, zeros
-from daskvars.ops.nn import layer_norm as nn_layer_norm
+from daskvars.ops.nn.normalization import layer_norm as nn_layer_norm
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Ones, Zeros
 

@@ -6,10 +6,7 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
-from daskvars.layers.functional import functional
-from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
-from daskvars.layers.sizes import (
+from daskvars.layers.convolution.sizes import (
     checked_format,
     checked_padding,
     num_windows,
@@ -18,6 +15,9 @@ from daskvars.layers.sizes import (
     space_of,
     with_space,
 )
+from daskvars.layers.functional import functional
+from daskvars.layers.input_spec import InputSpec
+from daskvars.layers.layer import Layer
 from daskvars.ops.nn.pooling_forms import pool
 from daskvars.shapes import TensorShape
 

@@ -11,7 +11,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.layers.functional import applied
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
-from daskvars.layers.moving_moments import Renormalization, moved
+from daskvars.layers.normalization.moving_moments import Renormalization, moved
 from daskvars.layers.training_phase import chosen, known_phase
 from daskvars.ops.array.constant import ones, ones_like, zeros, zeros_like
 from daskvars.ops.array.constant import shape as shape_of
@@ -20,8 +20,8 @@ from daskvars.ops.math.arithmetic import add, multiply
 from daskvars.ops.math.moments import moments
 from daskvars.ops.math.reduce import reduce_mean
 from daskvars.ops.math.transcendental import sqrt
-from daskvars.ops.nn import normalization as nn_normalization
-from daskvars.ops.nn.batch_norm import batch_moments, fused_batch_norm
+from daskvars.ops.nn.normalization import moments as nn_normalization
+from daskvars.ops.nn.normalization.batch_norm import batch_moments, fused_batch_norm
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Ones, Zeros
 
