@@ -25,9 +25,9 @@ import numpy as np
 
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.cluster.offers import Offer
-from daskvars.execution.cluster.placing import Placing
+from daskvars.execution.cluster.placement import Placing
 from daskvars.execution.cluster.run_graphs import BlockTask, Place, Template, joined
+from daskvars.execution.cluster.worker_info import Offer
 from daskvars.execution.engine import feeds
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Piece

@@ -82,7 +82,7 @@ PITFALLS = {
     8: (
         "placement survives optimization",
         {
-            "execution/test_placing.py": [
+            "execution/test_placement.py": [
                 "the_log_of_where_tasks_ran_shows_no_violation",
                 "explain_says_why",
                 "in_this_process_every_device_is_here",
@@ -92,7 +92,7 @@ PITFALLS = {
     9: (
         "work that nobody can do fails at once",
         {
-            "execution/test_placing.py": [
+            "execution/test_placement.py": [
                 "an_impossible_demand_is_refused_before_anything_is_sent",
                 "a_variable_nobody_may_have_is_refused",
                 "soft_placement_falls_back_and_says_so",
@@ -183,7 +183,7 @@ PITFALLS = {
         "placement balances bytes, not counts",
         {
             "train/test_cluster.py": ["bytes_are_balanced"],
-            "execution/test_placing.py": ["bytes_are_balanced_not_counts"],
+            "execution/test_placement.py": ["bytes_are_balanced_not_counts"],
         },
     ),
     19: (

@@ -10,8 +10,8 @@ import sys
 
 LOWEST = {
     "daskvars.versioned": {"VERSIONED_BYTES": 1, "SLAB_BYTES": 1},
-    "daskvars.execution.cluster.bundles": {"SPLIT_BYTES": 1},
-    "daskvars.execution.cluster.placing": {"SLACK_BYTES": 0},
+    "daskvars.execution.cluster.output_groups": {"SPLIT_BYTES": 1},
+    "daskvars.execution.cluster.placement": {"SLACK_BYTES": 0},
     "daskvars.execution.cluster.run_feeds": {"SHARED_BYTES": 0, "MOST_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1},
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},

@@ -11,6 +11,6 @@ not run yet), ``tape``, ``recompute``, ``python_calls``, ``config_proto``. Below
 ``engine``, ``local`` and ``cluster``, each with a note of its own.
 """
 
-from daskvars.remote.unguarded import refuse_clusters_of_imports
+from daskvars.remote.main_guard import refuse_clusters_of_imports
 
 refuse_clusters_of_imports()

@@ -24,12 +24,12 @@ import numpy
 from daskvars import config, shapes
 from daskvars.dtypes import DType
 from daskvars.errors import OpError
-from daskvars.execution.cluster.outcomes import Deferred
+from daskvars.execution.cluster.result_futures import Deferred
 from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.exact_keys import exactly
+from daskvars.execution.engine.executables import Program
 from daskvars.execution.engine.fetches import as_scalar
-from daskvars.execution.engine.programs import Program
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.graph import Graph

@@ -16,8 +16,8 @@ from daskvars import config
 from daskvars.dtypes import as_dtype, to_numpy
 from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, has_effect
 from daskvars.execution.engine.exact_keys import exactly
+from daskvars.execution.engine.executables import Program
 from daskvars.execution.engine.feeds import as_array, feed_value
-from daskvars.execution.engine.programs import Program
 from daskvars.graph import nest
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor

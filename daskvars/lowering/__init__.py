@@ -15,7 +15,6 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
-from daskvars.lowering.defer import defer
 from daskvars.lowering.emit import emit
 from daskvars.lowering.functionalize import functionalize
 from daskvars.lowering.fuse import fuse
@@ -25,6 +24,7 @@ from daskvars.lowering.propagate import propagate
 from daskvars.lowering.prune import prune
 from daskvars.lowering.route import route
 from daskvars.lowering.specialize import specialize
+from daskvars.lowering.split_update import defer
 
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
 
@@ -50,7 +50,7 @@ def lower(
       identify: gives what stands in the plan for an operation that draws random numbers.
       places: where operations and variables may be; None where everything is in one place.
       deferred: what updates variables is apart from the rest, so that it can be done on a newer
-        version than the rest was computed from; see `defer`.
+        version than the rest was computed from; see `split_update`.
     """
     global num_lowerings
     num_lowerings += 1

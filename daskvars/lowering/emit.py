@@ -21,15 +21,10 @@ from daskvars.graph.definitions.patterns import (
 )
 from daskvars.lowering.fuse import Group, label, lines_up
 from daskvars.lowering.overlap import BEGIN, CALL, Part, overlap
-from daskvars.lowering.part_kernels import (
-    block_kernel,
-    own_rows_call,
-    place_rows_call,
-    row_attrs,
-)
 from daskvars.lowering.place import device_type_of
 from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
 from daskvars.lowering.program import CONSTANT, PARAMETER, SEEN, STATE, Leaf, Node, Program, Ref
+from daskvars.lowering.row_kernels import block_kernel, own_rows_call, place_rows_call, row_attrs
 from daskvars.remote.regions.program import Call, RegionProgram
 from daskvars.remote.regions.tiling import is_tiled
 

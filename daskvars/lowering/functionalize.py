@@ -61,7 +61,7 @@ def functionalize(
       sequential: reads see every assignment before them, as in eager code.
       identify: gives what stands for an operation that draws random numbers.
       targets: those of `ops` that were asked to run; their results are computed, used or not.
-      deferred: reads are of the version seen, and updates of the newest; see `defer`.
+      deferred: reads are of the version seen, and updates of the newest; see `split_update`.
     """
     program = Program()
     walk = _Walk(program, state_of, sequential, identify, deferred)

@@ -1,9 +1,9 @@
 """Pass 7: group nodes into regions, each of which becomes one task per block.
 
 Nodes get a stage: crossing an edge where blocks do not line up, or to another place, or into what
-is computed from the newest version (`defer`), adds one. Nodes of equal stage, grid and place form a
-region. Within a stage data only flows from coarser to finer grids, so regions cannot form a cycle,
-and values used both forward and backward stay inside one region.
+is computed from the newest version (`split_update`), adds one. Nodes of equal stage, grid and place
+form a region. Within a stage data only flows from coarser to finer grids, so regions cannot form a
+cycle, and values used both forward and backward stay inside one region.
 
 A task's inputs and results are in memory at the same time, and Dask keeps or spills them as one. So
 where a region has more bytes than a worker can spare for a task, those of its nodes that need

@@ -42,7 +42,7 @@ class Leaf:
 
     Attributes:
       kind: "feed" (`what` is its position among the feeds), "state" (the variable's key), "seen"
-        (the same, of an older version than the one that is updated, see `defer`),
+        (the same, of an older version than the one that is updated, see `split_update`),
         "constant" (the array), "key" (what stands for the operation that draws random numbers) or
         "parameter" (a position).
       layouts: its chunks, one entry; None is one block.
@@ -80,7 +80,7 @@ class Node:
       device: where its operation asks to run; of an assignment, where its variable is.
       place: where it runs, "" anywhere (`place`).
       reason: why there, in words (`place`).
-      is_late: whether it is computed from the newest version (`defer`).
+      is_late: whether it is computed from the newest version (`split_update`).
       beside: kernels that begin and end its call, if it may run at the same time as others that
         need nothing of it (`overlap`).
       stage: how many times data crossed between grids before it (`fuse`).

@@ -23,7 +23,7 @@ from daskvars.graph.definitions.patterns import (
     Gather,
     ScatterInto,
 )
-from daskvars.kernels.gather_scatter.row_parts import own_rows
+from daskvars.kernels.gather_scatter.row_shards import own_rows
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 
 Rows = tuple[int, ...]

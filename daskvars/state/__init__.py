@@ -29,7 +29,7 @@ Rules, and why:
 
 Rooms: ``format`` (what stands in a store), ``stores`` (series of versions, and where their bytes
 are), ``external`` (other people's Zarr groups). Files: ``failures``; ``checkpoint`` (a single
-snapshot saved, restored, listed, verified); ``parts`` (partitioned variables as one array);
+snapshot saved, restored, listed, verified); ``shards`` (partitioned variables as one array);
 ``tensor_slices`` (checkpoints from inside a graph); ``values`` (what variables are in this
 process).
 """

@@ -18,9 +18,9 @@ from daskvars.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
-from daskvars.execution.cluster.bundles import bundlings
 from daskvars.execution.cluster.errors import unavailable
 from daskvars.execution.cluster.executor import ClusterExecutor
+from daskvars.execution.cluster.output_groups import bundlings
 from daskvars.execution.cluster.remote_blocks import RemoteBlock
 from daskvars.execution.cluster.run_graphs import Place
 from daskvars.execution.engine.engine import Engine

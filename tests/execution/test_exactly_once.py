@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.kernels.gather_scatter.row_parts import PartRows
+from daskvars.kernels.gather_scatter.row_shards import PartRows
 from tests.train.test_optimizers import CASES
 
 pytestmark = pytest.mark.cluster

@@ -187,5 +187,5 @@ def test_only_one_module_makes_code_of_text():
                 assert getattr(node.value, "id", "") not in ("builtins", "importlib") or (
                     node.attr not in made
                 )
-    allowed = {("remote/regions/source_text.py", name) for name in ("exec", "compile")}
+    allowed = {("remote/regions/codegen.py", name) for name in ("exec", "compile")}
     assert found - {("backend.py", "import_module")} == allowed  # of CuPy, by literal names

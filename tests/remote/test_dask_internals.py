@@ -19,8 +19,8 @@ from distributed.scheduler import TaskState
 from distributed.worker_state_machine import TaskState as WorkerTask
 
 from daskvars.remote import dask_internals as internals
-from daskvars.remote.bundle import Bundle
 from daskvars.remote.dask_internals import DataNode, RunGraph, Task, TaskRef
+from daskvars.remote.task_outputs import Bundle
 from daskvars.versioned import Versioned, changed
 
 pytestmark = pytest.mark.cluster

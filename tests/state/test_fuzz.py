@@ -85,7 +85,7 @@ def test_what_runs_code_is_noticed(tmp_path):
 import sys
 from pathlib import Path
 from tests.state import fuzzed_records as f, hostile_readers as h
-from daskvars.remote.regions.source_text import defined
+from daskvars.remote.regions.codegen import defined
 sys.addaudithook(f.listen)
 f.tracemalloc.start()
 for act in (

@@ -2,12 +2,12 @@
 
 - ``executor``: a state of a cluster, with one client or several; ``bound_plan``: a plan bound to
   it, and one sending of a run; ``in_flight``: the runs that are sent and not finished.
-- ``run_graphs``, ``run_feeds``, ``bundles``: from a plan to the few tasks of a run.
-- ``placing``, ``offers``: which tasks and variables belong to which workers.
+- ``run_graphs``, ``run_feeds``, ``output_groups``: from a plan to the few tasks of a run.
+- ``placement``, ``worker_info``: which tasks and variables belong to which workers.
 - ``seals``, ``checkpoints``, ``chunk_tasks``: versions written and read by the workers that have
   them.
 - ``errors``, ``reports``: what failures and losses mean to the program.
-- ``outcomes``, ``remote_blocks``: results and blocks that are not here.
+- ``result_futures``, ``remote_blocks``: results and blocks that are not here.
 
 What runs inside workers and the scheduler is in `daskvars.remote`; nothing of this room is sent.
 """

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from distributed import Future
 
 from daskvars import chunk_grid
-from daskvars.execution.cluster.bundles import new_value_bytes
-from daskvars.execution.cluster.outcomes import Deferred, Outcome
+from daskvars.execution.cluster.output_groups import new_value_bytes
 from daskvars.execution.cluster.remote_blocks import BAD, Reference, RemoteBlock, own, wait
+from daskvars.execution.cluster.result_futures import Deferred, Outcome
 from daskvars.execution.cluster.run_feeds import RunFeeds, cut, leaf_pieces
 from daskvars.execution.cluster.run_graphs import Template
 from daskvars.execution.engine.blocks import owned, whole

@@ -8,10 +8,10 @@ from typing import Any
 from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
-from daskvars.execution.cluster.bundles import SPLIT_BYTES
 from daskvars.execution.cluster.chunk_tasks import write_chunks
 from daskvars.execution.cluster.errors import error_of
-from daskvars.execution.cluster.placing import Placing
+from daskvars.execution.cluster.output_groups import SPLIT_BYTES
+from daskvars.execution.cluster.placement import Placing
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.remote.dask_internals import RunGraph, Task
 from daskvars.remote.tasks.chunk_tasks import load_regions, write_aside, write_parts

@@ -8,7 +8,7 @@ from typing import Any
 
 from distributed import Client
 
-from daskvars.execution.cluster.bundles import SPLIT_BYTES
+from daskvars.execution.cluster.output_groups import SPLIT_BYTES
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.tasks.chunk_tasks import Fragment, write_parts
 from daskvars.state.format.chunks import chunk_ref

@@ -20,10 +20,10 @@ it is sent again, in its place among the runs of this client, with the same rand
 of a run that nobody waits for is raised at the next call. A run that fetches nothing has been sent
 when the call returns, and may not have arrived: another client sees it a moment later.
 
-With ``consistency="async"`` (`lowering.defer`) a run is sent in two parts. The first computes
-gradients from the newest version that is finished or includes this client's own last run; it is in
-no chain, and takes as long as it takes. When it is done the second, the updates, is bound to what
-is newest then: a slow client delays nobody, and no update is lost.
+With ``consistency="async"`` (`lowering.split_update`) a run is sent in two parts. The first
+computes gradients from the newest version that is finished or includes this client's own last run;
+it is in no chain, and takes as long as it takes. When it is done the second, the updates, is bound
+to what is newest then: a slow client delays nobody, and no update is lost.
 
 State has a place and leaves it visibly. When the client is closed in order, values come home
 (`come_home`): into their store, or into this process. When the cluster is lost, they are, and
@@ -53,12 +53,12 @@ from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.bound_plan import BoundPlan
 from daskvars.execution.cluster.errors import GONE, LostError, unavailable
 from daskvars.execution.cluster.in_flight import InFlight, Run
-from daskvars.execution.cluster.offers import workers_of
-from daskvars.execution.cluster.outcomes import Outcome
-from daskvars.execution.cluster.placing import Placing, by_annotation
+from daskvars.execution.cluster.placement import Placing, by_annotation
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, own, remote_blocks
+from daskvars.execution.cluster.result_futures import Outcome
 from daskvars.execution.cluster.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.seals import Sealer
+from daskvars.execution.cluster.worker_info import workers_of
 from daskvars.execution.engine.durable import MOST_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
 from daskvars.graph.definitions.opdef import Spec

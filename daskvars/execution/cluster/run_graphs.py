@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from daskvars.execution.cluster.bundles import Bundling, bundlings
+from daskvars.execution.cluster.output_groups import Bundling, bundlings
 from daskvars.execution.engine.blocks import recipe
 from daskvars.execution.engine.steps import updated_inputs
 from daskvars.lowering.plan import Index, Origin, Piece, Plan, Region

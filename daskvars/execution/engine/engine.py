@@ -24,11 +24,11 @@ from daskvars.execution.engine.durable import (
     state_name,
     take_over,
 )
+from daskvars.execution.engine.executables import Program, SharedProgram
 from daskvars.execution.engine.executors import active_client, forget_closed
 from daskvars.execution.engine.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.plan_cache import PlanCache
-from daskvars.execution.engine.programs import Program, SharedProgram
-from daskvars.execution.engine.taking_up import take_up, used_by
+from daskvars.execution.engine.reconcile import take_up, used_by
 from daskvars.execution.engine.targets import client_of
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
@@ -40,7 +40,7 @@ from daskvars.state import Values, forget_values
 from daskvars.state.format.grids import layout_shape
 from daskvars.state.format.keypath import check_key
 from daskvars.state.format.manifest import VariableRecord
-from daskvars.state.parts import Part, join_parts
+from daskvars.state.shards import Part, join_parts
 
 
 class Engine:
@@ -202,7 +202,7 @@ class Engine:
           `Values.arrivals`: as long as it stays the same, there is nothing more to do.
 
         Raises:
-          InvalidArgumentError: some are other variables; see `taking_up.take_up`.
+          InvalidArgumentError: some are other variables; see `reconcile.take_up`.
           UnavailableError: some are lost with a cluster, and have no new values.
         """
         if self.lost:

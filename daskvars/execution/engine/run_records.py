@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOptions
 from daskvars.execution.engine.engine import Engine
-from daskvars.execution.engine.programs import Program
+from daskvars.execution.engine.executables import Program
 from daskvars.execution.local.devices import CPU
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of

@@ -8,5 +8,5 @@
   largest entries.
 
 A view is a result like any other: that it shares its argument's memory is known to the engine
-(`daskvars.remote.regions.slot_memory`), not to the kernel.
+(`daskvars.remote.regions.aliasing`), not to the kernel.
 """

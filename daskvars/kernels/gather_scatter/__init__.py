@@ -2,7 +2,7 @@
 
 - ``segments``: rows by index: gather, scatter, segment reductions; ``rows`` is how they move.
 - ``gather``: the same for elements and coordinates.
-- ``row_parts``: rows on their way between the parts of a cut table and those who use them.
+- ``row_shards``: rows on their way between the parts of a cut table and those who use them.
 - ``part_writes``: slices of a variable that are assigned.
 - ``searching``: where a value stands in a sorted sequence.
 

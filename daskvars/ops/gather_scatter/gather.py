@@ -18,7 +18,7 @@ from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import gather as kernels
-from daskvars.kernels.gather_scatter import row_parts
+from daskvars.kernels.gather_scatter import row_shards
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array import constant
 from daskvars.ops.array.joining import concat, single_axis
@@ -78,7 +78,7 @@ GATHER = OpDef(
     "params:T, indices:I",
     infer=_rows,
     kernel=segment.gather_rows,
-    pattern=Gather(row_parts.part_rows),
+    pattern=Gather(row_shards.part_rows),
     static=_rows_value,
     gradient=_rows_gradient,
     block=lambda attrs, block: {

@@ -5,10 +5,10 @@ calls of kernels on numbered *slots*, constants, and which slots are inputs and 
 happens to it:
 
 - ``region_check``: what comes as data is checked before anything is made of it.
-- ``source_text``: the only place where source is made: from slot numbers and nothing else.
+- ``codegen``: the only place where source is made: from slot numbers and nothing else.
 - ``program``: the data; ``compilation``: straight-line Python made of it: one line for each call,
   slots freed as soon as they are done.
-- ``slot_memory``: which call may write over the memory of an argument that dies there.
+- ``aliasing``: which call may write over the memory of an argument that dies there.
 - ``tiling``, ``device_chains``: elementwise chains tile by tile in a CPU's cache, or as one kernel
   on a GPU.
 - ``inplace``, ``row_updates``: updates of large variables in their own memory, after all that may

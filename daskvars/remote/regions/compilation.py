@@ -3,7 +3,7 @@
 A `RegionProgram` is what travels to a worker and what is cached; `compiled` turns it, once per
 process, into straight-line Python: one line per kernel call, locals for slots, dead slots released
 by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting loop costs
-0.4-0.9 us. Only slot numbers enter the source text (`daskvars.remote.regions.source_text`).
+0.4-0.9 us. Only slot numbers enter the source text (`daskvars.remote.regions.codegen`).
 
 Ufuncs write into the memory of an argument that dies at that call (`reuse`). A chain of
 elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.tiling`).
@@ -24,11 +24,11 @@ import numpy
 from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from daskvars.remote.regions import device_chains, tiling
+from daskvars.remote.regions.aliasing import SlotMemory
+from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.program import Call, RegionProgram, is_known
 from daskvars.remote.regions.region_check import check_region
 from daskvars.remote.regions.result_check import checked
-from daskvars.remote.regions.slot_memory import SlotMemory
-from daskvars.remote.regions.source_text import defined, name, names, naming
 
 Meter = Callable[[Sequence[str], Sequence[float]], None]
 """``meter(labels, times)``: the kernels that ran one after the other, and the clock (s) before the

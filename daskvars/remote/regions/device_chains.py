@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from daskvars.device_array import choosing
-from daskvars.remote.regions.source_text import defined, name, names
+from daskvars.remote.regions.codegen import defined, name, names
 
 
 def chains(calls: Sequence[Any], is_fusible: Callable[[Any], bool]) -> dict[int, int]:

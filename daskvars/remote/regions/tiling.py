@@ -23,8 +23,8 @@ from typing import Any
 import numpy
 
 from daskvars import config
+from daskvars.remote.regions.codegen import defined, name, names
 from daskvars.remote.regions.result_check import checked
-from daskvars.remote.regions.source_text import defined, name, names
 
 # Elements that calls must write before another thread pays: handing the interpreter from thread to
 # thread costs some us a call (m: two threads lose below 4M elements a thread, gain above).

@@ -17,7 +17,7 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.backend import namespace
 from daskvars.device_array import on_device
-from daskvars.remote.bundle import Bundle
+from daskvars.remote.task_outputs import Bundle
 from daskvars.state.checkpoint import open_source
 from daskvars.state.failures import store_failure
 from daskvars.state.format.assembly import assemble_region, part_of

@@ -21,12 +21,12 @@ import numpy
 
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
-from daskvars.remote.bundle import Bundle
 from daskvars.remote.dask_internals import current_key, pickle, show_seconds, weigh_anew
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
+from daskvars.remote.task_outputs import Bundle
 from daskvars.remote.tasks.block_arguments import arguments_of
 from daskvars.remote.worker_memory import Values, keep_freed_memory, room
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed

@@ -12,7 +12,7 @@ from daskvars.graph import nest
 from daskvars.graph.operation import Operation
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import Shape, is_known
-from daskvars.state.parts import Part
+from daskvars.state.shards import Part
 from daskvars.state.tensor_slices import parse_slice
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.partitions.slices import SaveSliceInfo

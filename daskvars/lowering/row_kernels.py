@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from daskvars.graph.definitions.patterns import PLACE
-from daskvars.kernels.gather_scatter.row_parts import place_rows
+from daskvars.kernels.gather_scatter.row_shards import place_rows
 from daskvars.lowering.plan import Source
 from daskvars.lowering.program import Node
 from daskvars.remote.regions.program import Call

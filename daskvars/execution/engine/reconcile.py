@@ -18,7 +18,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE
-from daskvars.lowering.recut import Recut, recut
+from daskvars.lowering.rechunk import Recut, recut
 from daskvars.shape_arithmetic import compatible
 from daskvars.state import Values
 from daskvars.state.format.manifest import VariableRecord, shorten

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.gather_scatter.row_parts import own_rows, part_rows, place_rows
+from daskvars.kernels.gather_scatter.row_shards import own_rows, part_rows, place_rows
 
 TABLE = np.arange(24.0).reshape(8, 3)
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from daskvars import logging
 from daskvars.chunk_grid import Chunks
 from daskvars.errors import PlacementError, ResourceExhaustedError, UnavailableError
-from daskvars.execution.cluster.offers import Offer, Workers, listed, matching
+from daskvars.execution.cluster.worker_info import Offer, Workers, listed, matching
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of, device_type_of

@@ -12,9 +12,9 @@ from distributed.scheduler import Scheduler
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, UnavailableError
-from daskvars.execution.cluster import placing
-from daskvars.execution.cluster.offers import Offer, matching, task_of
+from daskvars.execution.cluster import placement
 from daskvars.execution.cluster.remote_blocks import remote_blocks
+from daskvars.execution.cluster.worker_info import Offer, matching, task_of
 from tests.execution.shared_counters import blocks_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -303,7 +303,7 @@ def start(cluster, name, resources):
 
 
 def test_a_worker_of_a_device_dies_and_comes_back():
-    assert placing.PATIENCE_S < 5  # so long a run waits for it before it raises
+    assert placement.PATIENCE_S < 5  # so long a run waits for it before it raises
     with tf.device("/job:ps"):
         v = tf.get_variable("v", [4], initializer=tf.zeros_initializer())
     add = v.assign_add(tf.ones([4]))

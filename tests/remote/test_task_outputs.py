@@ -7,8 +7,8 @@ import pytest
 from dask.sizeof import sizeof
 
 from daskvars.kernels.control.tensor_lists import TensorList
-from daskvars.kernels.gather_scatter.row_parts import PartRows
-from daskvars.remote.bundle import Bundle
+from daskvars.kernels.gather_scatter.row_shards import PartRows
+from daskvars.remote.task_outputs import Bundle
 from daskvars.remote.tasks.region_tasks import PackedRegion
 from daskvars.versioned import Versioned, changed
 
