@@ -55,7 +55,7 @@ from daskvars.graph.records.graph_def import GraphDef, NodeDef
 from daskvars.graph.records.importer import import_graph_def
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.scopes.name_scope import name_scope, op_scope
-from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Operation
 from daskvars.graph.scopes.stacks import get_default_session
 from daskvars.graph.tensor import Tensor
 

@@ -29,9 +29,8 @@ from daskvars.graph.definitions.gradient_registry import gradient_of
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.constant import ones_like, size, zeros_like
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import concat, stack, unstack

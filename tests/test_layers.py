@@ -1,6 +1,7 @@
 """The layers of the package: a module imports only from levels below its own package."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,44 @@ def test_imports_go_down(path):
         assert level(other) < level(own), (
             f"{path.name}:{node.lineno} imports daskvars.{'.'.join(target)}, which is not below it"
         )
+
+
+def imports_of_modules(paths):
+    """Return module -> our modules that it imports, under TYPE_CHECKING or not."""
+    names = {}
+    for path in paths:
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        names[".".join(parts).removesuffix(".__init__")] = path
+    found = {}
+    for name, path in names.items():
+        targets = found[name] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                asked = [(f"{node.module}.{alias.name}", node.module) for alias in node.names]
+            elif isinstance(node, ast.Import):
+                asked = [(alias.name,) for alias in node.names]
+            else:
+                continue
+            targets.update(next((n for n in each if n in names), name) for each in asked)
+        targets.discard(name)
+    return found
+
+
+def test_no_circle_of_imports():
+    order = [*graphlib.TopologicalSorter(imports_of_modules(MODULES)).static_order()]
+    assert len(order) == len(MODULES)
+
+
+def test_a_circle_for_types_is_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path / "daskvars")
+    (tmp_path / "daskvars").mkdir()
+    above, below = (tmp_path / "daskvars" / name for name in ("above.py", "below.py"))
+    above.write_text("from daskvars.below import x\n")
+    below.write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from daskvars import above\n"
+    )
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(imports_of_modules([above, below])).prepare()
 
 
 def test_nothing_but_programs_imports_v1():

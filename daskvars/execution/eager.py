@@ -34,9 +34,9 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import register_eager
-from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.user_line import user_line
 from daskvars.lowering.prune import prune
 from daskvars.ops.array.constant import CONST
 from daskvars.ops.protocols.operators import identity_hash

@@ -17,8 +17,7 @@ from typing import Any
 
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 
 EVERYTHING = ""  # what an operation touches that may look at any variable
 

@@ -24,9 +24,8 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.subgraphs import PARAMETER, copy_body, parameter
 
 

@@ -21,10 +21,9 @@ from daskvars.execution.engine.run_records import (
     recorded_run,
 )
 from daskvars.graph.graph import Graph
-from daskvars.graph.operation import Operation
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 
 CLOSED = (
     "Attempted to use a closed Session. Make another, and restore or initialize its variables: "

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.dtypes import DType, as_dtype
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 
 Conversion = Callable[..., Any]
 _conversions: list[tuple[int, Any, Conversion]] = []

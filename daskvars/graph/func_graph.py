@@ -11,8 +11,7 @@ from typing import Any
 
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.graph import Graph
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 
 
 class FuncGraph(Graph):

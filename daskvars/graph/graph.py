@@ -18,13 +18,13 @@ from daskvars.graph.definitions.gradient_registry import Overrides
 from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, UnregisteredOp
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.operation import Operation, user_line
 from daskvars.graph.records.graph_def import WithGraphDef
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.building_blocks import Controller, NameScope
 from daskvars.graph.scopes.collections import Collections
 from daskvars.graph.scopes.placement import Placement
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.user_line import user_line
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")

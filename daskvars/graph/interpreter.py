@@ -17,9 +17,8 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Argument, OpDef
 from daskvars.graph.definitions.patterns import Pattern
 from daskvars.graph.definitions.static_values import as_attr, constant_value, partial_value
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import Shape, in_brackets
 
 _eager: list[Any] = []

@@ -1,22 +1,54 @@
-"""Tensor: one output of one operation. It holds no value and knows no op.
+"""Operation and Tensor: a node of a graph, and an output of one. Neither holds a value.
 
-Operators (``+``, ``[...]``) are attached from above, by `daskvars.ops.protocols.operators`.
+They know no op: operators (``+``, ``[...]``) are attached from above, by
+`daskvars.ops.protocols.operators`, and only declared here.
 """
 
 from __future__ import annotations
 
+import linecache
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from daskvars import shapes
 from daskvars.dtypes import DType
 from daskvars.graph.by_identity import Reference
-from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.operators import WithOperators
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.records.node_def import AttrValue, NodeDef, attr_value
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.shapes import TensorShape
 
-if TYPE_CHECKING:
-    from daskvars.graph.operation import Operation
+# Attributes that a program gives to operations of any type: colocation groups, and the name of a
+# gradient. The rules of an op do not see them.
+ANNOTATIONS = frozenset({"_class", "_gradient_op_type"})
+
+
+class WithOperators:
+    """Base of tensors and of what converts to them.
+
+    At run time it is empty. `numpy`, `int` and `float` work on what has a value: eager tensors.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def _unary(self) -> Tensor: ...
+        def _binary(self, other: Any) -> Tensor: ...
+
+        __neg__ = __abs__ = __invert__ = _unary
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _binary
+        __div__ = __rdiv__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _binary
+        __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _binary
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = _binary
+
+        def numpy(self) -> Any: ...
+        def shown_value(self) -> str: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __index__(self) -> int: ...
 
 
 class Tensor(WithOperators):
@@ -142,3 +174,160 @@ class Tensor(WithOperators):
         shape = self.spec.shape
         text = "<unknown>" if shape is None else str(self.shape)
         return f"<tf.Tensor '{self.name}' shape={text} dtype={self.dtype.name}>"
+
+
+class Operation:
+    """One application of an op: inputs, attributes, name, device, outputs.
+
+    In a graph `name` is unique and full of scope; a recorded eager operation has `graph` None.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_control_inputs",
+        "attrs",
+        "created_at",
+        "device",
+        "graph",
+        "id",
+        "inputs",
+        "multiple",
+        "name",
+        "opdef",
+        "outputs",
+    )
+
+    def __init__(
+        self,
+        graph: Any,
+        opdef: OpDef,
+        name: str,
+        inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any],
+        specs: Spec | tuple[Spec, ...],
+        id: int,
+        created_at: tuple[str, int] | None,
+        tensor_class: type[Tensor],
+        control_inputs: tuple[Operation, ...] = (),
+    ) -> None:
+        self.graph = graph
+        self.opdef = opdef
+        self.name = name
+        self.inputs = inputs
+        self.attrs = attrs
+        self.id = id
+        self._control_inputs = control_inputs
+        self.device = ""
+        self.created_at = created_at
+        self.outputs: tuple[Any, ...]
+        if isinstance(specs, Spec):
+            self.multiple = False
+            self.outputs = (tensor_class(self, 0, specs),)
+        else:
+            self.multiple = True
+            self.outputs = tuple([tensor_class(self, i, spec) for i, spec in enumerate(specs)])
+
+    @property
+    def type(self) -> str:
+        """TensorFlow's name of the op, "MatMul"."""
+        return self.opdef.type
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        """The operations that run before this one without giving it a value."""
+        return list(self._control_inputs)
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The operation as plain data."""
+        names = [t.name.removesuffix(":0") for t in self.inputs]
+        names += [f"^{op.name}" for op in self.control_inputs]
+        attrs = {**self._implied(), **self.attrs}
+        shown = defaultdict(AttrValue, {name: attr_value(name, v) for name, v in attrs.items()})
+        return NodeDef(self.name, self.type, tuple(names), self.device, shown)
+
+    @property
+    def op_def(self) -> OpDef:
+        """The definition of the op."""
+        return self.opdef
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """Where the user's code made it: (file, line number, "", source line), or nothing.
+
+        A list of one frame that `traceback.format_list` takes: others are not kept.
+        """
+        if self.created_at is None:
+            return []
+        return [(*self.created_at, "", linecache.getline(*self.created_at).strip())]
+
+    def _implied(self) -> dict[str, Any]:
+        """Return the attributes T, dtype and _class as TensorFlow has them, where not kept here."""
+        found: dict[str, Any] = {}
+        if tensors := self.inputs or self.outputs:
+            found["T" if self.inputs else "dtype"] = tensors[0].spec.dtype.base_dtype
+        if self.inputs and self.inputs[0].spec.dtype.is_ref:
+            found["_class"] = tuple(self.colocation_groups())
+        return found
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Return the outputs."""
+        return self.outputs
+
+    def get_attr(self, name: str) -> Any:
+        """Return the attribute `name`: strings as bytes, several values as a list.
+
+        Raises:
+          ValueError: there is none of that name.
+        """
+        attrs = {**self._implied(), **self.attrs}
+        if name not in attrs:
+            raise ValueError(
+                f"Operation {self.name!r} has no attr named {name!r}. "
+                f"It is of type {self.type} and has {sorted(attrs)}"
+            )
+        value = attrs[name]
+        if isinstance(value, list | tuple):
+            return [item.encode() if isinstance(item, str) else item for item in value]
+        return value.encode() if isinstance(value, str) else value
+
+    def colocation_groups(self) -> list[bytes]:
+        """Return the names of the colocation groups, ``loc:@<operation>``; by default its own.
+
+        What reads or changes a variable belongs to the groups of the variable.
+        """
+        if self.inputs and self.inputs[0].spec.dtype.is_ref:
+            return self.inputs[0].op.colocation_groups()
+        groups = self.attrs.get("_class", ("loc:@" + self.name,))
+        return [group.encode() for group in groups]
+
+    @property
+    def where(self) -> str:
+        """Where the user's code made it, "file:line"."""
+        return f"{self.created_at[0]}:{self.created_at[1]}" if self.created_at else "unknown line"
+
+    def run(self, feed_dict: dict | None = None, session: Any = None) -> None:
+        """Run the operation in `session`, by default the default session.
+
+        Raises:
+          ValueError: there is no default session, or it belongs to another graph.
+        """
+        scopes.session_for(session, self.graph, "execute operation").run(self, feed_dict)
+
+    def _add_control_inputs(self, ops: Sequence[Operation]) -> None:
+        self.graph.check_not_finalized()
+        self._control_inputs = tuple(dict.fromkeys((*self._control_inputs, *ops)))
+        self.graph.late_control_inputs = True
+
+    def _add_control_input(self, op: Operation) -> None:
+        self._add_control_inputs([op])
+
+    def _set_device(self, device: Any) -> None:
+        self.device = scopes.device_string(device)
+
+    def __str__(self) -> str:
+        inputs = "".join(f'\ninput: "{t.name}"' for t in self.inputs)
+        return f'name: "{self.name}"\nop: "{self.type}"{inputs}'
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"

@@ -13,8 +13,7 @@ from typing import Any
 
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.emit import emit
 from daskvars.lowering.functionalize import functionalize
 from daskvars.lowering.fuse import fuse

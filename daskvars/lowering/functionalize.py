@@ -20,8 +20,7 @@ from daskvars.errors import NotFoundError
 from daskvars.graph.definitions.opdef import Spec, UnregisteredOp
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.func_graph import FuncGraph
-from daskvars.graph.operation import ANNOTATIONS, Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
 from daskvars.lowering.program import (
     CONSTANT,
     FEED,

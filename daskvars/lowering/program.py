@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Contraction
-from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Operation
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
 SEEN = "seen"

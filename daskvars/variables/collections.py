@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import string
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.slicing import slice as first_part

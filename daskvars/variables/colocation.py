@@ -8,8 +8,8 @@ from typing import Any
 
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import user_line
 from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.user_line import user_line
 
 
 def owner() -> Any:

@@ -13,8 +13,7 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.patterns import Effect
 from daskvars.graph.func_graph import FuncGraph
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.cond import cond
 from daskvars.ops.state.assign import READ, is_variable_initialized, read_variable
 from daskvars.variables.colocation import building_in, place

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.dtypes import DType, as_dtype, float32
-from daskvars.graph.operators import WithOperators
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, WithOperators
 from daskvars.ops.array import constant as constants
 from daskvars.ops.array.ranges import eye
 from daskvars.ops.array.reshaping import reshape

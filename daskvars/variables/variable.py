@@ -10,9 +10,7 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation
-from daskvars.graph.operators import WithOperators
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor, WithOperators
 from daskvars.ops.protocols.operators import override_operators
 from daskvars.ops.state.assign import first_assignment, first_read, read_variable, variable_handle
 from daskvars.shapes import TensorShape

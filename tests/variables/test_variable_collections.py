@@ -4,8 +4,8 @@ import pytest
 
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution.session import Session
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.tensor import Operation
 from daskvars.ops.math.arithmetic import add_n
 from daskvars.train.optimizers.slots import create_zeros_slot
 from daskvars.variables.collections import (

@@ -32,8 +32,7 @@ from daskvars.execution.engine.reconcile import take_up, used_by
 from daskvars.execution.engine.targets import client_of
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE
 from daskvars.state import Values, forget_values

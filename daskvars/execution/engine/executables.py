@@ -9,8 +9,7 @@ from typing import Any
 
 from daskvars.execution.engine import events, feeds
 from daskvars.execution.local.devices import check_devices, places_here
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering import lower
 from daskvars.lowering.prune import prune
 

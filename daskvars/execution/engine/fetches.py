@@ -12,8 +12,7 @@ import numpy
 from daskvars.execution.engine.conversions import conversion_of
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 
 _ELEMENTS = (Tensor, Operation, str, bytes)
 

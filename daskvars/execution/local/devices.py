@@ -14,8 +14,8 @@ from typing import Any
 from daskvars import backend, logging
 from daskvars.device_array import on_device
 from daskvars.errors import PlacementError
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.device import DeviceSpec
+from daskvars.graph.tensor import Operation
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars.graph.definitions.opdef import NO_GRADIENT, REGISTRY
-from daskvars.graph.operation import Operation
+from daskvars.graph.tensor import Operation
 
 _OVERRIDE = "_gradient_op_type"  # TensorFlow's name of the attribute
 _gradients: dict[str, Any] = {}

@@ -21,9 +21,8 @@ from daskvars.errors import did_you_mean
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.graph import Graph
-from daskvars.graph.operation import ANNOTATIONS, Operation
 from daskvars.graph.records.attribute_json import shortened
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
 
 OF_A_RUN = frozenset({"keyed", "used", "written"})
 """What a kernel with bodies is told when a run is lowered."""

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from daskvars.graph.operation import Operation
 from daskvars.graph.records.attribute_json import decode, encode, shape_json, shortened
 from daskvars.graph.scopes.collections import Collections
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 
 FORMAT = 1
 """Number of the format that this code writes, and the only one that it reads."""

@@ -19,13 +19,12 @@ from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import OP_NAME, Graph
 from daskvars.graph.interpreter import builder_for, check_types
-from daskvars.graph.operation import ANNOTATIONS, Operation
 from daskvars.graph.records.attribute_json import shape_of, shortened
 from daskvars.graph.records.attribute_kinds import SHAPE, check_attributes
 from daskvars.graph.records.graph_def import OUTER, GraphDef, NodeDef, body_place, decoded, nodes_of
 from daskvars.graph.scopes.device import merged
 from daskvars.graph.scopes.stacks import device_string
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
 
 
 def import_graph_def(

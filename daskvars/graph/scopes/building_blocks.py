@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.graph.operation import user_line
 from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.user_line import user_line
 
 
 class NameScope:

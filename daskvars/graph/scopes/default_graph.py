@@ -19,9 +19,8 @@ from numpy import ndarray
 
 from daskvars.dtypes import DType
 from daskvars.graph.graph import Graph
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 
 
 class _Default(threading.local):

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars.graph.definitions.patterns import Effect
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.device import merge_device
+from daskvars.graph.tensor import Operation
 
 
 class Placement:

@@ -9,8 +9,7 @@ from daskvars import shapes
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Dim, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, repeating
 from daskvars.shapes import Shape

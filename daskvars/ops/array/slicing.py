@@ -13,8 +13,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.array import slicing as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.rules import axes

@@ -11,9 +11,8 @@ from daskvars import dtypes
 from daskvars.dtypes import NUMERIC, DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array import constant
 from daskvars.ops.checks.assertions import asserted, shown_name
 from daskvars.ops.control.dependencies import no_op, with_dependencies

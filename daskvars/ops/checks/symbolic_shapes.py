@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array import constant
 from daskvars.ops.checks.assertions import asserted, shown_name
 from daskvars.ops.checks.shape_assertions import assert_rank, assert_rank_at_least, assert_rank_in

@@ -22,8 +22,7 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, builder_for
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control.effects import unreachable
 from daskvars.ops.array.constant import shape, zeros, zeros_like
 from daskvars.ops.array.ranges import range as range_

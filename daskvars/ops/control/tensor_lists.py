@@ -14,8 +14,7 @@ from daskvars.dtypes import int32, variant
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control import tensor_lists as kernels
 
 LIST = Spec(variant, None)

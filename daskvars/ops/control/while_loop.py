@@ -15,8 +15,7 @@ from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import shape, zeros
 from daskvars.ops.array.reshaping import stop_gradient

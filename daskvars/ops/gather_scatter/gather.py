@@ -14,9 +14,8 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Dim, Gather, Movement, Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.kernels.gather_scatter import row_shards
 from daskvars.kernels.gather_scatter import segments as segment

@@ -11,8 +11,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.definitions.patterns import Access, Dim, Effect, Movement, Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.kernels.gather_scatter import part_writes
 from daskvars.kernels.gather_scatter import segments as segment

@@ -11,9 +11,8 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, NoGradient, OpDef, Spe
 from daskvars.graph.definitions.patterns import Gather, Opaque, Scatter
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.gather_scatter import gather as gather_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array import constant

@@ -18,9 +18,8 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.linalg import matrix_parts as matrices
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import constant, ranges

@@ -10,9 +10,8 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import forms as nn_kernels
 from daskvars.kernels.nn import pooling
 from daskvars.kernels.nn.windows import pool2d_shape

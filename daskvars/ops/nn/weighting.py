@@ -14,9 +14,8 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import ones_like, rank, shape
 from daskvars.ops.array.reshaping import expand_dims, squeeze

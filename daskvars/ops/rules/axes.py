@@ -16,8 +16,7 @@ from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Access, Dim
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import Dimension, Shape, TensorShape
 
 _MAX_ELEMENTS = 1024  # larger values are data, not shapes

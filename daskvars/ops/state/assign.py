@@ -17,8 +17,7 @@ from daskvars.dtypes import DType
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
 from daskvars.graph.interpreter import apply
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.shapes import Shape

@@ -9,8 +9,7 @@ from typing import Any
 from daskvars.chunk_grid import whole
 from daskvars.dtypes import DType
 from daskvars.graph import nest
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import Shape, is_known
 from daskvars.state.shards import Part
 from daskvars.state.tensor_slices import parse_slice

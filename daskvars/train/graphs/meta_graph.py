@@ -17,12 +17,11 @@ from typing import Any
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation
 from daskvars.graph.records.attribute_json import decode, encode, shortened
 from daskvars.graph.records.graph_def import GraphDef, parsed
 from daskvars.graph.records.importer import import_graph_def
 from daskvars.graph.records.subgraph import extract
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
 from daskvars.train.checkpoints.saver_def import SaverDef
 from daskvars.variables.variable import Variable

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.math.arithmetic import square
 from daskvars.ops.math.transcendental import sqrt

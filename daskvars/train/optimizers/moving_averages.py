@@ -9,10 +9,9 @@ from daskvars.dtypes import bfloat16, float16, float32, float64
 from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph, name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.dependencies import group
 from daskvars.ops.math import division
 from daskvars.ops.math.arithmetic import minimum

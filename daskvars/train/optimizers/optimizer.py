@@ -16,10 +16,9 @@ from daskvars.gradients import gradients, why_none
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.gather_scatter.gather import deduplicate
 from daskvars.ops.state.assign import assign_add, reading_newest

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_of
 from daskvars.variables.variable import Variable
 

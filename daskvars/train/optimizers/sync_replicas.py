@@ -14,9 +14,8 @@ from typing import Any
 
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.collections import GraphKeys
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.constant import ones_like, shape, zeros, zeros_like
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.cond import cond

@@ -19,8 +19,7 @@ from typing import Any
 from daskvars.dtypes import DType
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.operation import Operation
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.constant import constant, fill, shape
 from daskvars.ops.control.dependencies import group
 from daskvars.ops.gather_scatter.gather import gather

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.graph.operation import Operation
 from daskvars.graph.scopes.device import DeviceSpec
+from daskvars.graph.tensor import Operation
 from daskvars.train.servers.cluster_spec import ClusterSpec
 
 VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")

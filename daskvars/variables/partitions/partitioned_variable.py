@@ -12,9 +12,8 @@ from typing import Any
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.operators import WithOperators
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, WithOperators
 from daskvars.ops.array.joining import concat, split
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.protocols.operators import override_operators
