@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
     "errors",
+    "names_of_v1",
     "messages",
     "dtypes",
     "shape_arithmetic",

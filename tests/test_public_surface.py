@@ -1,5 +1,6 @@
 """What `import daskvars` gives: the names, their docstrings, eager and graph mode side by side."""
 
+import importlib
 import inspect
 import pickle
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.names_of_v1 import NAMES_OF_V1
 from daskvars.remote.regions.program import RegionProgram
 
 MODULES = [
@@ -99,6 +101,27 @@ def test_v1_has_the_names_of_the_package():
     assert not set(tf._V1_ONLY) & set(dv.__all__)
     for namespace in ("layers", "nn", "train"):
         assert set(getattr(dv, namespace).__all__) <= set(vars(getattr(tf, namespace)))
+
+
+@pytest.mark.parametrize("module", NAMES_OF_V1)
+def test_names_that_only_v1_has_are_known(module):
+    """They are those of `daskvars.v1` that the package lacks, and the error says where they are."""
+    eager, graph = (importlib.import_module(name) for name in (module, "daskvars.v1"))
+    for part in module.split(".")[1:]:
+        graph = getattr(graph, part)
+    names = {name for name in vars(graph) if name[0] != "_"}
+    assert set(NAMES_OF_V1[module].split()) == names - set(eager.__all__)
+    for name in NAMES_OF_V1[module].split():
+        with pytest.raises(AttributeError, match=rf"daskvars\.v1\.([a-z]+\.)?{name}$"):
+            getattr(eager, name)
+
+
+def test_what_is_nowhere_is_not_said_to_be_in_v1():
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'Savr' \(did you mean 'Saver'"
+    ) as found:
+        dv.train.Savr  # noqa: B018
+    assert "v1" not in str(found.value)
 
 
 def test_v1_says_what_is_missing():

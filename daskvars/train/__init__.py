@@ -4,11 +4,14 @@ An optimizer is the slots that it keeps for each variable and one update, writte
 ops and assignments; lowering makes it one pass over memory. A `Saver` writes variables as Zarr
 groups and reads them back into any layout, with the graph as JSON beside them.
 
-Rooms: ``optimizers``, ``checkpoints``; and what TensorFlow-1 programs train with: ``sessions`` that
-are initialized and restored by themselves, with hooks; ``servers`` of a cluster of named tasks;
-``graphs`` in files. Files: ``schedules`` (rates that fall with the step), ``training_step``.
+Rooms: ``optimizers``, ``checkpoints``; ``graphs`` in files. Files: ``schedules`` (rates that fall
+with the step), ``training_step``. Monitored sessions with their hooks, servers of named tasks and
+optimizers that only TensorFlow 1 has are in `daskvars.v1`.
 """
 
+import typing
+
+from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 from daskvars.summary.event_lines import summary_iterator
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.train.checkpoints.iterator import checkpoints_iterator
@@ -39,7 +42,6 @@ from daskvars.train.optimizers.adaptive import (
     AdamWOptimizer,
     RMSPropOptimizer,
 )
-from daskvars.train.optimizers.ftrl import AdagradDAOptimizer, FtrlOptimizer
 from daskvars.train.optimizers.lamb import LAMBOptimizer
 from daskvars.train.optimizers.moving_averages import (
     ExponentialMovingAverage,
@@ -47,12 +49,7 @@ from daskvars.train.optimizers.moving_averages import (
     weighted_moving_average,
 )
 from daskvars.train.optimizers.optimizer import Optimizer
-from daskvars.train.optimizers.proximal import (
-    ProximalAdagradOptimizer,
-    ProximalGradientDescentOptimizer,
-)
 from daskvars.train.optimizers.sgd import GradientDescentOptimizer, MomentumOptimizer
-from daskvars.train.optimizers.sync_replicas import SyncReplicasOptimizer
 from daskvars.train.schedules import (
     cosine_decay,
     cosine_decay_restarts,
@@ -65,47 +62,6 @@ from daskvars.train.schedules import (
     piecewise_constant_decay,
     polynomial_decay,
 )
-from daskvars.train.servers.cluster_spec import ClusterDef, ClusterSpec, JobDef
-from daskvars.train.servers.device_setter import (
-    GreedyLoadBalancingStrategy,
-    byte_size_load_fn,
-    replica_device_setter,
-)
-from daskvars.train.servers.server import Server, ServerDef
-from daskvars.train.sessions.checkpoint_hooks import CheckpointSaverHook, CheckpointSaverListener
-from daskvars.train.sessions.control_hooks import (
-    FeedFnHook,
-    FinalOpsHook,
-    GlobalStepWaiterHook,
-    StopAtStepHook,
-)
-from daskvars.train.sessions.coordinator import Coordinator, LooperThread
-from daskvars.train.sessions.hook_timers import NeverTriggerTimer, SecondOrStepTimer
-from daskvars.train.sessions.monitored_session import (
-    ChiefSessionCreator,
-    MonitoredSession,
-    MonitoredTrainingSession,
-    SessionCreator,
-    SingularMonitoredSession,
-    WorkerSessionCreator,
-)
-from daskvars.train.sessions.monitoring_hooks import (
-    LoggingTensorHook,
-    NanLossDuringTrainingError,
-    NanTensorHook,
-    ProfilerHook,
-    StepCounterHook,
-    SummarySaverHook,
-)
-from daskvars.train.sessions.queue_runners import QueueRunner, Supervisor, start_queue_runners
-from daskvars.train.sessions.scaffold import Scaffold
-from daskvars.train.sessions.session_manager import SessionManager
-from daskvars.train.sessions.session_run_hook import (
-    SessionRunArgs,
-    SessionRunContext,
-    SessionRunHook,
-    SessionRunValues,
-)
 from daskvars.train.training_step import (
     assert_global_step,
     create_global_step,
@@ -116,63 +72,21 @@ from daskvars.train.training_step import (
 
 __all__ = [
     "AdadeltaOptimizer",
-    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
-    "CheckpointSaverHook",
-    "CheckpointSaverListener",
     "CheckpointState",
-    "ChiefSessionCreator",
-    "ClusterDef",
-    "ClusterSpec",
-    "Coordinator",
     "ExponentialMovingAverage",
-    "FeedFnHook",
-    "FinalOpsHook",
-    "FtrlOptimizer",
-    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
-    "GreedyLoadBalancingStrategy",
-    "JobDef",
     "LAMBOptimizer",
-    "LoggingTensorHook",
-    "LooperThread",
     "MomentumOptimizer",
-    "MonitoredSession",
-    "MonitoredTrainingSession",
-    "NanLossDuringTrainingError",
-    "NanTensorHook",
-    "NeverTriggerTimer",
     "NewCheckpointReader",
     "Optimizer",
-    "ProfilerHook",
-    "ProximalAdagradOptimizer",
-    "ProximalGradientDescentOptimizer",
-    "QueueRunner",
     "RMSPropOptimizer",
     "Saver",
     "SaverDef",
-    "Scaffold",
-    "SecondOrStepTimer",
-    "Server",
-    "ServerDef",
-    "SessionCreator",
-    "SessionManager",
-    "SessionRunArgs",
-    "SessionRunContext",
-    "SessionRunHook",
-    "SessionRunValues",
-    "SingularMonitoredSession",
-    "StepCounterHook",
-    "StopAtStepHook",
-    "SummarySaverHook",
-    "Supervisor",
-    "SyncReplicasOptimizer",
-    "WorkerSessionCreator",
     "assert_global_step",
     "assign_moving_average",
-    "byte_size_load_fn",
     "checkpoint_exists",
     "checkpoints_iterator",
     "cosine_decay",
@@ -200,11 +114,12 @@ __all__ = [
     "piecewise_constant_decay",
     "polynomial_decay",
     "remove_checkpoint",
-    "replica_device_setter",
-    "start_queue_runners",
     "summary_iterator",
     "update_checkpoint_state",
     "warm_start",
     "weighted_moving_average",
     "write_graph",
 ]
+
+if not typing.TYPE_CHECKING:
+    __getattr__ = _refuses_names_of_v1(__name__, __all__)

@@ -30,7 +30,7 @@ from daskvars.graph.scopes.default_graph import (
     in_graph_of_inputs,
 )
 from daskvars.messages import Message
-from daskvars.v1 import app, flags, gfile, switches, text
+from daskvars.v1 import app, flags, gfile, optimizers, servers, sessions, switches, text
 from daskvars.variables.collections import tables_initializer
 
 # The version of TensorFlow whose names and rules these are: what programs compare it with is old.
@@ -122,6 +122,10 @@ _NAMESPACES = (
     summary,
     train,
 )
+# What a namespace of TensorFlow 1 has besides.
+_BESIDES: dict[types.ModuleType, tuple[types.ModuleType, ...]] = {
+    train: (optimizers, servers, sessions),
+}
 
 
 def _graph_mode(name: str, value: Any) -> Any:
@@ -144,11 +148,9 @@ def _graph_mode(name: str, value: Any) -> Any:
 def _namespace(module: types.ModuleType) -> types.ModuleType:
     """Return a module's public names in graph mode."""
     result = types.ModuleType(f"{__name__}.{module.__name__.rpartition('.')[2]}", module.__doc__)
-    for name, value in vars(module).items():
-        if name in getattr(module, "__all__", ()) or (
-            not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
-        ):
-            setattr(result, name, _graph_mode(name, value))
+    for part in (module, *_BESIDES.get(module, ())):
+        for name in part.__all__:
+            setattr(result, name, _graph_mode(name, getattr(part, name)))
     return result
 
 

@@ -16,11 +16,12 @@ TRAIN = """
 import sys
 import numpy as np
 import daskvars as dv
+from daskvars.v1.optimizers import FtrlOptimizer
 
 place, part = sys.argv[1:]
 kinds = {
     "momentum": dv.train.MomentumOptimizer(0.1, 0.9), "adam": dv.train.AdamOptimizer(0.1),
-    "adagrad": dv.train.AdagradOptimizer(0.1), "ftrl": dv.train.FtrlOptimizer(0.1),
+    "adagrad": dv.train.AdagradOptimizer(0.1), "ftrl": FtrlOptimizer(0.1),
     "rmsprop": dv.train.RMSPropOptimizer(0.1, centered=True, momentum=0.5),
     "adadelta": dv.train.AdadeltaOptimizer(1.0),
 }

@@ -13,7 +13,7 @@ from daskvars.train.graphs.meta_graph import (
     export_scoped_meta_graph,
     import_scoped_meta_graph,
 )
-from daskvars.train.sessions.scaffold import Scaffold
+from daskvars.v1.sessions.scaffold import Scaffold
 
 FRESH = """
 import sys, daskvars.v1 as tf

@@ -2,8 +2,8 @@
 
 An optimizer is its *slots* (variables beside each variable) and one *update rule* in the notation
 of its paper: ``optimizer`` is the template, ``update_rule`` what a rule is written against (cells
-that are read and set, whole or by rows), ``slots`` what it keeps. ``sgd``, ``adaptive``, ``ftrl``,
-``proximal``, ``lamb`` are the rules; ``sync_replicas`` and ``moving_averages`` go around them.
+that are read and set, whole or by rows), ``slots`` what it keeps. ``sgd``, ``adaptive`` and
+``lamb`` are the rules; ``moving_averages`` go beside them.
 
 To add one, write its rule in the file of its kind: dense and sparse gradients, chunks and devices
 follow from it.

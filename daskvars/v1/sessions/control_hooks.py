@@ -8,8 +8,8 @@ from typing import Any
 
 from daskvars import logging
 from daskvars.errors import OutOfRangeError
-from daskvars.train.sessions.hook_timers import required_global_step
-from daskvars.train.sessions.session_run_hook import (
+from daskvars.v1.sessions.hook_timers import required_global_step
+from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,

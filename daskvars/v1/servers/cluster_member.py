@@ -24,7 +24,7 @@ from distributed import Client, Scheduler, Worker
 from daskvars import config
 from daskvars.errors import UnavailableError
 from daskvars.execution.cluster.worker_info import workers_of
-from daskvars.train.servers.cluster_spec import ClusterSpec
+from daskvars.v1.servers.cluster_spec import ClusterSpec
 
 PATIENCE_S = 60.0  # for the first task, whose program may start later
 LOCAL = ("localhost", "127.0.0.1", "::1")

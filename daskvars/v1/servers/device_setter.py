@@ -9,7 +9,7 @@ from typing import Any
 
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.graph.tensor import Operation
-from daskvars.train.servers.cluster_spec import ClusterSpec
+from daskvars.v1.servers.cluster_spec import ClusterSpec
 
 VARIABLE_OPS = ("Variable", "VariableV2", "VarHandleOp")
 

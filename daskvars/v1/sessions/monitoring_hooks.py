@@ -13,12 +13,12 @@ from daskvars import logging
 from daskvars.execution.config_proto import RunOptions, StepStats
 from daskvars.graph.interpreter import builder_for
 from daskvars.summary import FileWriterCache, SessionLog, Summary
-from daskvars.train.sessions.hook_timers import (
+from daskvars.v1.sessions.hook_timers import (
     NeverTriggerTimer,
     SecondOrStepTimer,
     required_global_step,
 )
-from daskvars.train.sessions.session_run_hook import (
+from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,

@@ -9,6 +9,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.v1.optimizers import SyncReplicasOptimizer
 
 LOCAL = ["sync_rep_local_step:0", "sync_rep_count:0"]
 
@@ -199,6 +200,6 @@ def test_what_is_needed():
 
 def test_eager_code_has_one_replica():
     v = dv.Variable(1.0)
-    optimizer = dv.train.SyncReplicasOptimizer(dv.train.GradientDescentOptimizer(1.0), 1)
+    optimizer = SyncReplicasOptimizer(dv.train.GradientDescentOptimizer(1.0), 1)
     with pytest.raises(RuntimeError, match="give their mean to the optimizer"):
         optimizer.apply_gradients([(dv.constant(1.0), v)], global_step=v)

@@ -25,7 +25,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, greater_equal, where
 from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
-from daskvars.train.sessions.session_run_hook import SessionRunHook
+from daskvars.v1.sessions.session_run_hook import SessionRunHook
 from daskvars.variables.collections import global_variables, report_uninitialized_variables
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.variable import Variable
@@ -62,7 +62,7 @@ class SyncReplicasOptimizer(Optimizer):
     ...     v, x = dv.Variable(1.0), dv.placeholder(dv.float32, [])
     ...     step = dv.train.create_global_step()
     ...     descent = dv.train.GradientDescentOptimizer(0.5)
-    ...     replicas = dv.train.SyncReplicasOptimizer(descent, replicas_to_aggregate=2)
+    ...     replicas = SyncReplicasOptimizer(descent, replicas_to_aggregate=2)
     ...     train = replicas.minimize(v * x, global_step=step)
     ...     sess.run(dv.global_variables_initializer())
     ...     sess.run(replicas.chief_init_op)

@@ -14,8 +14,8 @@ from typing import Any
 from daskvars import config, logging
 from daskvars.errors import AbortedError, OpError, UnavailableError
 from daskvars.execution.config_proto import RunMetadata, RunOptions
-from daskvars.train.sessions.coordinator import Coordinator
-from daskvars.train.sessions.session_run_hook import (
+from daskvars.v1.sessions.coordinator import Coordinator
+from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,

@@ -10,8 +10,8 @@ from daskvars import logging
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.summary import FileWriterCache, SessionLog
-from daskvars.train.sessions.hook_timers import SecondOrStepTimer, required_global_step
-from daskvars.train.sessions.session_run_hook import (
+from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, required_global_step
+from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,

@@ -3,7 +3,7 @@
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.train.sessions.wrapped_sessions import merged_options
+from daskvars.v1.sessions.wrapped_sessions import merged_options
 
 
 @pytest.fixture(autouse=True)

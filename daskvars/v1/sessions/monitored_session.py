@@ -10,14 +10,14 @@ from typing import Any
 from daskvars.errors import OutOfRangeError
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
-from daskvars.train.sessions.checkpoint_hooks import CheckpointSaverHook
-from daskvars.train.sessions.coordinator import Coordinator
-from daskvars.train.sessions.monitoring_hooks import StepCounterHook, SummarySaverHook
-from daskvars.train.sessions.queue_runners import start_queue_runners
-from daskvars.train.sessions.scaffold import Scaffold
-from daskvars.train.sessions.session_manager import SessionManager
-from daskvars.train.sessions.session_run_hook import SessionRunHook
-from daskvars.train.sessions.wrapped_sessions import (
+from daskvars.v1.sessions.checkpoint_hooks import CheckpointSaverHook
+from daskvars.v1.sessions.coordinator import Coordinator
+from daskvars.v1.sessions.monitoring_hooks import StepCounterHook, SummarySaverHook
+from daskvars.v1.sessions.queue_runners import start_queue_runners
+from daskvars.v1.sessions.scaffold import Scaffold
+from daskvars.v1.sessions.session_manager import SessionManager
+from daskvars.v1.sessions.session_run_hook import SessionRunHook
+from daskvars.v1.sessions.wrapped_sessions import (
     CoordinatedSession,
     HookedSession,
     RecoverableSession,

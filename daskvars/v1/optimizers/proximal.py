@@ -33,7 +33,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
 
     >>> import daskvars as dv
     >>> v = dv.Variable(1.0)
-    >>> optimizer = dv.train.ProximalGradientDescentOptimizer(0.25, 1.0)
+    >>> optimizer = ProximalGradientDescentOptimizer(0.25, 1.0)
     >>> optimizer.minimize(lambda: v * v, var_list=[v])
     >>> float(v)
     0.25

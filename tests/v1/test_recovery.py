@@ -8,7 +8,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import permanent
 from daskvars.execution.cluster import errors as cluster_errors
-from daskvars.train.sessions import wrapped_sessions
+from daskvars.v1.sessions import wrapped_sessions
 
 KINDS = [tf.errors.AbortedError, tf.errors.UnavailableError]
 

@@ -12,8 +12,8 @@ from daskvars.ops.math.arithmetic import abs, negative, sign, square
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, where_v2
 from daskvars.ops.math.transcendental import pow, sqrt
-from daskvars.train.optimizers.proximal import is_zero, shrunk
 from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_of
+from daskvars.v1.optimizers.proximal import is_zero, shrunk
 from daskvars.variables.variable import Variable
 
 
@@ -45,7 +45,7 @@ class FtrlOptimizer(RuleOptimizer):
 
     >>> import daskvars as dv
     >>> v = dv.Variable(1.0)
-    >>> dv.train.FtrlOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
+    >>> FtrlOptimizer(0.1).minimize(lambda: v * v, var_list=[v])
     >>> round(float(v), 4)
     0.7451
     """

@@ -18,8 +18,8 @@ from distributed import Client
 
 from daskvars.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from daskvars.execution.engine import targets
-from daskvars.train.servers.cluster_member import ClusterMember
-from daskvars.train.servers.cluster_spec import ClusterDef, ClusterSpec
+from daskvars.v1.servers.cluster_member import ClusterMember
+from daskvars.v1.servers.cluster_spec import ClusterDef, ClusterSpec
 
 
 @dataclass

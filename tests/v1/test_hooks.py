@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.train.sessions.wrapped_sessions import HookedSession
+from daskvars.v1.sessions.wrapped_sessions import HookedSession
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +231,7 @@ def test_summaries_are_written_now_and_then(add):
 def test_a_worker_waits_for_a_step(add, monkeypatch):
     hook = tf.train.GlobalStepWaiterHook(3)
     session = started(hook)
-    sleep = "daskvars.train.sessions.control_hooks.time.sleep"
+    sleep = "daskvars.v1.sessions.control_hooks.time.sleep"
     monkeypatch.setattr(sleep, lambda s: session._sess.run(add))
     assert session.run(add) == 4
 

@@ -12,7 +12,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.execution.engine import targets
-from daskvars.train.servers.cluster_member import first_task, numeric
+from daskvars.v1.servers.cluster_member import first_task, numeric
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(110)]
 

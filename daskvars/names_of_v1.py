@@ -1,0 +1,40 @@
+"""Names that are not here but in `daskvars.v1`, and the error that says so without loading it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from daskvars.errors import did_you_mean
+
+# Module -> what only TensorFlow 1 has under its name. A test compares it with `daskvars.v1`.
+NAMES_OF_V1 = {
+    "daskvars.train": """
+        AdagradDAOptimizer CheckpointSaverHook CheckpointSaverListener ChiefSessionCreator
+        ClusterDef ClusterSpec Coordinator FeedFnHook FinalOpsHook FtrlOptimizer
+        GlobalStepWaiterHook GreedyLoadBalancingStrategy JobDef LoggingTensorHook LooperThread
+        MonitoredSession MonitoredTrainingSession NanLossDuringTrainingError NanTensorHook
+        NeverTriggerTimer ProfilerHook ProximalAdagradOptimizer ProximalGradientDescentOptimizer
+        QueueRunner Scaffold SecondOrStepTimer Server ServerDef SessionCreator SessionManager
+        SessionRunArgs SessionRunContext SessionRunHook SessionRunValues SingularMonitoredSession
+        StepCounterHook StopAtStepHook SummarySaverHook Supervisor SyncReplicasOptimizer
+        WorkerSessionCreator byte_size_load_fn replica_device_setter start_queue_runners
+    """,
+}
+
+
+def refuses_names_of_v1(module: str, names: list[str]) -> Callable[[str], NoReturn]:
+    """Return the `__getattr__` of a module: it says where a name is that is not in `names`."""
+    elsewhere = NAMES_OF_V1[module].split()
+
+    def __getattr__(name: str) -> NoReturn:
+        if name in elsewhere:
+            there = f"{module.replace('daskvars', 'daskvars.v1', 1)}.{name}"
+            raise AttributeError(
+                f"{module} has no {name!r}: only TensorFlow-1 programs use it, as {there}"
+            )
+        raise AttributeError(
+            f"module {module!r} has no attribute {name!r}{did_you_mean(name, names)}"
+        )
+
+    return __getattr__
