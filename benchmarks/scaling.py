@@ -30,7 +30,7 @@ from daskvars.execution.cluster.run_graphs import BlockTask, Place, Template, jo
 from daskvars.execution.cluster.worker_info import Offer
 from daskvars.execution.engine import feeds
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.lowering.plan import Piece
+from daskvars.lowering.plan import BlockId
 from daskvars.lowering.program import STATE
 
 WORKERS, QUICK_WORKERS = (2, 10, 100, 1000), (2, 4)
@@ -145,7 +145,7 @@ class Step:
 
     def _source(self, need: Any) -> tuple[str, int]:
         """Return which worker has what a task takes, "" if it comes with the task; its bytes."""
-        if not isinstance(need, Piece):
+        if not isinstance(need, BlockId):
             return self._held[need]
         leaf = self.plan.leaves[need.origin.position]
         if leaf.kind != STATE:

@@ -23,7 +23,7 @@ from daskvars.lowering.propagate import propagate
 from daskvars.lowering.prune import prune
 from daskvars.lowering.route import route
 from daskvars.lowering.specialize import specialize
-from daskvars.lowering.split_update import defer
+from daskvars.lowering.split_update import split_update
 
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
 
@@ -36,7 +36,7 @@ def lower(
     sequential: bool = False,
     identify: Callable[[Operation], Any] = lambda op: op,
     places: Places | None = None,
-    deferred: bool = False,
+    is_async: bool = False,
 ) -> Plan:
     """Return the plan that computes `fetches` and runs `targets`.
 
@@ -48,19 +48,19 @@ def lower(
       sequential: a read sees every assignment made before it, as in eager code.
       identify: gives what stands in the plan for an operation that draws random numbers.
       places: where operations and variables may be; None where everything is in one place.
-      deferred: what updates variables is apart from the rest, so that it can be done on a newer
+      is_async: what updates variables is apart from the rest, so that it can be done on a newer
         version than the rest was computed from; see `split_update`.
     """
     global num_lowerings
     num_lowerings += 1
     operations = prune(fetches, targets, feeds)
     program = functionalize(
-        operations, fetches, feeds, state_of, sequential, identify, targets, deferred
+        operations, fetches, feeds, state_of, sequential, identify, targets, is_async
     )
     program = specialize(program)
     program = route(program)
     program = propagate(program)
     program = place(program, places)
-    if deferred:
-        program = defer(program)
+    if is_async:
+        program = split_update(program)
     return emit(program, fuse(program, math.inf if places is None else places.most_task_bytes))

@@ -11,7 +11,7 @@ from typing import Any
 from daskvars import chunk_grid, config
 from daskvars.graph.definitions import patterns
 from daskvars.graph.definitions.patterns import (
-    PLACE,
+    ASSEMBLE_ROWS,
     Block,
     Contraction,
     Effect,
@@ -20,11 +20,19 @@ from daskvars.graph.definitions.patterns import (
     Opaque,
 )
 from daskvars.lowering.fuse import Group, label, lines_up
-from daskvars.lowering.overlap import BEGIN, CALL, Part, overlap
+from daskvars.lowering.overlap import BEGIN, CALL, ScheduledCall, overlap
 from daskvars.lowering.place import device_type_of
-from daskvars.lowering.plan import LeafInfo, OpPlace, Origin, Plan, Region, Source, Value
-from daskvars.lowering.program import CONSTANT, PARAMETER, SEEN, STATE, Leaf, Node, Program, Ref
-from daskvars.lowering.row_kernels import block_kernel, own_rows_call, place_rows_call, row_attrs
+from daskvars.lowering.plan import (
+    LeafInfo,
+    OpPlacement,
+    Origin,
+    Plan,
+    PlanValue,
+    Region,
+    RegionInput,
+)
+from daskvars.lowering.program import CONSTANT, PARAMETER, STALE, STATE, Leaf, Node, Program, Ref
+from daskvars.lowering.row_kernels import assemble_rows_call, block_kernel, own_rows_call, row_attrs
 from daskvars.remote.regions.program import Call, RegionProgram
 from daskvars.remote.regions.tiling import is_tiled
 
@@ -68,7 +76,7 @@ class _Emission:
         flops = [(node.flops, node.place) for node in nodes]
         regions = tuple(self._region(i, group) for i, group in enumerate(self.groups))
         outputs = tuple(self.value(ref) for ref in self.program.outputs)
-        for ref in self.program.asked:
+        for ref in self.program.evaluated:
             self.value(ref)  # a variable that is only read must have a value all the same
         updates = {key: self.value(ref) for key, ref in self.program.updates.items()}
         return Plan(
@@ -83,41 +91,41 @@ class _Emission:
             any(node.contracts for node in nodes),
         )
 
-    def value(self, ref: Ref) -> Value:
+    def value(self, ref: Ref) -> PlanValue:
         node = ref.node
         if isinstance(node, Leaf):
             if id(node) not in self.leaves:
                 self.leaves[id(node)] = len(self.infos)
-                is_seen = node.kind == SEEN
+                is_stale = node.kind == STALE
                 self.infos.append(
                     LeafInfo(
-                        STATE if is_seen else node.kind,
+                        STATE if is_stale else node.kind,
                         node.what,
                         node.specs[0],
                         node.layouts[0],
-                        is_seen,
+                        is_stale,
                     )
                 )
-            return Value(Origin(-1, self.leaves[id(node)]), ref.spec, ref.layout, (), 0)
+            return PlanValue(Origin(-1, self.leaves[id(node)]), ref.spec, ref.layout, (), 0)
         origin = Origin(self.region_of[id(node)], self.positions[ref])
-        return Value(origin, ref.spec, ref.layout, node.out_maps[ref.index], len(node.grid))
+        return PlanValue(origin, ref.spec, ref.layout, node.out_maps[ref.index], len(node.grid))
 
     def _region(self, number: int, group: Group) -> Region:
         builder = _RegionBuilder(self, group, self.used)
-        for part in overlap(_ordered(group.nodes)):
-            builder.add_part(part)
+        for scheduled in overlap(_ordered(group.nodes)):
+            builder.add_scheduled(scheduled)
         name = label(group)
         program = builder.program(name, self.exported[number])
-        ops = tuple(dict.fromkeys(OpPlace(n.name, n.device, n.reason) for n in group.nodes))
-        return Region(name, program, group.grid, tuple(builder.sources), group.place, ops)
+        ops = tuple(dict.fromkeys(OpPlacement(n.name, n.device, n.reason) for n in group.nodes))
+        return Region(name, program, group.grid, tuple(builder.region_inputs), group.place, ops)
 
-    def source(self, node: Node, position: int) -> Source:
+    def region_input(self, node: Node, position: int) -> RegionInput:
         """Return how input `position` of `node` is had from outside its region."""
         ref = node.inputs[position]
         value = self.value(ref)
         kind = "block" if ref.layout == node.wanted[position] else "cut"
         axes = node.in_maps[position] or (-1,) * len(ref.spec.shape or ())
-        return Source(value, kind, node.wanted[position], axes)
+        return RegionInput(value, kind, node.wanted[position], axes)
 
 
 def used_values(program: Program) -> set[Ref]:
@@ -126,49 +134,55 @@ def used_values(program: Program) -> set[Ref]:
 
 
 class _RegionBuilder:
-    """Collects the calls of one region and numbers its slots."""
+    """Collects the calls of one region and numbers its registers."""
 
     def __init__(self, emission: _Emission | None, group: Group, used: set[Ref]) -> None:
         self.emission = emission
         self.group = group
-        self.sources: list[Source] = []
+        self.region_inputs: list[RegionInput] = []
         self.shapes: list[Any] = []
         self.inputs: dict[Any, int] = {}
-        self.slots: dict[Ref, int] = {}
+        self.registers: dict[Ref, int] = {}
         self.calls: list[Call] = []
-        self.begun: dict[int, int] = {}  # id of a node whose call was begun -> slot of that
+        self.started: dict[int, int] = {}  # id of a node whose call was begun -> register of that
         self.constants: dict[int, Any] = {}
         self.members = set(map(id, group.nodes))
         self.used = used  # every value that some node or result takes
-        self.next_slot = 1 << 20  # renumbered once the number of inputs is known
+        self.next_register = 1 << 20  # renumbered once the number of inputs is known
 
-    def _new_slot(self) -> int:
-        self.next_slot += 1
-        return self.next_slot
+    def _new_register(self) -> int:
+        self.next_register += 1
+        return self.next_register
 
-    def _input(self, identity: Any, source: Any, shape: Any) -> int:
+    def _input(self, identity: Any, region_input: Any, shape: Any) -> int:
         if identity not in self.inputs:
-            self.inputs[identity] = len(self.sources)
-            self.sources.append(source)
+            self.inputs[identity] = len(self.region_inputs)
+            self.region_inputs.append(region_input)
             self.shapes.append(shape)
         return self.inputs[identity]
 
-    def slot(self, node: Node, position: int) -> int:
-        """Return the slot of input `position` of `node`."""
+    def register(self, node: Node, position: int) -> int:
+        """Return the register of input `position` of `node`."""
         ref = node.inputs[position]
         if isinstance(ref.node, Leaf):
-            if ref in self.slots and node.wanted[position] is None:
-                return self.slots[ref]
+            if ref in self.registers and node.wanted[position] is None:
+                return self.registers[ref]
         elif id(ref.node) in self.members and lines_up(node, position):
-            return self.slots[ref]
+            return self.registers[ref]
         if self._is_inlined(ref) and node.wanted[position] is None:
-            self.slots[ref] = self._new_slot()
-            self.constants[self.slots[ref]] = ref.node.what
-            return self.slots[ref]
-        source = self.emission.source(node, position)
-        identity = (source.value.origin, source.kind, source.layout, source.axes, source.merged)
+            self.registers[ref] = self._new_register()
+            self.constants[self.registers[ref]] = ref.node.what
+            return self.registers[ref]
+        region_input = self.emission.region_input(node, position)
+        identity = (
+            region_input.value.origin,
+            region_input.kind,
+            region_input.layout,
+            region_input.axes,
+            region_input.merged,
+        )
         shape = _nominal(ref.spec.shape, node.wanted[position])
-        return self._input(identity, source, shape)
+        return self._input(identity, region_input, shape)
 
     @staticmethod
     def _is_inlined(ref: Ref) -> bool:
@@ -178,16 +192,16 @@ class _RegionBuilder:
             return False
         return node.what.nbytes <= config.get().inline_constant_bytes
 
-    def add_part(self, part: Part) -> None:
+    def add_scheduled(self, scheduled: ScheduledCall) -> None:
         """Add the call of a node, or what begins it or ends it."""
-        node = part.node
-        if part.kind == CALL:
+        node = scheduled.node
+        if scheduled.kind == CALL:
             self.add(node)
             return
         begin, finish = node.beside
-        if part.kind == BEGIN:
-            arguments = tuple(self.slot(node, i) for i in range(len(node.inputs)))
-            self.begun[id(node)] = out = self._new_slot()
+        if scheduled.kind == BEGIN:
+            arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
+            self.started[id(node)] = out = self._new_register()
             attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
             self.calls.append(
                 Call(
@@ -195,9 +209,9 @@ class _RegionBuilder:
                 )
             )
             return
-        arguments = tuple(self.begun[id(other)] for other in (node, *part.running))
-        outs = tuple(self._new_slot() for _ in node.specs)
-        self.slots.update((Ref(node, i), slot) for i, slot in enumerate(outs))
+        arguments = tuple(self.started[id(other)] for other in (node, *scheduled.running))
+        outs = tuple(self._new_register() for _ in node.specs)
+        self.registers.update((Ref(node, i), register) for i, register in enumerate(outs))
         self.calls.append(
             Call(
                 finish,
@@ -217,19 +231,20 @@ class _RegionBuilder:
         if node.merges is not None:
             self._add_merge(node)
             return
-        arguments = tuple(self.slot(node, i) for i in range(len(node.inputs)))
+        arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
         outs = []
         for i in range(len(node.specs)):
-            self.slots[Ref(node, i)] = self._new_slot()
-            outs.append(self.slots[Ref(node, i)])
+            self.registers[Ref(node, i)] = self._new_register()
+            outs.append(self.registers[Ref(node, i)])
         if node.opdef is None:
             self._add_plain(node, arguments, tuple(outs))
             return
         attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
-        if node.bodies:
+        if node.subgraphs:
             attrs["used"] = tuple(Ref(node, i) in self.used for i in range(len(outs)))
             attrs["branches"] = tuple(
-                _body_program(node.name, body, len(node.inputs)) for body in node.bodies
+                _subgraph_program(node.name, subgraph, len(node.inputs))
+                for subgraph in node.subgraphs
             )
         block = -1
         if node.opdef.block is not None and node.grid:
@@ -274,32 +289,34 @@ class _RegionBuilder:
         value, grid = self.emission.value(ref), ref.node.grid
         shape = _nominal(node.specs[0].shape, node.layouts[0])
         parts = []
-        for part in range(math.prod(grid[axis] for axis in node.merges)):
-            source = Source(
+        for number in range(math.prod(grid[axis] for axis in node.merges)):
+            region_input = RegionInput(
                 value,
-                "part",
+                "partial",
                 merged=node.merges,
                 grid=grid,
-                part=part,
-                has_own_rows=node.kernel == PLACE,
+                partial=number,
+                has_own_rows=node.kernel == ASSEMBLE_ROWS,
             )
-            parts.append(self._input((value.origin, "part", node.merges, part), source, shape))
-        if node.kernel == PLACE:
-            self.slots[Ref(node)] = out = self._new_slot()
-            self.calls.append(place_rows_call(node, tuple(parts), out, shape))
+            parts.append(
+                self._input((value.origin, "partial", node.merges, number), region_input, shape)
+            )
+        if node.kernel == ASSEMBLE_ROWS:
+            self.registers[Ref(node)] = out = self._new_register()
+            self.calls.append(assemble_rows_call(node, tuple(parts), out, shape))
             return
         total = parts[0]
         for part in parts[1:]:
-            out = self._new_slot()
+            out = self._new_register()
             self.calls.append(_plain_call(node, (total, part), (out,)))
             total = out
-        self.slots[Ref(node)] = total
+        self.registers[Ref(node)] = total
 
     def program(self, name: str, exported: Sequence[Ref]) -> RegionProgram:
-        """Return the region as data, slots numbered from 0: inputs, constants, results."""
-        numbers = {i: i for i in range(len(self.sources))}
-        for slot in [*self.constants, *(s for call in self.calls for s in call.outs)]:
-            numbers[slot] = len(numbers)
+        """Return the region as data, registers numbered from 0: inputs, constants, results."""
+        numbers = {i: i for i in range(len(self.region_inputs))}
+        for register in [*self.constants, *(s for call in self.calls for s in call.outs)]:
+            numbers[register] = len(numbers)
         calls = tuple(
             call._replace(
                 args=tuple(numbers[s] for s in call.args),
@@ -309,8 +326,8 @@ class _RegionBuilder:
             for call in self.calls
         )
         constants = {numbers[s]: value for s, value in self.constants.items()}
-        outputs = tuple(numbers[self.slots[ref]] for ref in exported)
-        count = len(self.sources)
+        outputs = tuple(numbers[self.registers[ref]] for ref in exported)
+        count = len(self.region_inputs)
         return RegionProgram(
             name,
             count,
@@ -373,19 +390,21 @@ def _copied(calls: Sequence[Call], outputs: Sequence[int], num_inputs: int, cons
     """Return positions of outputs whose memory an input, a constant or another output shares."""
     root: dict[int, int] = {}
     for call in calls:
-        for slot in call.outs:
-            root[slot] = root.get(call.args[0], call.args[0]) if call.views and call.args else slot
+        for register in call.outs:
+            root[register] = (
+                root.get(call.args[0], call.args[0]) if call.views and call.args else register
+            )
     taken: set[int] = set()
     copied = []
-    for position, slot in enumerate(outputs):
-        origin = root.get(slot, slot)
+    for position, register in enumerate(outputs):
+        origin = root.get(register, register)
         if origin < num_inputs or origin in constants or origin in taken:
             copied.append(position)
         taken.add(origin)
     return tuple(copied)
 
 
-def _block_attrs(node: Node, attrs: dict[str, Any]) -> Source:
+def _block_attrs(node: Node, attrs: dict[str, Any]) -> RegionInput:
     """Return a source of the keyword arguments of `node` for each block."""
     seeded = node.opdef.seeded
     ins = list(zip(node.inputs, node.wanted, node.in_maps, strict=True))[1 if seeded else 0 :]
@@ -404,7 +423,7 @@ def _block_attrs(node: Node, attrs: dict[str, Any]) -> Source:
         )
         found = node.opdef.block(attrs, block)
         table[index] = {k: v for k, v in found.items() if k not in node.operands}
-    return Source(None, "attrs", attrs=table)
+    return RegionInput(None, "attrs", attrs=table)
 
 
 def _located(values: list[tuple[Any, Any, Any]], index: tuple[int, ...]) -> tuple[tuple, tuple]:
@@ -417,27 +436,27 @@ def _located(values: list[tuple[Any, Any, Any]], index: tuple[int, ...]) -> tupl
     return tuple(block_shapes), tuple(offsets)
 
 
-def _body_program(name: str, body: Program, num_inputs: int) -> RegionProgram:
+def _subgraph_program(name: str, subgraph: Program, num_inputs: int) -> RegionProgram:
     """Return the program of a branch as one region whose inputs are those of its operation."""
-    for node in body.nodes:
+    for node in subgraph.nodes:
         node.layouts, node.out_maps = [None] * len(node.specs), [()] * len(node.specs)
         node.wanted, node.in_maps = [None] * len(node.inputs), [()] * len(node.inputs)
-    builder = _RegionBuilder(None, Group(0, (), "", body.nodes), used_values(body))
-    builder.sources = [None] * num_inputs
+    builder = _RegionBuilder(None, Group(0, (), "", subgraph.nodes), used_values(subgraph))
+    builder.region_inputs = [None] * num_inputs
     builder.shapes = [None] * num_inputs
-    for (kind, _), leaf in body.leaves.items():
+    for (kind, _), leaf in subgraph.leaves.items():
         ref = Ref(leaf)
         if kind == CONSTANT:
-            builder.slots[ref] = builder._new_slot()
-            builder.constants[builder.slots[ref]] = leaf.what
+            builder.registers[ref] = builder._new_register()
+            builder.constants[builder.registers[ref]] = leaf.what
         else:
-            builder.slots[ref] = leaf.what
+            builder.registers[ref] = leaf.what
             builder.shapes[leaf.what] = leaf.specs[0].shape
         builder.members.add(id(leaf))
-    for part in overlap(body.nodes):
-        builder.add_part(part)
-    assert all(leaf.kind in (CONSTANT, PARAMETER) for leaf in body.leaves.values())
-    return builder.program(name, body.outputs)
+    for scheduled in overlap(subgraph.nodes):
+        builder.add_scheduled(scheduled)
+    assert all(leaf.kind in (CONSTANT, PARAMETER) for leaf in subgraph.leaves.values())
+    return builder.program(name, subgraph.outputs)
 
 
 def _ordered(nodes: Sequence[Node]) -> list[Node]:

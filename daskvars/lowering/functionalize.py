@@ -26,7 +26,7 @@ from daskvars.lowering.program import (
     FEED,
     KEY,
     PARAMETER,
-    SEEN,
+    STALE,
     STATE,
     Node,
     Program,
@@ -36,7 +36,7 @@ from daskvars.lowering.prune import prune
 
 _NOT_FOR_RULES = ANNOTATIONS | {"operands"}
 Key = str | int  # of a variable; of what begins with a tensor, its id
-Seen = dict[Key, int]
+Visible = dict[Key, int]
 UNKNOWN = Spec(None, None)  # of a random key, or of a variable that a branch only passes on
 
 
@@ -48,7 +48,7 @@ def functionalize(
     sequential: bool = False,
     identify: Callable[[Operation], Any] = lambda op: op,
     targets: Sequence[Operation] = (),
-    deferred: bool = False,
+    is_async: bool = False,
 ) -> Program:
     """Return the program of `ops` with `fetches` as outputs.
 
@@ -60,16 +60,16 @@ def functionalize(
       sequential: reads see every assignment before them, as in eager code.
       identify: gives what stands for an operation that draws random numbers.
       targets: those of `ops` that were asked to run; their results are computed, used or not.
-      deferred: reads are of the version seen, and updates of the newest; see `split_update`.
+      is_async: reads may be of a stale version, updates are of the newest; see `split_update`.
     """
     program = Program()
-    walk = _Walk(program, state_of, sequential, identify, deferred)
+    walk = _Walk(program, state_of, sequential, identify, is_async)
     for position, (tensor, (spec, layout)) in enumerate(feeds.items()):
         walk.values[id(tensor)] = program.leaf(FEED, position, spec, layout)
     walk.run(ops, fetches, targets)
     program.outputs = [walk.final(t) for t in fetches]
     program.updates = walk.changed()
-    program.asked = [
+    program.evaluated = [
         walk.values[id(t)]
         for op in _grouped(targets)
         if not getattr(op.opdef.pattern, "writes", False)
@@ -110,21 +110,21 @@ class _Walk:
         state_of: Any,
         sequential: bool,
         identify: Any,
-        deferred: bool = False,
+        is_async: bool = False,
     ) -> None:
         self.program = program
-        self.unread = SEEN if deferred else STATE
+        self.unread = STALE if is_async else STATE
         self.identify = identify
         self.state_of = state_of
         self.sequential = sequential
         self.values: dict[int, Ref] = {}  # by the tensor's id: eager tensors have no hash
         self.writes: dict[Key, list[Ref]] = {}
         # For each operation with assignments before it: how many of each variable's it sees.
-        self.seen: dict[Operation, Seen] = {}
+        self.visible: dict[Operation, Visible] = {}
         # What a body's inputs stand for, where something may begin with them that is changed.
         self.beginnings: dict[int, int] = {}
         self.from_around: frozenset[int] = frozenset()
-        self.around: Seen = {}  # what all see: what the branch that they are in does
+        self.around: Visible = {}  # what all see: what the branch that they are in does
 
     def run(
         self, ops: Sequence[Operation], results: Sequence[Tensor], targets: Sequence[Operation]
@@ -134,39 +134,39 @@ class _Walk:
         for op in ops:
             if op.outputs and id(op.outputs[0]) in self.values:
                 continue  # fed
-            seen = self._seen_before(op) if self.writes else None
+            visible = self._visible_before(op) if self.writes else None
             pattern = op.opdef.pattern
             if isinstance(pattern, Effect) and id(op.inputs[0]) not in self.values:
-                seen = self._effect(op, pattern, seen or {})
+                visible = self._effect(op, pattern, visible or {})
             elif isinstance(pattern, Opaque) and pattern.branches:
-                seen = self._branches(op, pattern, seen or {}, needed.positions(op, pattern))
+                visible = self._branches(op, pattern, visible or {}, needed.positions(op, pattern))
             elif isinstance(pattern, Opaque) and pattern.chained:
-                seen = self._chained(op, pattern, seen or {})
+                visible = self._chained(op, pattern, visible or {})
             elif isinstance(pattern, Effect):
                 self._effect_on_fed(op, pattern)
             elif not _is_handle(op):
-                self._node(op, [self._read(t, seen) for t in op.inputs])
-            if seen:
-                self.seen[op] = seen
+                self._node(op, [self._read(t, visible) for t in op.inputs])
+            if visible:
+                self.visible[op] = visible
 
-    def _seen_before(self, op: Operation) -> Seen:
-        before = [d for t in op.inputs if (d := self.seen.get(t.op))]
-        before += [d for c in op._control_inputs if (d := self.seen.get(c))]
+    def _visible_before(self, op: Operation) -> Visible:
+        before = [d for t in op.inputs if (d := self.visible.get(t.op))]
+        before += [d for c in op._control_inputs if (d := self.visible.get(c))]
         if self.around:
             before.append(self.around)
         return _merged(before)
 
-    def _read(self, tensor: Tensor, seen: Seen | None) -> Ref:
+    def _read(self, tensor: Tensor, visible: Visible | None) -> Ref:
         found = self.values.get(id(tensor))
         if found is None:  # a variable's handle used as a value
-            found = self._version(tensor, None if self.sequential else (seen or {}))
+            found = self._version(tensor, None if self.sequential else (visible or {}))
         return found
 
-    def _version(self, handle: Tensor, seen: Seen | None, newest: bool = False) -> Ref:
-        """Return the variable's value after the writes `seen` (None: after all so far)."""
+    def _version(self, handle: Tensor, visible: Visible | None, newest: bool = False) -> Ref:
+        """Return the variable's value after the writes `visible` (None: after all so far)."""
         key = handle.op.attrs["key"]
         chain = self.writes.get(key, ())
-        count = len(chain) if seen is None else seen.get(key, 0)
+        count = len(chain) if visible is None else visible.get(key, 0)
         if count:
             return chain[count - 1]
         spec, layout, present = self.state_of(handle)
@@ -174,25 +174,25 @@ class _Walk:
             self.program.required.setdefault(key, handle.op.name)
         return self.program.leaf(STATE if newest else self.unread, key, spec, layout)
 
-    def _chained(self, op: Operation, pattern: Opaque, seen: Seen) -> Seen:
+    def _chained(self, op: Operation, pattern: Opaque, visible: Visible) -> Visible:
         """Call an op with what has become of that which begins with its last input."""
         begin, changes = op.inputs[-1], pattern.chained == "changes"
-        inputs = [self._read(t, seen) for t in op.inputs[:-1]]
-        node = self._node(op, [*inputs, self._became(begin, None if changes else seen)])
+        inputs = [self._read(t, visible) for t in op.inputs[:-1]]
+        node = self._node(op, [*inputs, self._became(begin, None if changes else visible)])
         if not changes:
-            return seen
+            return visible
         key = self._key(begin)
         self.writes.setdefault(key, []).append(Ref(node, len(op.outputs) - 1))
-        return {**seen, key: len(self.writes[key])}
+        return {**visible, key: len(self.writes[key])}
 
     def _key(self, begin: Tensor) -> int:
         return self.beginnings.get(id(begin), id(begin))
 
-    def _became(self, begin: Tensor, seen: Seen | None) -> Ref:
-        """Return what begins with `begin` after the changes `seen` (None: after all so far)."""
+    def _became(self, begin: Tensor, visible: Visible | None) -> Ref:
+        """Return what begins with `begin` after the changes `visible` (None: after all so far)."""
         key = self._key(begin)
         chain = self.writes.get(key, ())
-        count = len(chain) if seen is None else seen.get(key, 0)
+        count = len(chain) if visible is None else visible.get(key, 0)
         if count:
             return chain[count - 1]
         if key in self.from_around:
@@ -212,7 +212,7 @@ class _Walk:
         found = self.values.get(id(tensor))
         return self._version(tensor, None) if found is None else found
 
-    def _effect(self, op: Operation, pattern: Effect, seen: Seen) -> Seen:
+    def _effect(self, op: Operation, pattern: Effect, visible: Visible) -> Visible:
         handle = op.inputs[0]
         if not _is_handle(handle.op):
             raise ValueError(
@@ -220,20 +220,20 @@ class _Walk:
                 f"{handle.name!r} is not a variable"
             )
         key = handle.op.attrs["key"]
-        rest = [self._read(t, seen) for t in op.inputs[1:]]
+        rest = [self._read(t, visible) for t in op.inputs[1:]]
         if pattern.presence:
-            written = len(self.writes.get(key, ())) if self.sequential else seen.get(key, 0)
+            written = len(self.writes.get(key, ())) if self.sequential else visible.get(key, 0)
             present = bool(written) or self.state_of(handle)[2]
             if not written:
                 self.program.presence[key] = present
             leaf = self.program.leaf(CONSTANT, numpy.array(present), Spec(dtypes.bool, ()))
             self.values[id(op.outputs[0])] = leaf
-            return seen
+            return visible
         if not pattern.writes:
             self.values[id(op.outputs[0])] = self._version(
-                handle, None if self.sequential else seen, bool(op.attrs.get("newest"))
+                handle, None if self.sequential else visible, bool(op.attrs.get("newest"))
             )
-            return seen
+            return visible
         first = [self._version(handle, None, True)] if pattern.reads else []
         self._note_written(key, handle)
         node = self._node(op, [*first, *rest])
@@ -241,7 +241,7 @@ class _Walk:
         if not pattern.reads:
             node.assigned = handle.spec
         self.writes.setdefault(key, []).append(Ref(node))
-        return {**seen, key: len(self.writes[key])}
+        return {**visible, key: len(self.writes[key])}
 
     def _note_written(self, key: str, handle: Tensor) -> None:
         self.program.stored[key] = self.state_of(handle)[1]
@@ -301,38 +301,41 @@ class _Walk:
     # -- branches and loops ------------------------------------------------------------------
 
     def _branches(
-        self, op: Operation, pattern: Opaque, seen: Seen, needed: Sequence[int] | None
-    ) -> Seen:
-        inputs = [self._read(t, seen) for t in op.inputs]
+        self, op: Operation, pattern: Opaque, visible: Visible, needed: Sequence[int] | None
+    ) -> Visible:
+        inputs = [self._read(t, visible) for t in op.inputs]
         branches: tuple[FuncGraph, ...] = op.attrs["branches"]
         choose = pattern.choose
         if choose is not None and getattr(inputs[0].node, "kind", "") == CONSTANT:
             chosen = choose(inputs[0].node.what)
             positions = op.attrs["positions"][chosen]
-            return self._inline(op, branches[chosen], positions, inputs, seen, needed)
-        bodies = [
-            self._body(branch, positions, op.inputs, needed)
+            return self._inline(op, branches[chosen], positions, inputs, visible, needed)
+        subgraphs = [
+            self._subgraph(branch, positions, op.inputs, needed)
             for branch, positions in zip(branches, op.attrs["positions"], strict=True)
         ]
-        states = list(dict.fromkeys(k for body in bodies for k in _states(body)))
-        written = [k for k in states if any(k in body.updates for body in bodies)]
+        states = list(dict.fromkeys(k for subgraph in subgraphs for k in _states(subgraph)))
+        written = [k for k in states if any(k in subgraph.updates for subgraph in subgraphs)]
         keys = list(
             dict.fromkeys(
-                leaf.what for body in bodies for leaf in body.leaves.values() if leaf.kind == KEY
+                leaf.what
+                for subgraph in subgraphs
+                for leaf in subgraph.leaves.values()
+                if leaf.kind == KEY
             )
         )
-        handles = {k: h for body in bodies for k, h in body.handles.items()}
+        handles = {k: h for subgraph in subgraphs for k, h in subgraph.handles.items()}
         first_state, first_key = len(inputs), len(inputs) + len(states)
         for key in states:
             # What is assigned goes on from all that was assigned before, waited for or not.
-            before = None if self.sequential or key in written else seen
+            before = None if self.sequential or key in written else visible
             if isinstance(key, str):
                 inputs.append(self._version(handles[key], before, key in written))
             else:
                 inputs.append(self._became(handles[key], before))
         inputs += [self.program.leaf(KEY, k, UNKNOWN) for k in keys]
-        for body in bodies:
-            body.bind(states, written, keys, first_state, first_key)
+        for subgraph in subgraphs:
+            subgraph.bind(states, written, keys, first_state, first_key)
         outputs = _at(needed, op.outputs)
         node = self._node(op, inputs, outputs)
         node.multiple = True
@@ -342,20 +345,20 @@ class _Walk:
         node.attrs = {k: v for k, v in op.attrs.items() if k not in ("branches", "positions")}
         node.attrs["written"] = tuple(first_state + states.index(k) for k in written)
         node.attrs["keyed"] = tuple(range(first_key, first_key + len(keys)))
-        node.bodies = tuple(body.program for body in bodies)
+        node.subgraphs = tuple(subgraph.program for subgraph in subgraphs)
         for i, key in enumerate(written):
             if isinstance(key, str):
                 self._note_written(key, handles[key])
             self.writes.setdefault(key, []).append(Ref(node, len(outputs) + i))
-        return {**seen, **{k: len(self.writes[k]) for k in written}} if written else seen
+        return {**visible, **{k: len(self.writes[k]) for k in written}} if written else visible
 
-    def _body(
+    def _subgraph(
         self,
         branch: FuncGraph,
         positions: Sequence[int],
         outer: Sequence[Tensor],
         needed: Sequence[int] | None,
-    ) -> _Body:
+    ) -> _Subgraph:
         handles: dict[Key, Tensor] = {}
 
         def state_of(handle: Tensor):
@@ -376,7 +379,7 @@ class _Walk:
         program.updates = walk.changed()
         for key, name in program.required.items():
             self.program.required.setdefault(key, name)
-        return _Body(program, handles)
+        return _Subgraph(program, handles)
 
     def _inline(
         self,
@@ -384,24 +387,24 @@ class _Walk:
         branch: FuncGraph,
         positions: Sequence[int],
         inputs: list[Ref],
-        seen: Seen,
+        visible: Visible,
         needed: Sequence[int] | None,
-    ) -> Seen:
+    ) -> Visible:
         """Put a branch that is known to be taken in the place of the operation."""
         for tensor, position in zip(branch.inputs, positions, strict=True):
             self.values[id(tensor)] = inputs[position]
             self.beginnings[id(tensor)] = self._key(op.inputs[position])
         results = _at(needed, branch.results)
         ops = prune(results, branch.effects, branch.inputs)
-        around, self.around = self.around, seen
+        around, self.around = self.around, visible
         self.run(ops, results, branch.effects)
         self.around = around
         for tensor, result in zip(_at(needed, op.outputs), results, strict=True):
             self.values[id(tensor)] = self.final(result)
-        return _merged([seen, *(self.seen[inner] for inner in ops if inner in self.seen)])
+        return _merged([visible, *(self.visible[inner] for inner in ops if inner in self.visible)])
 
 
-def _merged(counts: Sequence[Seen]) -> Seen:
+def _merged(counts: Sequence[Visible]) -> Visible:
     """Return how many assignments to each variable are seen by what comes after all of these."""
     if not counts or all(each is counts[0] for each in counts):
         return counts[0] if counts else {}
@@ -443,7 +446,7 @@ def _at(positions: Sequence[int] | None, items: Sequence[Any]) -> list[Any]:
     return list(items) if positions is None else [items[i] for i in positions]
 
 
-class _Body:
+class _Subgraph:
     """The program of one branch, and the variables it uses."""
 
     def __init__(self, program: Program, handles: dict[Key, Tensor]) -> None:
@@ -473,9 +476,9 @@ class _Body:
         self.program.updates = {}
 
 
-def _states(body: _Body) -> list[Key]:
-    read = [leaf.what for leaf in body.leaves.values() if leaf.kind == STATE]
-    return [*read, *(k for k in body.updates if k not in read)]
+def _states(subgraph: _Subgraph) -> list[Key]:
+    read = [leaf.what for leaf in subgraph.leaves.values() if leaf.kind == STATE]
+    return [*read, *(k for k in subgraph.updates if k not in read)]
 
 
 def _is_handle(op: Operation) -> bool:

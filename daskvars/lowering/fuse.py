@@ -46,7 +46,7 @@ def _crossing(node: Node, position: int) -> int:
     """Return 1 where an edge goes between places or blocks that do not line up, else 0."""
     ref = node.inputs[position]
     producer = ref.node
-    if producer.place != node.place or (node.is_late and not producer.is_late):
+    if producer.place != node.place or (node.needs_newest and not producer.needs_newest):
         return 1
     if lines_up(node, position):
         return 0
@@ -64,7 +64,7 @@ def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
     _assign_stages(program)
     groups: dict[tuple, Group] = {}
     for node in program.nodes:
-        where = (node.stage, len(node.grid), node.grid, node.place, node.is_late)
+        where = (node.stage, len(node.grid), node.grid, node.place, node.needs_newest)
         if where not in groups:
             groups[where] = Group(node.stage, node.grid, node.place, [])
         groups[where].nodes.append(node)
@@ -111,11 +111,11 @@ def _independent(nodes: list[Node]) -> list[list[Node]]:
             above[node] = node = above[above[node]]
         return node
 
-    seen: Node | None = None
+    stale: Node | None = None
     for node in nodes:
         near = [ref.node for ref in node.inputs if id(ref.node) in above]
         if is_visible(node):
-            near, seen = [*near, seen or node], node
+            near, stale = [*near, stale or node], node
         for other in near:
             above[root(id(other))] = root(id(node))
     parts: dict[int, list[Node]] = defaultdict(list)

@@ -17,7 +17,7 @@ from daskvars.lowering.program import Node, is_visible
 CALL, BEGIN, FINISH = "call", "begin", "finish"
 
 
-class Part(NamedTuple):
+class ScheduledCall(NamedTuple):
     """The call of a node, or its beginning or end; `running` are those that go on after the end."""
 
     kind: str
@@ -25,40 +25,40 @@ class Part(NamedTuple):
     running: tuple[Node, ...] = ()
 
 
-def overlap(nodes: Sequence[Node]) -> list[Part]:
+def overlap(nodes: Sequence[Node]) -> list[ScheduledCall]:
     """Return the calls of `nodes`, which are in an order in which they can run."""
-    calls = [Part(CALL, node) for node in nodes]
+    calls = [ScheduledCall(CALL, node) for node in nodes]
     if sum(node.beside is not None for node in nodes) < 2:
         return calls
     noted = [node for node in nodes if node.beside or is_visible(node)]
     if len({id(node.op.graph) for node in noted}) > 1:
         return calls  # of a branch put in place, whose control dependencies are those of the branch
-    parts = _scheduled(nodes, _before(nodes, noted))
-    return parts if any(part.running for part in parts) else calls
+    schedule = _scheduled(nodes, _before(nodes, noted))
+    return schedule if any(call.running for call in schedule) else calls
 
 
 def _before(nodes: Sequence[Node], noted: Sequence[Node]) -> list[set[int]]:
     """Return for each node the places of those that must be done before it."""
-    place = {id(node): i for i, node in enumerate(nodes)}
+    index = {id(node): i for i, node in enumerate(nodes)}
     before = [
-        {place[id(ref.node)] for ref in node.inputs if id(ref.node) in place} for node in nodes
+        {index[id(ref.node)] for ref in node.inputs if id(ref.node) in index} for node in nodes
     ]
-    place_of = {node.op: place[id(node)] for node in noted}
+    index_of = {node.op: index[id(node)] for node in noted}
     for node in noted:
-        found = before[place[id(node)]]
+        found = before[index[id(node)]]
         stack, met = [node.op], {node.op}
         while stack:
             op = stack.pop()
             for other in (*op._control_inputs, *(t.op for t in op.inputs)):
-                if other in place_of:
-                    found.add(place_of[other])
+                if other in index_of:
+                    found.add(index_of[other])
                 elif other not in met:
                     met.add(other)
                     stack.append(other)
     return before
 
 
-def _scheduled(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[Part]:
+def _scheduled(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[ScheduledCall]:
     """Order by dependency, by place where that leaves a choice, waiting only where one must.
 
     Where one must, those are waited for first whose results other functions need.
@@ -74,11 +74,11 @@ def _scheduled(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[Part]:
     ready = [i for i, number in enumerate(missing) if not number]
     held: list[int] = []  # what only waits for functions that are running
     running: list[int] = []
-    parts: list[Part] = []
+    schedule: list[ScheduledCall] = []
 
     def finish(i: int) -> None:
         running.remove(i)
-        parts.append(Part(FINISH, nodes[i], tuple(nodes[j] for j in running)))
+        schedule.append(ScheduledCall(FINISH, nodes[i], tuple(nodes[j] for j in running)))
 
     while ready or held:
         if not ready:
@@ -90,7 +90,7 @@ def _scheduled(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[Part]:
         if not before[i].isdisjoint(running):
             held.append(i)
             continue
-        parts.append(Part(BEGIN if nodes[i].beside else CALL, nodes[i]))
+        schedule.append(ScheduledCall(BEGIN if nodes[i].beside else CALL, nodes[i]))
         if nodes[i].beside:
             running.append(i)
         for j in users[i]:
@@ -99,4 +99,4 @@ def _scheduled(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[Part]:
                 heapq.heappush(ready, j)
     for i in running[:]:
         finish(i)
-    return parts
+    return schedule

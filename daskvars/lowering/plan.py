@@ -28,7 +28,7 @@ class Origin(NamedTuple):
     position: int
 
 
-class Piece(NamedTuple):
+class BlockId(NamedTuple):
     """One block of a value: which task or leaf block holds it."""
 
     origin: Origin
@@ -40,18 +40,18 @@ class LeafInfo:
     """A value from outside: its kind and identity (see `program.Leaf`), spec and chunks.
 
     Attributes:
-      is_seen: whether it is a variable's value of an older version than the one that is updated.
+      is_stale: whether it is a variable's value of an older version than the one that is updated.
     """
 
     kind: str
     what: Any
     spec: Spec
     layout: Chunks | None
-    is_seen: bool = False
+    is_stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class PlanValue:
     """A value of the plan as blocks: where block `index` of `layout` is to be had.
 
     Attributes:
@@ -68,15 +68,15 @@ class Value:
     axes: tuple[int, ...]
     num_axes: int
 
-    def piece(self, index: Index) -> Piece:
-        """Return the piece that holds block `index`."""
+    def block_id(self, index: Index) -> BlockId:
+        """Return the id of the block that holds block `index`."""
         if self.origin.region < 0 or not self.num_axes:
-            return Piece(self.origin, index if self.origin.region < 0 else ())
+            return BlockId(self.origin, index if self.origin.region < 0 else ())
         block = [0] * self.num_axes
         for number, axis in zip(index, self.axes, strict=True):
             if axis >= 0:
                 block[axis] = number
-        return Piece(self.origin, tuple(block))
+        return BlockId(self.origin, tuple(block))
 
     def indices(self) -> list[Index]:
         """Return the indices of all blocks, in C order."""
@@ -91,48 +91,50 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RegionInput:
     """How a region's input is had from a value.
 
     Attributes:
       value: the value.
-      kind: "block" (one block as it is), "part" (one of its partial results), "cut" (put together
-        from slices, because the region wants other chunks) or "attrs" (what differs from block to
-        block in one kernel's attributes).
+      kind: "block" (one block as it is), "partial" (one of its partial results), "cut" (put
+        together from slices, because the region wants other chunks) or "attrs" (what differs from
+        block to block in one kernel's attributes).
       layout: the chunks wanted ("cut").
       axes: for each dimension wanted, the axis of the region's grid or -1.
-      merged: axes of the producer's grid that partial results are merged over ("part").
-      grid: the producer's grid ("part").
-      part: which of the partial results, in C order ("part").
+      merged: axes of the producer's grid that partial results are merged over ("partial").
+      grid: the producer's grid ("partial").
+      partial: which of the partial results, in C order ("partial").
       attrs: block index -> keyword arguments ("attrs").
-      has_own_rows: a partial result is the rows that its block owns, not zeros besides ("part").
+      has_own_rows: a partial result is the rows that its block owns, not zeros besides ("partial").
     """
 
-    value: Value | None
+    value: PlanValue | None
     kind: str
     layout: Chunks | None = None
     axes: tuple[int, ...] = ()
     merged: tuple[int, ...] = ()
     grid: tuple[int, ...] = ()
-    part: int = 0
+    partial: int = 0
     attrs: dict[Index, dict[str, Any]] | None = None
     has_own_rows: bool = False
 
     def take(self, block: Index) -> Any:
-        """Return a Piece, a Cut or a dict: what block `block` gets."""
+        """Return a BlockId, a Cut or a dict: what block `block` gets."""
         if self.kind == "attrs":
             return self.attrs[block]
-        if self.kind == "part":
-            return self._partial(block)
+        if self.kind == "partial":
+            return self._partial_block(block)
         index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
-        return self.value.piece(index) if self.kind == "block" else self._cut(index)
+        return self.value.block_id(index) if self.kind == "block" else self._cut(index)
 
-    def _partial(self, block: Index) -> Piece:
+    def _partial_block(self, block: Index) -> BlockId:
         counts = [range(self.grid[axis]) for axis in self.merged]
-        numbers = dict(zip(self.merged, list(itertools.product(*counts))[self.part], strict=True))
+        numbers = dict(
+            zip(self.merged, list(itertools.product(*counts))[self.partial], strict=True)
+        )
         rest = iter(block)
         full = [numbers[axis] if axis in numbers else next(rest) for axis in range(len(self.grid))]
-        return Piece(self.value.origin, tuple(full))
+        return BlockId(self.value.origin, tuple(full))
 
     def _cut(self, index: Index) -> Cut:
         shape = self.value.spec.shape
@@ -144,9 +146,9 @@ class Source:
         ]
         parts = []
         for combination in itertools.product(*per_axis):
-            piece = self.value.piece(tuple(c[0] for c in combination))
+            block_id = self.value.block_id(tuple(c[0] for c in combination))
             parts.append(
-                (piece, tuple(c[1] for c in combination), tuple(c[2] for c in combination))
+                (block_id, tuple(c[1] for c in combination), tuple(c[2] for c in combination))
             )
         return Cut(chunk_grid.block_shape(wanted, index), tuple(parts))
 
@@ -164,7 +166,7 @@ def _overlaps(sizes: tuple[int, ...], start: int, length: int) -> list[tuple[int
     return found
 
 
-class OpPlace(NamedTuple):
+class OpPlacement(NamedTuple):
     """An operation of a region: the device that it asks for, and why it runs where it does."""
 
     name: str
@@ -184,7 +186,7 @@ class Region:
       label: the scope that its tasks are named after.
       program: its kernel calls.
       grid: number of blocks along each axis.
-      sources: what its inputs are.
+      inputs: what its inputs are.
       place: where it runs, "" anywhere; see `place`.
       ops: the operations in it.
     """
@@ -192,9 +194,9 @@ class Region:
     label: str
     program: RegionProgram
     grid: tuple[int, ...]
-    sources: tuple[Source, ...]
+    inputs: tuple[RegionInput, ...]
     place: str
-    ops: tuple[OpPlace, ...]
+    ops: tuple[OpPlacement, ...]
 
     def blocks(self) -> Iterator[Index]:
         """Yield the index of each of its tasks."""
@@ -234,8 +236,8 @@ class Plan:
 
     regions: tuple[Region, ...]
     leaves: tuple[LeafInfo, ...]
-    outputs: tuple[Value, ...]
-    updates: dict[str, Value]
+    outputs: tuple[PlanValue, ...]
+    updates: dict[str, PlanValue]
     required: dict[str, str]
     presence: dict[str, bool]
     flops: float
@@ -256,7 +258,7 @@ class Plan:
     def peak_bytes(self) -> int:
         """A bound on the memory of a run: its leaves and all results that cross regions."""
         crossing = {
-            (s.value.origin, s.kind): s.value for r in self.regions for s in r.sources if s.value
+            (s.value.origin, s.kind): s.value for r in self.regions for s in r.inputs if s.value
         }
         values = [*crossing.values(), *self.outputs, *self.updates.values()]
         return sum({v.origin: v.nbytes() for v in values}.values())
@@ -266,14 +268,20 @@ class Plan:
         """Bytes that cross between tasks of a run, if no two share a worker."""
         total = 0
         for region in self.regions:
-            for source in region.sources:
-                if source.value is None or source.value.origin.region < 0:
+            for region_input in region.inputs:
+                if region_input.value is None or region_input.value.origin.region < 0:
                     continue
-                spread = region.num_tasks if source.kind == "block" and not source.axes else 1
-                shared = (
-                    math.prod(source.grid[a] for a in source.merged) if (source.has_own_rows) else 1
+                spread = (
+                    region.num_tasks
+                    if region_input.kind == "block" and not region_input.axes
+                    else 1
                 )
-                total += source.value.nbytes() * spread // shared
+                shared = (
+                    math.prod(region_input.grid[a] for a in region_input.merged)
+                    if (region_input.has_own_rows)
+                    else 1
+                )
+                total += region_input.value.nbytes() * spread // shared
         return total
 
     def explain(self, where: Callable[[Region], str] = in_this_process) -> str:

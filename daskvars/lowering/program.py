@@ -16,7 +16,7 @@ from daskvars.graph.definitions.patterns import Access, Contraction
 from daskvars.graph.tensor import Operation
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
-SEEN = "seen"
+STALE = "stale"
 
 
 class Ref(NamedTuple):
@@ -41,7 +41,7 @@ class Leaf:
     """A value from outside.
 
     Attributes:
-      kind: "feed" (`what` is its position among the feeds), "state" (the variable's key), "seen"
+      kind: "feed" (`what` is its position among the feeds), "state" (the variable's key), "stale"
         (the same, of an older version than the one that is updated, see `split_update`),
         "constant" (the array), "key" (what stands for the operation that draws random numbers) or
         "parameter" (a position).
@@ -68,7 +68,7 @@ class Node:
       multiple: the kernel returns a tuple.
       operands: attributes that come as trailing inputs because they are known only in the run.
       assigned: what is known of a variable that the op writes without reading it.
-      bodies: functional programs of an op with branches.
+      subgraphs: functional programs of an op with branches.
       layouts: chunks of each output (`propagate`).
       access: its labels (`propagate`).
       grid: blocks along each parallel axis of the op (`propagate`).
@@ -80,7 +80,7 @@ class Node:
       device: where its operation asks to run; of an assignment, where its variable is.
       place: where it runs, "" anywhere (`place`).
       reason: why there, in words (`place`).
-      is_late: whether it is computed from the newest version (`split_update`).
+      needs_newest: whether it is computed from the newest version (`split_update`).
       beside: kernels that begin and end its call, if it may run at the same time as others that
         need nothing of it (`overlap`).
       stage: how many times data crossed between grids before it (`fuse`).
@@ -95,7 +95,7 @@ class Node:
     multiple: bool = False
     operands: tuple[str, ...] = ()
     assigned: Spec | None = None
-    bodies: tuple[Program, ...] = ()
+    subgraphs: tuple[Program, ...] = ()
     op: Operation | None = None
     access: Access | None = None
     layouts: list[Chunks | None] = field(default_factory=list)
@@ -110,7 +110,7 @@ class Node:
     device: str = ""
     place: str = ""
     reason: str = ""
-    is_late: bool = False
+    needs_newest: bool = False
     beside: tuple[Any, Any] | None = None
     stage: int = 0
 
@@ -127,8 +127,8 @@ class Node:
     @property
     def contracts(self) -> bool:
         """Whether it, or what it branches to, is a product that BLAS computes."""
-        bodies = any(inner.contracts for body in self.bodies for inner in body.nodes)
-        return bodies or (self.opdef is not None and isinstance(self.opdef.pattern, Contraction))
+        subgraphs = any(inner.contracts for subgraph in self.subgraphs for inner in subgraph.nodes)
+        return subgraphs or (self.opdef is not None and isinstance(self.opdef.pattern, Contraction))
 
     @property
     def flops(self) -> float:
@@ -151,7 +151,7 @@ class Program:
     Attributes:
       nodes: topologically ordered.
       outputs: the values fetched.
-      asked: values of operations that were asked to run without effect: computed and let go.
+      evaluated: values of operations that were asked to run without effect: computed and let go.
       updates: the new value of each variable written, by key.
       leaves: every leaf, by kind and identity.
       required: keys of variables that must have a value, with the name of the first reader.
@@ -162,7 +162,7 @@ class Program:
 
     nodes: list[Node] = field(default_factory=list)
     outputs: list[Ref] = field(default_factory=list)
-    asked: list[Ref] = field(default_factory=list)
+    evaluated: list[Ref] = field(default_factory=list)
     updates: dict[str, Ref] = field(default_factory=dict)
     leaves: dict[tuple[str, Any], Leaf] = field(default_factory=dict)
     required: dict[str, str] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class Program:
     def results(self) -> Iterator[Ref]:
         """Yield everything that the program is run for."""
         yield from self.outputs
-        yield from self.asked
+        yield from self.evaluated
         yield from self.updates.values()
 
     def map_refs(self, change: Callable[[Ref], Ref]) -> None:
@@ -189,7 +189,7 @@ class Program:
         for node in self.nodes:
             node.inputs = [change(ref) for ref in node.inputs]
         self.outputs = [change(ref) for ref in self.outputs]
-        self.asked = [change(ref) for ref in self.asked]
+        self.evaluated = [change(ref) for ref in self.evaluated]
         self.updates = {key: change(ref) for key, ref in self.updates.items()}
 
     def drop_dead(self) -> None:

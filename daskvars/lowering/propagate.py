@@ -53,12 +53,12 @@ class _Propagation:
         self.program.nodes = self.nodes
         program = self.program
         program.outputs = [self.merged.get(ref, ref) for ref in program.outputs]
-        program.asked = [self.merged.get(ref, ref) for ref in program.asked]
+        program.evaluated = [self.merged.get(ref, ref) for ref in program.evaluated]
         program.updates = {k: self.merged.get(ref, ref) for k, ref in program.updates.items()}
         for key, layout in self.program.stored.items():
             if key in self.program.updates:
                 self._retarget(self.program.updates[key], layout)
-                self.program.updates[key] = self._recut(self.program.updates[key], layout)
+                self.program.updates[key] = self._rechunk(self.program.updates[key], layout)
 
     def _lay_out(self, node: Node) -> None:
         node.access = access = node.pinned or _full_access(node)
@@ -154,7 +154,7 @@ class _Propagation:
         self.nodes.append(merge)
         self.merged[Ref(node, index)] = Ref(merge)
 
-    def _recut(self, ref: Ref, layout: Chunks | None) -> Ref:
+    def _rechunk(self, ref: Ref, layout: Chunks | None) -> Ref:
         """Return the value in `layout`, through a node that gives it on if it has another."""
         if ref.layout == (layout if is_cut(layout) else None):
             return ref

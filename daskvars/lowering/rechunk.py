@@ -18,7 +18,7 @@ from daskvars.lowering.program import CONSTANT, STATE, Program
 from daskvars.lowering.propagate import is_cut, propagate
 
 
-class Recut(NamedTuple):
+class Rechunk(NamedTuple):
     """A variable to cut anew: dtype and shape, the chunks it has and those wanted, its device."""
 
     spec: Spec
@@ -27,7 +27,7 @@ class Recut(NamedTuple):
     device: str
 
 
-def recut(variables: Mapping[str, Recut], places: Places | None = None) -> Plan:
+def rechunk(variables: Mapping[str, Rechunk], places: Places | None = None) -> Plan:
     """Return the plan that gives variables other chunks and the values that they have.
 
     It has an output, so that its caller learns whether it succeeded.

@@ -26,12 +26,12 @@ from daskvars.graph.definitions.patterns import (
 from daskvars.kernels.gather_scatter.row_shards import own_rows
 from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
 
-Rows = tuple[int, ...]
+RowSizes = tuple[int, ...]
 
 
 def route(program: Program) -> Program:
     """Return `program` with the updates of rows of cut variables made block by block."""
-    groups: dict[tuple[Ref, Rows], list[Node]] = {}
+    groups: dict[tuple[Ref, RowSizes], list[Node]] = {}
     for node in program.nodes:
         rows = _rows_updated(program, node)
         if rows is not None:
@@ -43,7 +43,7 @@ def route(program: Program) -> Program:
     return program
 
 
-def _rows_updated(program: Program, node: Node) -> Rows | None:
+def _rows_updated(program: Program, node: Node) -> RowSizes | None:
     """Return how the variable whose rows a node updates is cut, if it is, and by rows alone."""
     pattern = node.opdef.pattern if node.opdef is not None else None
     if not isinstance(pattern, Effect) or not isinstance(pattern.inner, ScatterInto):
@@ -56,7 +56,7 @@ def _rows_updated(program: Program, node: Node) -> Rows | None:
     return _rows_of(program.stored.get(node.op.inputs[0].op.attrs["key"]))
 
 
-def _rows_of(layout: Chunks | None) -> Rows | None:
+def _rows_of(layout: Chunks | None) -> RowSizes | None:
     if not layout or len(layout[0]) == 1 or any(len(sizes) > 1 for sizes in layout[1:]):
         return None
     return layout[0]
@@ -65,7 +65,7 @@ def _rows_of(layout: Chunks | None) -> Rows | None:
 class _Routing:
     """The updates at the same ids of variables that are cut alike."""
 
-    def __init__(self, program: Program, ids: Ref, rows: Rows) -> None:
+    def __init__(self, program: Program, ids: Ref, rows: RowSizes) -> None:
         self.program, self.ids, self.rows = program, ids, rows
         self.num_ids = ids.spec.shape[0]
         self.device = ""
@@ -137,7 +137,7 @@ class _Routing:
         )
 
     def _is_elementwise(self, node: Any) -> bool:
-        if isinstance(node, Leaf) or node.opdef is None or node.operands or node.bodies:
+        if isinstance(node, Leaf) or node.opdef is None or node.operands or node.subgraphs:
             return False
         if not isinstance(node.opdef.pattern, Elementwise) or len(node.specs) != 1:
             return False

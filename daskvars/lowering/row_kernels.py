@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from daskvars.graph.definitions.patterns import PLACE
-from daskvars.kernels.gather_scatter.row_shards import place_rows
-from daskvars.lowering.plan import Source
+from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS
+from daskvars.kernels.gather_scatter.row_shards import assemble_rows
+from daskvars.lowering.plan import RegionInput
 from daskvars.lowering.program import Node
 from daskvars.remote.regions.program import Call
 
@@ -15,12 +15,12 @@ from daskvars.remote.regions.program import Call
 def block_kernel(node: Node) -> Any:
     """Return what computes a block: another kernel where that gives the rows it owns alone."""
     is_partial = any(set(range(len(node.grid))) - set(axes) for axes in node.out_maps)
-    if is_partial and node.access is not None and node.access.combine == PLACE:
+    if is_partial and node.access is not None and node.access.combine == ASSEMBLE_ROWS:
         return getattr(node.opdef.pattern, "partial", None)
     return node.kernel
 
 
-def row_attrs(node: Node) -> Source:
+def row_attrs(node: Node) -> RegionInput:
     """Return a source of the rows that each block owns, as `own_rows` takes them."""
     (sizes,) = node.cut.values()
     starts = itertools.accumulate(sizes, initial=0)
@@ -28,7 +28,7 @@ def row_attrs(node: Node) -> Source:
         (number,): {"offset": start, "count": count, "size": sum(sizes)}
         for number, (start, count) in enumerate(zip(starts, sizes, strict=False))
     }
-    return Source(None, "attrs", attrs=table)
+    return RegionInput(None, "attrs", attrs=table)
 
 
 def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], block: int) -> Call:
@@ -47,9 +47,9 @@ def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], bloc
     )
 
 
-def place_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) -> Call:
+def assemble_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) -> Call:
     """Return the call that puts the rows of all parts together."""
     dtypes = (node.specs[0].dtype.np,)
     return Call(
-        place_rows, parts, (out,), {}, name=node.name, shapes=(shape,), dtypes=dtypes, fresh=True
+        assemble_rows, parts, (out,), {}, name=node.name, shapes=(shape,), dtypes=dtypes, fresh=True
     )

@@ -55,7 +55,7 @@ def specialize(program: Program) -> Program:
 def _gives_its_input(node: Node) -> bool:
     """Return whether the results are the first inputs themselves, so that nothing needs to run."""
     if node.kernel is None:
-        return not node.bodies
+        return not node.subgraphs
     if not node.opdef.same_if_same_shape or node.operands:
         return False
     shape = node.specs[0].shape
@@ -84,9 +84,9 @@ def _infer(node: Node) -> None:
     specs = [ref.spec for ref in node.inputs]
     if node.assigned is not None:
         specs.insert(0, node.assigned)
-    if node.bodies:
-        for body in node.bodies:
-            _specialize_body(body, specs)
+    if node.subgraphs:
+        for subgraph in node.subgraphs:
+            _specialize_subgraph(subgraph, specs)
         return
     if opdef.seeded:
         specs = specs[1:]
@@ -107,12 +107,12 @@ def _infer(node: Node) -> None:
     )
 
 
-def _specialize_body(body: Program, specs: list[Spec]) -> None:
+def _specialize_subgraph(subgraph: Program, specs: list[Spec]) -> None:
     """Specialize the program of a branch; a loop's parameters keep the shapes they were given."""
-    for leaf in body.leaves.values():
+    for leaf in subgraph.leaves.values():
         if leaf.kind == PARAMETER and leaf.specs[0].shape is None and leaf.what < len(specs):
             leaf.specs = (Spec(specs[leaf.what].dtype, None),)
-    specialize(body)
+    specialize(subgraph)
 
 
 def _fold(node: Node, known: dict[Ref, numpy.ndarray]) -> list[numpy.ndarray] | None:
@@ -122,7 +122,7 @@ def _fold(node: Node, known: dict[Ref, numpy.ndarray]) -> list[numpy.ndarray] | 
         inputs = [as_attr(known[ref]) if ref in known else None for ref in node.inputs]
         value = full_value(opdef.static(inputs, specs, node.attrs), node.specs[0])
         return None if value is None else [value]
-    if not node.inputs or node.operands or node.bodies or not can_fold(opdef, node.attrs):
+    if not node.inputs or node.operands or node.subgraphs or not can_fold(opdef, node.attrs):
         return None
     if not all(ref in known for ref in node.inputs) or not all(map(_small, node.specs)):
         return None

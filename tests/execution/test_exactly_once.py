@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.kernels.gather_scatter.row_shards import PartRows
+from daskvars.kernels.gather_scatter.row_shards import ShardRows
 from tests.train.test_optimizers import CASES
 
 pytestmark = pytest.mark.cluster
@@ -17,8 +17,8 @@ STEPS = 4
 
 def bits(value):
     """The bytes of a result: of an array, or of the rows that a part of a table gives."""
-    if isinstance(value, PartRows):
-        return [bits(array) for array in (value.places, value.rows, value.repeats)]
+    if isinstance(value, ShardRows):
+        return [bits(array) for array in (value.positions, value.rows, value.repeats)]
     return value if value is None else np.asarray(value).tobytes()
 
 

@@ -42,7 +42,9 @@ def program():
 
 def run_halves(tail, *arguments):
     passed = compiled(tail.main, np)(*arguments)[len(tail.kept) :]
-    return compiled(tail.program, np)(*(arguments[slot] for slot in tail.variables), *passed)
+    return compiled(tail.program, np)(
+        *(arguments[register] for register in tail.variables), *passed
+    )
 
 
 def test_rows_are_changed_where_they_lie(program):

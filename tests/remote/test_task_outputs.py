@@ -7,7 +7,7 @@ import pytest
 from dask.sizeof import sizeof
 
 from daskvars.kernels.control.tensor_lists import TensorList
-from daskvars.kernels.gather_scatter.row_shards import PartRows
+from daskvars.kernels.gather_scatter.row_shards import ShardRows
 from daskvars.remote.task_outputs import Bundle
 from daskvars.remote.tasks.region_tasks import PackedRegion
 from daskvars.versioned import Versioned, changed
@@ -17,8 +17,8 @@ SIZE = ARRAY.nbytes
 HOLDERS = {
     "array": ARRAY.copy,
     "versioned": lambda: Versioned(ARRAY.copy()),
-    "rows": lambda: PartRows((1000, 2), None, ARRAY.copy(), None),
-    "rows that are views": lambda: PartRows((1000, 2), None, np.zeros((2, 1000)).T, None),
+    "rows": lambda: ShardRows((1000, 2), None, ARRAY.copy(), None),
+    "rows that are views": lambda: ShardRows((1000, 2), None, np.zeros((2, 1000)).T, None),
     "list": lambda: TensorList(1000, ARRAY.copy()),
     "program": lambda: PackedRegion("program", bytes(SIZE)),
 }

@@ -26,7 +26,7 @@ def call(kernel, args, out, shape, dtype=FLOAT):
 def one_by_one(calls, inputs):
     values = dict(inputs)
     for c in calls:
-        arguments = [values[slot] for slot in c.args]
+        arguments = [values[register] for register in c.args]
         if callable(c.kernel):
             values[c.outs[0]] = c.kernel(np, *arguments)
         else:
@@ -35,8 +35,8 @@ def one_by_one(calls, inputs):
 
 
 def run(chain, inputs):
-    given = {slot: np.array(value) for slot, value in inputs.items()}  # `into` changes them
-    results = chain.function(*(given[slot] for slot in chain.inputs))
+    given = {register: np.array(value) for register, value in inputs.items()}  # `into` changes them
+    results = chain.function(*(given[register] for register in chain.inputs))
     return dict(zip(chain.outputs, results, strict=True)), given
 
 
@@ -55,14 +55,14 @@ def test_any_chain(data):
     shape = data.draw(st.sampled_from([(23,), (7, 5), (4, 3, 2)]))
     shapes = [shape, shape, (), shape[-1:], (1, *shape[1:])]
     inputs = {i: rng.standard_normal(s).astype(FLOAT) for i, s in enumerate(shapes)}
-    calls, slots = [], list(inputs)
+    calls, registers = [], list(inputs)
     for i in range(data.draw(st.integers(1, 12))):
         kernel = data.draw(st.sampled_from([*UFUNCS, halved]))
         count = UFUNCS.get(kernel, 1)
-        args = data.draw(st.lists(st.sampled_from(slots), min_size=count, max_size=count))
-        args[0] = data.draw(st.sampled_from([0, 1, *slots[5:]]))  # of the full shape
+        args = data.draw(st.lists(st.sampled_from(registers), min_size=count, max_size=count))
+        args[0] = data.draw(st.sampled_from([0, 1, *registers[5:]]))  # of the full shape
         calls.append(call(kernel, args, 10 + i, shape))
-        slots.append(10 + i)
+        registers.append(10 + i)
     made = [c.outs[0] for c in calls]
     outputs = sorted({made[-1], *data.draw(st.lists(st.sampled_from(made), max_size=3))})
     into = {}
@@ -74,12 +74,12 @@ def test_any_chain(data):
     expected = one_by_one(calls, inputs)
     with config.set(tile_elements=data.draw(st.sampled_from([1, 6, 1000]))):
         results, arrays = run(tiling.Chain(calls, outputs, into), inputs)
-    for slot in outputs:
-        np.testing.assert_array_equal(results[slot], expected[slot])
+    for register in outputs:
+        np.testing.assert_array_equal(results[register], expected[register])
     for target, variable in into.items():
         assert results[target] is arrays[variable]
-    for slot in set(arrays) - set(into.values()):
-        np.testing.assert_array_equal(arrays[slot], inputs[slot])
+    for register in set(arrays) - set(into.values()):
+        np.testing.assert_array_equal(arrays[register], inputs[register])
 
 
 def test_threads_and_tiles_change_no_bit(threads):

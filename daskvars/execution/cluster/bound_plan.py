@@ -16,12 +16,12 @@ from daskvars import chunk_grid
 from daskvars.execution.cluster.output_groups import new_value_bytes
 from daskvars.execution.cluster.remote_blocks import BAD, Reference, RemoteBlock, own, wait
 from daskvars.execution.cluster.result_futures import Deferred, Outcome
-from daskvars.execution.cluster.run_feeds import RunFeeds, cut, leaf_pieces
+from daskvars.execution.cluster.run_feeds import RunFeeds, cut, leaf_block_ids
 from daskvars.execution.cluster.run_graphs import Template
 from daskvars.execution.engine.blocks import owned, whole
 from daskvars.execution.engine.lazy_feeds import LazyFeed
 from daskvars.execution.engine.steps import full_layout, record_of
-from daskvars.lowering.plan import LeafInfo, Piece, Plan
+from daskvars.lowering.plan import BlockId, LeafInfo, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.tasks.region_tasks import given, shape_of
@@ -67,7 +67,7 @@ class BoundPlan:
         self.new_bytes = new_value_bytes(plan, self.template.bundlings)
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
-        self.constant_keys: dict[Piece, str] = {}
+        self.constant_keys: dict[BlockId, str] = {}
         self._checked = -1
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
@@ -125,19 +125,19 @@ class BoundPlan:
         self.programs = self.executor.place_data(packed)
         constants, wishes = {}, {}
         homes = self._constant_homes()
-        for piece in leaf_pieces(self.template):
-            leaf = self.plan.leaves[piece.origin.position]
+        for block_id in leaf_block_ids(self.template):
+            leaf = self.plan.leaves[block_id.origin.position]
             if leaf.kind == CONSTANT:
                 key = f"constant-{self.token}-{self.executor.next_number()}"
-                self.constant_keys[piece] = key
-                constants[key] = cut(leaf.what, leaf.layout, piece.block)
-                wishes[key] = homes.get(piece, {})
+                self.constant_keys[block_id] = key
+                constants[key] = cut(leaf.what, leaf.layout, block_id.block)
+                wishes[key] = homes.get(block_id, {})
         self.constants = self.executor.place_data(constants, wishes) if constants else {}
 
-    def _constant_homes(self) -> dict[Piece, dict[str, Any]]:
+    def _constant_homes(self) -> dict[BlockId, dict[str, Any]]:
         """Return the wishes for blocks of constants that become a variable's."""
         return {
-            value.piece(index): self.executor.placing.wish_of(key, number, len(value.indices()))
+            value.block_id(index): self.executor.placing.wish_of(key, number, len(value.indices()))
             for key, value in self.plan.updates.items()
             if value.origin.region < 0
             for number, index in enumerate(value.indices())
@@ -252,10 +252,10 @@ class Dispatch:
         if writes:
             new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
             values.commit(new, values.version, self.records)
-        for piece, where in self.fetched.items():
+        for block_id, where in self.fetched.items():
             if isinstance(where, Target):
                 future = self._by_key[where.key]
-                self.fetched[piece] = Reference(future, where.position, where.extra_bytes)
+                self.fetched[block_id] = Reference(future, where.position, where.extra_bytes)
         # Whoever looks at the results later must not keep variables of old alive.
         self._by_key, self.run_feeds, self.early = {}, None, []
         self.tasks, self.annotations, self.updates = {}, {}, {}
@@ -302,13 +302,13 @@ class Dispatch:
             self.executor.placing.wish,
         )
         updates = {
-            key: {index: self._located(value.piece(index)) for index in value.indices()}
+            key: {index: self._located(value.block_id(index)) for index in value.indices()}
             for key, value in plan.updates.items()
         }
         self.fetched = {
-            piece: self._located(piece, fetched=True)
+            block_id: self._located(block_id, fetched=True)
             for value in plan.outputs
-            for piece in map(value.piece, value.indices())
+            for block_id in map(value.block_id, value.indices())
         }
         for place in template.sinks:
             self.wanted[place.key(self.stamp)] = None
@@ -316,50 +316,52 @@ class Dispatch:
         tasks.update(self.picks)
         return tasks, annotations, updates
 
-    def _leaf(self, piece: Piece) -> tuple[Any, int | None]:
+    def _leaf(self, block_id: BlockId) -> tuple[Any, int | None]:
         """Return what a task takes for a block from outside, and which output of a bundle it is."""
-        leaf = self.plan.leaves[piece.origin.position]
+        leaf = self.plan.leaves[block_id.origin.position]
         if leaf.kind == STATE:
-            return self._block(piece), None
+            return self._block(block_id), None
         if leaf.kind == FEED:
-            return self.run_feeds.argument(piece), None
+            return self.run_feeds.argument(block_id), None
         if leaf.kind == KEY:
-            return self.drawn[piece.origin.position], None
-        return TaskRef(self.bound.constant_keys[piece]), None
+            return self.drawn[block_id.origin.position], None
+        return TaskRef(self.bound.constant_keys[block_id]), None
 
-    def _block(self, piece: Piece) -> BlockRef:
-        leaf = self.plan.leaves[piece.origin.position]
+    def _block(self, block_id: BlockId) -> BlockRef:
+        leaf = self.plan.leaves[block_id.origin.position]
         rank = len(self.bound.values.record(leaf.what).shape)
-        block = (0,) * rank if leaf.layout is None else piece.block
-        return BlockRef(leaf.what, block, leaf.is_seen)
+        block = (0,) * rank if leaf.layout is None else block_id.block
+        return BlockRef(leaf.what, block, leaf.is_stale)
 
-    def _located(self, piece: Piece, fetched: bool = False) -> Any:
+    def _located(self, block_id: BlockId, fetched: bool = False) -> Any:
         """Return where a result is: a Target, a block that is there, or (fetched) a value."""
-        number, position = piece.origin
+        number, position = block_id.origin
         if number >= 0:
             template = self.bound.template
-            place = template.place(piece)
+            place = template.place(block_id)
             key = place.key(self.stamp)
             self.wanted[key] = None
             return Target(key, place.position, template.bundlings[number].extra_bytes(position))
         leaf = self.plan.leaves[position]
         if leaf.kind == STATE:
-            return self._read(piece) if fetched else self._block(piece)
+            return self._read(block_id) if fetched else self._block(block_id)
         if leaf.kind == FEED:
             lazy = isinstance(self.feeds[leaf.what], LazyFeed)
             if fetched and not lazy:
-                return owned(cut(self.feeds[leaf.what], leaf.layout, piece.block))
-            fed: Any = self.run_feeds.reference(piece).key
+                return owned(cut(self.feeds[leaf.what], leaf.layout, block_id.block))
+            fed: Any = self.run_feeds.reference(block_id).key
             self.wanted[fed] = None
             return Target(fed, None, 0)
         if fetched:
-            return owned(cut(leaf.what, leaf.layout, piece.block))
-        return RemoteBlock(Reference(self.bound.constants[self.bound.constant_keys[piece]], None))
+            return owned(cut(leaf.what, leaf.layout, block_id.block))
+        return RemoteBlock(
+            Reference(self.bound.constants[self.bound.constant_keys[block_id]], None)
+        )
 
-    def _read(self, piece: Piece) -> Target:
+    def _read(self, block_id: BlockId) -> Target:
         """Return where to fetch a variable's block: a result of its own, without its bundle."""
         key = f"read-{self.stamp}-{len(self.picks)}"
-        self.picks[key] = Task(key, given, self._block(piece))
+        self.picks[key] = Task(key, given, self._block(block_id))
         self.wanted[key] = None
         return Target(key, None, 0)
 
@@ -373,8 +375,8 @@ class Dispatch:
     def assembled(self, data: dict[Any, Any]) -> list[Any]:
         """Return the outputs, from what is under their keys."""
 
-        def fetch(piece: Piece) -> Any:
-            reference = self.fetched[piece]
+        def fetch(block_id: BlockId) -> Any:
+            reference = self.fetched[block_id]
             if not isinstance(reference, Reference):
                 return reference
             found = data[reference.future.key]
@@ -388,20 +390,20 @@ def early_tasks(tasks: Mapping[Any, Any]) -> dict[Any, Any]:
     late: set[Any] = set()
     early: dict[Any, Any] = {}
 
-    def is_late(key: Any) -> bool:
+    def needs_newest(key: Any) -> bool:
         if key in early or key not in tasks:
             return False
         if key not in late:
             task = tasks[key]
             newest = any(not ref.seen for ref in references(task))
-            if newest or any(map(is_late, task.dependencies)):
+            if newest or any(map(needs_newest, task.dependencies)):
                 late.add(key)
             else:
                 early[key] = task
         return key in late
 
     for key in tasks:
-        is_late(key)
+        needs_newest(key)
     seen = any(references(task) for task in early.values())
     return early if seen and late else {}
 

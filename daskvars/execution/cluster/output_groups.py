@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daskvars.execution.engine.steps import updated_inputs
-from daskvars.lowering.plan import Plan, Value
+from daskvars.lowering.plan import Plan, PlanValue
 from daskvars.lowering.program import STATE
 
 SPLIT_BYTES = 1 << 20
@@ -98,19 +98,19 @@ def _staying(plan: Plan, number: int) -> frozenset[int]:
     )
 
 
-def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, Value]]:
+def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, PlanValue]]:
     """Return who wants each output, in this run or as state in the next, and its value."""
     wanted: dict[Any, set[Any]] = defaultdict(set)
-    values: dict[Any, Value] = {}
+    values: dict[Any, PlanValue] = {}
     state_readers: dict[str, set[Any]] = defaultdict(set)
     for number, region in enumerate(plan.regions):
-        for source in region.sources:
-            if source.value is None:
+        for region_input in region.inputs:
+            if region_input.value is None:
                 continue
-            origin = source.value.origin
+            origin = region_input.value.origin
             if origin.region >= 0:
                 wanted[origin].add(number)
-                values[origin] = source.value
+                values[origin] = region_input.value
             elif plan.leaves[origin.position].kind == STATE:
                 state_readers[plan.leaves[origin.position].what].add(("next", number))
     for value in plan.outputs:
@@ -122,5 +122,5 @@ def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, Value]]:
     return wanted, values
 
 
-def _block_bytes(value: Value) -> int:
+def _block_bytes(value: PlanValue) -> int:
     return value.nbytes() // math.prod(map(len, value.layout or ()))

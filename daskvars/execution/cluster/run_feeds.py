@@ -17,7 +17,7 @@ from distributed import Client, Future
 from daskvars import chunk_grid, config
 from daskvars.execution.cluster.run_graphs import Template, joined
 from daskvars.execution.engine.lazy_feeds import LazyFeed, LazyTasks
-from daskvars.lowering.plan import Piece, Plan
+from daskvars.lowering.plan import BlockId, Plan
 from daskvars.lowering.program import FEED
 from daskvars.remote.dask_internals import DataNode, TaskRef
 
@@ -61,51 +61,55 @@ class RunFeeds:
                 continue
             self.nbytes += value.nbytes
             if value.nbytes > min(config.get().feed_scatter_bytes, self._room):
-                large.update(self._pieces(number))
+                large.update(self._leaf_blocks(number))
             else:
                 self._room -= value.nbytes
         if large:
             self._scattered = scattered(client, large, homes)
             self.retained.extend(self._scattered.values())
 
-    def argument(self, piece: Piece) -> Any:
+    def argument(self, block_id: BlockId) -> Any:
         """Return what a task that takes this block has as its argument."""
-        leaf = self.template.plan.leaves[piece.origin.position]
+        leaf = self.template.plan.leaves[block_id.origin.position]
         if isinstance(self.feeds[leaf.what], LazyFeed):
-            return self.reference(piece)
-        if self._key(piece) not in self._scattered:
-            array = self._cut(piece)
-            if array.nbytes <= SHARED_BYTES or self.template.uses[piece] == 1:
+            return self.reference(block_id)
+        if self._key(block_id) not in self._scattered:
+            array = self._cut(block_id)
+            if array.nbytes <= SHARED_BYTES or self.template.uses[block_id] == 1:
                 return array
-        return self.reference(piece)
+        return self.reference(block_id)
 
-    def reference(self, piece: Piece) -> TaskRef:
+    def reference(self, block_id: BlockId) -> TaskRef:
         """Return a reference to a key that holds this block."""
-        leaf = self.template.plan.leaves[piece.origin.position]
+        leaf = self.template.plan.leaves[block_id.origin.position]
         if isinstance(self.feeds[leaf.what], LazyFeed):
-            return TaskRef(self._lazy.key(leaf.what, piece.block))
-        key = self._key(piece)
+            return TaskRef(self._lazy.key(leaf.what, block_id.block))
+        key = self._key(block_id)
         if key not in self._scattered and key not in self.tasks:
-            self.tasks[key] = DataNode(key, self._cut(piece))
+            self.tasks[key] = DataNode(key, self._cut(block_id))
         return TaskRef(key)
 
-    def _key(self, piece: Piece) -> str:
-        return f"feed-{self.stamp}-{joined(piece.origin.position, *piece.block)}"
+    def _key(self, block_id: BlockId) -> str:
+        return f"feed-{self.stamp}-{joined(block_id.origin.position, *block_id.block)}"
 
-    def _cut(self, piece: Piece) -> Any:
-        leaf = self.template.plan.leaves[piece.origin.position]
-        return cut(self.feeds[leaf.what], leaf.layout, piece.block)
+    def _cut(self, block_id: BlockId) -> Any:
+        leaf = self.template.plan.leaves[block_id.origin.position]
+        return cut(self.feeds[leaf.what], leaf.layout, block_id.block)
 
-    def _pieces(self, number: int) -> dict[str, Any]:
-        pieces = [piece for piece in leaf_pieces(self.template) if piece.origin.position == number]
-        return {self._key(piece): self._cut(piece) for piece in pieces}
+    def _leaf_blocks(self, number: int) -> dict[str, Any]:
+        block_ids = [
+            block_id
+            for block_id in leaf_block_ids(self.template)
+            if block_id.origin.position == number
+        ]
+        return {self._key(block_id): self._cut(block_id) for block_id in block_ids}
 
 
-def leaf_pieces(template: Template) -> list[Piece]:
+def leaf_block_ids(template: Template) -> list[BlockId]:
     """Return the blocks from outside that a plan's tasks take, or that become a variable's."""
     plan: Plan = template.plan
     assigned = [
-        value.piece(index)
+        value.block_id(index)
         for value in plan.updates.values()
         if value.origin.region < 0
         for index in value.indices()

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from daskvars.execution.cluster.output_groups import Bundling, bundlings
 from daskvars.execution.engine.blocks import recipe
 from daskvars.execution.engine.steps import updated_inputs
-from daskvars.lowering.plan import Index, Origin, Piece, Plan, Region
+from daskvars.lowering.plan import BlockId, Index, Origin, Plan, Region
 from daskvars.remote.dask_internals import Task, TaskRef
 from daskvars.remote.tasks.block_arguments import Cut, Take
 from daskvars.remote.tasks.region_tasks import PackedRegion, pack_region, pick, run_region
 
-Leaf = Callable[[Piece], tuple[Any, int | None]]
+Leaf = Callable[[BlockId], tuple[Any, int | None]]
 Wish = Callable[[str, int, int], dict[str, Any]]
 
 
@@ -40,7 +40,7 @@ class BlockTask(NamedTuple):
 
     block: Index
     place: Place
-    dependencies: tuple[Place | Piece, ...]
+    dependencies: tuple[Place | BlockId, ...]
     number: int  # of the region's tasks, for spreading them
 
 
@@ -79,9 +79,9 @@ class Template:
             )
             self.tasks.append(tasks)
         taken = [d for tasks in self.tasks for task in tasks for d in task.dependencies]
-        self.uses = Counter(d for d in taken if isinstance(d, Piece))
+        self.uses = Counter(d for d in taken if isinstance(d, BlockId))
         results = [*plan.outputs, *plan.updates.values()]
-        used = {s.value.origin.region for r in plan.regions for s in r.sources if s.value}
+        used = {s.value.origin.region for r in plan.regions for s in r.inputs if s.value}
         used.update(value.origin.region for value in results)
         self.sinks = [
             task.place
@@ -99,9 +99,9 @@ class Template:
             if value.origin.region == number
         ]
 
-    def place(self, piece: Piece) -> Place:
+    def place(self, block_id: BlockId) -> Place:
         """Return where a region's output is."""
-        (number, position), block = piece
+        (number, position), block = block_id
         bundling = self.bundlings[number]
         group, position = bundling.where[position]
         if bundling.is_split:
@@ -129,7 +129,7 @@ class Template:
         Args:
           stamp: executor and run.
           programs: the key of each region's program.
-          leaf: ``leaf(piece) -> (TaskRef or plain data, position)`` for blocks from outside.
+          leaf: ``leaf(block_id) -> (TaskRef or plain data, position)`` for blocks from outside.
           wish: ``wish(place, number, count)``: annotations of a region's task.
         """
         tasks: dict[Any, Any] = {}
@@ -161,28 +161,28 @@ class _Inputs:
 
     def __init__(self, template: Template, region: Region, block: Index) -> None:
         self.template = template
-        self.pieces: list[Piece] = []
-        self.dependencies: list[Place | Piece] = []
-        self.slots: dict[Any, int] = {}
-        by_bundle = recipe(region, block, _itself, self.pieces)
+        self.block_ids: list[BlockId] = []
+        self.dependencies: list[Place | BlockId] = []
+        self.numbers: dict[Any, int] = {}
+        by_bundle = recipe(region, block, _itself, self.block_ids)
         self.steps = [_mapped(step, self._moved) for step in by_bundle]
 
     def _moved(self, take: Take) -> Take:
-        found: Any = self.pieces[take.dependency]
+        found: Any = self.block_ids[take.dependency]
         position = None
         if found.origin.region >= 0:
             origin = Origin(found.origin.region, take.position)
-            found = self.template.place(Piece(origin, found.block))
+            found = self.template.place(BlockId(origin, found.block))
             position = found.position
         identity = found[:2]
-        if identity not in self.slots:
-            self.slots[identity] = len(self.dependencies)
+        if identity not in self.numbers:
+            self.numbers[identity] = len(self.dependencies)
             self.dependencies.append(found)
-        return Take(self.slots[identity], position)
+        return Take(self.numbers[identity], position)
 
 
-def _itself(piece: Piece) -> tuple[Piece, int | None]:
-    return piece, piece.origin.position if piece.origin.region >= 0 else None
+def _itself(block_id: BlockId) -> tuple[BlockId, int | None]:
+    return block_id, block_id.origin.position if block_id.origin.region >= 0 else None
 
 
 def joined(*numbers: int) -> str:

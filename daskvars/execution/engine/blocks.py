@@ -9,14 +9,14 @@ import numpy
 
 from daskvars import chunk_grid
 from daskvars.device_array import on_host
-from daskvars.lowering.plan import Piece, Region, Value
+from daskvars.lowering.plan import BlockId, PlanValue, Region
 from daskvars.remote.tasks.block_arguments import Cut, Take
 
 
 def recipe(
     region: Region,
     block: Any,
-    reference: Callable[[Piece], tuple[Any, int | None]],
+    reference: Callable[[BlockId], tuple[Any, int | None]],
     dependencies: list[Any],
 ) -> list[Any]:
     """Return how the inputs of one block are had, appending what it depends on.
@@ -29,18 +29,20 @@ def recipe(
     """
     positions: dict[Any, int] = {}
 
-    def take(piece: Piece) -> Take:
-        bundle = (piece.origin.region, piece.block) if piece.origin.region >= 0 else piece
-        found, position = reference(piece)
+    def take(block_id: BlockId) -> Take:
+        bundle = (
+            (block_id.origin.region, block_id.block) if block_id.origin.region >= 0 else block_id
+        )
+        found, position = reference(block_id)
         if bundle not in positions:
             positions[bundle] = len(dependencies)
             dependencies.append(found)
         return Take(positions[bundle], position)
 
     steps: list[Any] = []
-    for source in region.sources:
-        taken = source.take(block)
-        if isinstance(taken, Piece):
+    for region_input in region.inputs:
+        taken = region_input.take(block)
+        if isinstance(taken, BlockId):
             steps.append(take(taken))
         elif isinstance(taken, Cut):
             steps.append(Cut(taken.shape, tuple((take(p), s, t) for p, s, t in taken.parts)))
@@ -49,13 +51,13 @@ def recipe(
     return steps
 
 
-def whole(value: Value, fetch: Callable[[Piece], Any]) -> Any:
+def whole(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
     """Return a value's blocks as one array."""
     if value.layout is None:
-        return on_host(fetch(value.piece(value.indices()[0])))
+        return on_host(fetch(value.block_id(value.indices()[0])))
     result = None
     for index in value.indices():
-        block = on_host(fetch(value.piece(index)))
+        block = on_host(fetch(value.block_id(index)))
         if result is None:
             result = numpy.empty(value.spec.shape, block.dtype)
         result[chunk_grid.block_slices(value.layout, index)] = block

@@ -28,7 +28,7 @@ from daskvars.execution.engine.executables import Program, SharedProgram
 from daskvars.execution.engine.executors import active_client, forget_closed
 from daskvars.execution.engine.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.plan_cache import PlanCache
-from daskvars.execution.engine.reconcile import take_up, used_by
+from daskvars.execution.engine.reconcile import reconcile, used_by
 from daskvars.execution.engine.targets import client_of
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
@@ -157,7 +157,7 @@ class Engine:
         return found
 
     @property
-    def is_deferred(self) -> bool:
+    def updates_newest(self) -> bool:
         """Whether updates are made to a newer version than the one that a run reads."""
         return self._is_async and self.executor.is_shared
 
@@ -194,14 +194,14 @@ class Engine:
             spec = Spec(spec.dtype, layout_shape(self.values.record(key).chunks))
         return spec, chunks, present
 
-    def take_up(self, plan: Plan) -> int:
+    def reconcile(self, plan: Plan) -> int:
         """Bring variables that others may have made into the form that a plan is for.
 
         Returns:
           `Values.arrivals`: as long as it stays the same, there is nothing more to do.
 
         Raises:
-          InvalidArgumentError: some are other variables; see `reconcile.take_up`.
+          InvalidArgumentError: some are other variables; see `reconcile.reconcile`.
           UnavailableError: some are lost with a cluster, and have no new values.
         """
         if self.lost:
@@ -210,7 +210,7 @@ class Engine:
         if self.name:
             where = f"store {self.name!r}"
             with values.run_lock:
-                take_up(values, self.executor, self._handles, used_by(plan), where)
+                reconcile(values, self.executor, self._handles, used_by(plan), where)
         return values.arrivals
 
     def _check_lost(self, plan: Plan) -> None:

@@ -83,7 +83,7 @@ class Program:
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
             if bound is not last or arrivals != engine.values.arrivals:
-                arrivals = engine.take_up(bound.plan)
+                arrivals = engine.reconcile(bound.plan)
             self._last = bound, shapes, arrivals
         return (bound.later if later else bound)(values, self.key_of)
 
@@ -124,7 +124,7 @@ class Program:
             self.sequential,
             self.identify,
             engine.executor.placing or places_here(),
-            engine.is_deferred,
+            engine.updates_newest,
         )
 
 

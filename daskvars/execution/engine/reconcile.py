@@ -18,7 +18,7 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE
-from daskvars.lowering.rechunk import Recut, recut
+from daskvars.lowering.rechunk import Rechunk, rechunk
 from daskvars.shape_arithmetic import compatible
 from daskvars.state import Values
 from daskvars.state.format.manifest import VariableRecord, shorten
@@ -29,7 +29,7 @@ def used_by(plan: Plan) -> set[str]:
     return {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.updates.keys()
 
 
-def take_up(
+def reconcile(
     values: Values, executor: Any, handles: Mapping[str, Tensor], keys: Iterable[str], where: str
 ) -> None:
     """Bring variables into the chunks that a graph wants; those that have them stay untouched.
@@ -61,7 +61,7 @@ def take_up(
         key: change for key, found in known.items() if (change := _change(found, handles[key]))
     }
     if other:
-        _recut(values, executor, other, where)
+        _rechunk(values, executor, other, where)
 
 
 def _difference(record: VariableRecord, handle: Tensor) -> str:
@@ -75,16 +75,16 @@ def _difference(record: VariableRecord, handle: Tensor) -> str:
     )
 
 
-def _change(record: VariableRecord, handle: Tensor) -> Recut | None:
+def _change(record: VariableRecord, handle: Tensor) -> Rechunk | None:
     """Return what there is to change in a variable's chunks, if anything."""
     wanted = handle.op.attrs["chunks"] or whole(record.shape)
     if wanted == record.chunks:
         return None
     spec = Spec(dtypes.as_dtype(record.dtype), record.shape)
-    return Recut(spec, record.chunks, wanted, handle.op.device)
+    return Rechunk(spec, record.chunks, wanted, handle.op.device)
 
 
-def _recut(values: Values, executor: Any, variables: Mapping[str, Recut], where: str) -> None:
+def _rechunk(values: Values, executor: Any, variables: Mapping[str, Rechunk], where: str) -> None:
     for key, change in variables.items():
         logging.info(
             "variable %s of %s is cut anew: from chunks %s to %s",
@@ -94,7 +94,7 @@ def _recut(values: Values, executor: Any, variables: Mapping[str, Recut], where:
             shorten(change.wanted),
         )
     dirty = values.dirty
-    executor.bind(recut(variables, executor.placing))([], None)
+    executor.bind(rechunk(variables, executor.placing))([], None)
     # What is in the store says the same: no reason to write it again, or to lose against another.
     values.mark_clean(variables.keys() - dirty)
     values.note_arrival()

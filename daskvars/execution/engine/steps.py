@@ -11,7 +11,7 @@ import numpy
 from daskvars import backend, chunk_grid
 from daskvars.device_array import moving
 from daskvars.errors import InvalidArgumentError
-from daskvars.lowering.plan import Plan, Region, Value
+from daskvars.lowering.plan import Plan, PlanValue, Region
 from daskvars.lowering.program import STATE
 from daskvars.remote.regions import inplace
 from daskvars.remote.regions.compilation import compiled
@@ -26,18 +26,18 @@ class Step:
         region = plan.regions[number]
         self.xp = backend.namespace(region.device_type)
         pairs = updated_inputs(plan, number) if self.xp is numpy else {}
-        self.tail = inplace.split(region.program, pairs) if pairs else None
-        main = region.program if self.tail is None else self.tail.main
+        self.split = inplace.split(region.program, pairs) if pairs else None
+        main = region.program if self.split is None else self.split.main
         self.function = moving(self.xp, compiled(main, self.xp))
         self._programs: dict[frozenset[int], RegionProgram] = {}
-        if self.tail is not None:
-            self.second = compiled(self.tail.program, numpy)
-            self.position = {p: i for i, p in enumerate(self.tail.kept)}
-            self.given = {p: i for i, p in enumerate(self.tail.updates)}
+        if self.split is not None:
+            self.second = compiled(self.split.program, numpy)
+            self.position = {p: i for i, p in enumerate(self.split.kept)}
+            self.given = {p: i for i, p in enumerate(self.split.updates)}
 
     def result(self, bundle: tuple[Any, ...], position: int) -> Any:
         """Return output `position` of the region from what its first half returned."""
-        return bundle[position if self.tail is None else self.position[position]]
+        return bundle[position if self.split is None else self.position[position]]
 
     def finish(
         self, arrays: list[Any], bundle: tuple[Any, ...], shared: frozenset[int] = frozenset()
@@ -47,13 +47,15 @@ class Step:
         The new values of these are written elsewhere on the way: that costs less than a copy.
         """
         second = compiled(self._beside(shared), numpy) if shared else self.second
-        return second(*arrays, *bundle[len(self.tail.kept) :])
+        return second(*arrays, *bundle[len(self.split.kept) :])
 
     def _beside(self, shared: frozenset[int]) -> RegionProgram:
         found = self._programs.get(shared)
         if found is None:
-            program = self.tail.program
-            into = {out: slot for out, slot in program.into.items() if slot not in shared}
+            program = self.split.program
+            into = {
+                out: register for out, register in program.into.items() if register not in shared
+            }
             found = self._programs[shared] = replace(program, into=into, cache={})
         return found
 
@@ -65,27 +67,27 @@ def updated_inputs(plan: Plan, number: int) -> dict[int, int]:
     """
     pairs = {}
     needed = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
-    needed.update(s.value.origin for r in plan.regions for s in r.sources if s.value)
-    slots = _slots_of_variables(plan, plan.regions[number])
+    needed.update(s.value.origin for r in plan.regions for s in r.inputs if s.value)
+    registers = _registers_of_variables(plan, plan.regions[number])
     for key, value in plan.updates.items():
         if value.origin.region == number and needed[value.origin] == 1:
-            slot = slots.get((key, value.layout, value.axes if value.layout else None))
-            if slot is not None:
-                pairs[value.origin.position] = slot
+            register = registers.get((key, value.layout, value.axes if value.layout else None))
+            if register is not None:
+                pairs[value.origin.position] = register
     return pairs
 
 
-def _slots_of_variables(plan: Plan, region: Region) -> dict[tuple[str, Any, Any], int]:
+def _registers_of_variables(plan: Plan, region: Region) -> dict[tuple[str, Any, Any], int]:
     """Return (key, layout, axes) -> the region's input that is that variable, block for block."""
-    slots: dict[tuple[str, Any, Any], int] = {}
-    for slot, source in enumerate(region.sources):
-        if source.kind != "block" or source.value.origin.region >= 0:
+    registers: dict[tuple[str, Any, Any], int] = {}
+    for register, region_input in enumerate(region.inputs):
+        if region_input.kind != "block" or region_input.value.origin.region >= 0:
             continue
-        leaf = plan.leaves[source.value.origin.position]
+        leaf = plan.leaves[region_input.value.origin.position]
         if leaf.kind == STATE:
-            axes = source.axes if leaf.layout else None
-            slots.setdefault((leaf.what, leaf.layout, axes), slot)
-    return slots
+            axes = region_input.axes if leaf.layout else None
+            registers.setdefault((leaf.what, leaf.layout, axes), register)
+    return registers
 
 
 def only(blocks: Any) -> Any:
@@ -94,7 +96,7 @@ def only(blocks: Any) -> Any:
     return block
 
 
-def full_layout(value: Value) -> Any:
+def full_layout(value: PlanValue) -> Any:
     """Return the chunks of a value, of one block where it is not cut; None if its shape is open."""
     shape = value.spec.shape
     if shape is None or None in shape:

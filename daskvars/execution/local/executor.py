@@ -29,7 +29,7 @@ from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.engine.steps import Step, full_layout, measured, only
 from daskvars.execution.local.devices import on_devices
-from daskvars.lowering.plan import LeafInfo, Piece, Plan, Region, Value
+from daskvars.lowering.plan import BlockId, LeafInfo, Plan, PlanValue, Region
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.regions import inplace, tiling
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
@@ -181,7 +181,7 @@ class _Bound:
         self.plan = plan
         self.num_threads = executor.num_workers
         self.steps = [Step(plan, number) for number in range(len(plan.regions))]
-        self.has_tail = any(step.tail is not None for step in self.steps)
+        self.has_split = any(step.split is not None for step in self.steps)
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
         # Only large blocks are ever written in place; those that are not stay what they are.
         self.needs_lease = any(_may_be_large(leaf) for leaf in plan.leaves if leaf.kind == STATE)
@@ -243,17 +243,17 @@ class _Bound:
     def finish(
         self,
         new: dict[str, Any],
-        tails: list[tuple[int, list[tuple[str, Any]], tuple]],
+        splits: list[tuple[int, list[tuple[str, Any]], tuple]],
         state: list[Any],
     ) -> None:
         """Update large variables in place and commit, while nobody else gets at a block.
 
-        `tails` holds for each: number of the region, (key, block index) of each variable that it
+        `splits` holds for each: number of the region, (key, block index) of each variable that it
         changes, and what the first half returned.
         """
         with self.values.exclusive():
             leased = self.values.leased()
-            for number, variables, bundle in tails:
+            for number, variables, bundle in splits:
                 step = self.steps[number]
                 arrays = [state[self.state_numbers[key]][index] for key, index in variables]
                 shared = frozenset(
@@ -286,8 +286,8 @@ class _Inline(_Bound):
         region = plan.regions[0] if plan.regions else None
         self.function = self.steps[0].function if region else None
         leaves = [self._getter(leaf) for leaf in plan.leaves]
-        self.getters = [leaves[s.value.origin.position] for s in region.sources] if region else []
-        given = self.steps[0].given if self.has_tail else {}
+        self.getters = [leaves[s.value.origin.position] for s in region.inputs] if region else []
+        given = self.steps[0].given if self.has_split else {}
         self.updates = [
             (key, *self._result(value, leaves), value.indices()[0], key in self.copied)
             for key, value in plan.updates.items()
@@ -306,12 +306,12 @@ class _Inline(_Bound):
 
     later = __call__
 
-    def _result(self, value: Value, leaves: list[Any]) -> tuple[int, Any]:
+    def _result(self, value: PlanValue, leaves: list[Any]) -> tuple[int, Any]:
         if value.origin.region < 0:
             return -1, leaves[value.origin.position]
         step = self.steps[0]
         position = value.origin.position
-        return (position if step.tail is None else step.position[position]), None
+        return (position if step.split is None else step.position[position]), None
 
     def _getter(self, leaf: LeafInfo) -> tuple[str, Any, Any]:
         if leaf.kind == STATE:
@@ -344,7 +344,7 @@ class _Inline(_Bound):
                 }
                 for key, position, getter, index, is_copied in self.updates
             }
-            if not self.has_tail:
+            if not self.has_split:
                 self.commit(new, version)
             else:
                 arguments.clear()
@@ -352,9 +352,9 @@ class _Inline(_Bound):
         return outputs
 
     def _finish(self, new: Any, state: list[Any], results: tuple) -> None:
-        getters = [self.getters[slot] for slot in self.steps[0].tail.variables]
-        tails = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
-        shielded(lambda: self.guarded(self.finish, new, tails, state))
+        getters = [self.getters[register] for register in self.steps[0].split.variables]
+        splits = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
+        shielded(lambda: self.guarded(self.finish, new, splits, state))
 
 
 def given(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[Any]) -> Any:
@@ -368,7 +368,7 @@ class _Threaded(_Bound):
 
     def __init__(self, executor: LocalExecutor, plan: Plan) -> None:
         super().__init__(executor, plan)
-        used = {s.value.origin.region for r in plan.regions for s in r.sources if s.value}
+        used = {s.value.origin.region for r in plan.regions for s in r.inputs if s.value}
         # Tasks that nothing takes a value of: they run for their effects.
         self.sinks = [
             (number, block)
@@ -385,45 +385,47 @@ class _Threaded(_Bound):
         for number, region in enumerate(plan.regions):
             for block in region.blocks():
                 graph[("region", number, *block)] = self._task(number, region, block, leaves)
-        tails = [
+        splits = [
             (number, block)
             for number, step in enumerate(self.steps)
-            if step.tail is not None
+            if step.split is not None
             for block in plan.regions[number].blocks()
         ]
-        pieces = {
-            (piece.origin.region, piece.block)
-            if piece.origin.region >= 0
-            else piece: self._reference(piece, leaves)
+        block_ids = {
+            (block_id.origin.region, block_id.block)
+            if block_id.origin.region >= 0
+            else block_id: self._reference(block_id, leaves)
             for value in (*plan.outputs, *plan.updates.values())
-            for piece in map(value.piece, value.indices())
+            for block_id in map(value.block_id, value.indices())
         }
-        pieces.update({task: ("region", task[0], *task[1]) for task in (*tails, *self.sinks)})
-        return self.guarded(self._compute, graph, leaves, pieces, tails, version, state)
+        block_ids.update({task: ("region", task[0], *task[1]) for task in (*splits, *self.sinks)})
+        return self.guarded(self._compute, graph, leaves, block_ids, splits, version, state)
 
     def _compute(
         self,
         graph: Any,
         leaves: list[Any],
-        pieces: Any,
-        tails: list[Any],
+        block_ids: Any,
+        splits: list[Any],
         version: int,
         state: list[Any],
     ) -> list[Any]:
-        at_hand = {piece: key for piece, key in pieces.items() if isinstance(key, Literal)}
-        asked = {piece: key for piece, key in pieces.items() if piece not in at_hand}
+        at_hand = {block_id: key for block_id, key in block_ids.items() if isinstance(key, Literal)}
+        asked = {block_id: key for block_id, key in block_ids.items() if block_id not in at_hand}
         computed = dask.threaded.get(graph, list(asked.values()), pool=self.executor.threads())
         bundles = {**at_hand, **dict(zip(asked, computed, strict=True))}
-        return self._results(bundles, tails, version, state)
+        return self._results(bundles, splits, version, state)
 
-    def _results(self, bundles: Any, tails: list[Any], version: int, state: list[Any]) -> list[Any]:
+    def _results(
+        self, bundles: Any, splits: list[Any], version: int, state: list[Any]
+    ) -> list[Any]:
         plan, steps = self.plan, self.steps
 
-        def fetch(piece: Piece) -> Any:
-            region, position = piece.origin
+        def fetch(block_id: BlockId) -> Any:
+            region, position = block_id.origin
             if region >= 0:
-                return steps[region].result(bundles[region, piece.block], position)
-            return owned(plain(bundles[piece]))
+                return steps[region].result(bundles[region, block_id.block], position)
+            return owned(plain(bundles[block_id]))
 
         outputs = [whole(value, fetch) for value in plan.outputs]
         if not plan.updates:
@@ -432,24 +434,24 @@ class _Threaded(_Bound):
             key: {
                 index: owned(found) if key in self.copied else found
                 for index in value.indices()
-                for found in (fetch(value.piece(index)),)
+                for found in (fetch(value.block_id(index)),)
             }
             for key, value in plan.updates.items()
             if value.origin.region < 0
-            or steps[value.origin.region].tail is None
+            or steps[value.origin.region].split is None
             or value.origin.position in steps[value.origin.region].position
         }
-        if not tails:
+        if not splits:
             self.commit(new, version)
             return outputs
         prepared = []
-        for number, block in tails:
+        for number, block in splits:
             variables = []
-            for slot in steps[number].tail.variables:
-                source = plan.regions[number].sources[slot]
-                key = plan.leaves[source.value.origin.position].what
-                index = source.take(block).block if source.value.layout else ()
-                index = index or (0,) * len(source.value.spec.shape)
+            for register in steps[number].split.variables:
+                region_input = plan.regions[number].inputs[register]
+                key = plan.leaves[region_input.value.origin.position].what
+                index = region_input.take(block).block if region_input.value.layout else ()
+                index = index or (0,) * len(region_input.value.spec.shape)
                 variables.append((key, index))
             prepared.append((number, variables, bundles[number, block]))
         shielded(lambda: self.guarded(self.finish, new, prepared, state))
@@ -484,16 +486,18 @@ class _Threaded(_Bound):
 
     def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
         step, dependencies = self.steps[number], list[Any]()
-        steps = recipe(region, block, lambda piece: self._located(piece, leaves), dependencies)
+        steps = recipe(
+            region, block, lambda block_id: self._located(block_id, leaves), dependencies
+        )
         return (run_block, step.function, step.xp, Literal(steps), dependencies)
 
-    def _located(self, piece: Piece, leaves: list[Any]) -> tuple[Any, int | None]:
-        region, position = piece.origin
-        if region >= 0 and self.steps[region].tail is not None:
+    def _located(self, block_id: BlockId, leaves: list[Any]) -> tuple[Any, int | None]:
+        region, position = block_id.origin
+        if region >= 0 and self.steps[region].split is not None:
             position = self.steps[region].position[position]
-        return self._reference(piece, leaves), position if region >= 0 else None
+        return self._reference(block_id, leaves), position if region >= 0 else None
 
-    def _reference(self, piece: Piece, leaves: list[Any]) -> Any:
-        if piece.origin.region < 0:
-            return leaves[piece.origin.position](piece.block)
-        return ("region", piece.origin.region, *piece.block)
+    def _reference(self, block_id: BlockId, leaves: list[Any]) -> Any:
+        if block_id.origin.region < 0:
+            return leaves[block_id.origin.position](block_id.block)
+        return ("region", block_id.origin.region, *block_id.block)

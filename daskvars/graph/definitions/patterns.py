@@ -23,7 +23,7 @@ from daskvars.shapes import Shape
 
 Attrs = Mapping[str, Any]
 
-PLACE = "place"  # how partial results are merged that are rows with their places
+ASSEMBLE_ROWS = "assemble_rows"  # how partial results are merged that are rows with their places
 
 
 class Dim(NamedTuple):
@@ -252,7 +252,7 @@ class Gather(Pattern):
         rows = len(ids)
         ids_dims = tuple(Dim(i) for i in range(rows))
         rest = tuple(Dim(rows + 1 + i) for i in range(len(params) - 1))
-        combine = "add" if self.partial is None else PLACE
+        combine = "add" if self.partial is None else ASSEMBLE_ROWS
         return Access(((Dim(rows), *rest), ids_dims), ((*ids_dims, *rest),), combine)
 
 

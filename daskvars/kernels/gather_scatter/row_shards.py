@@ -17,29 +17,29 @@ from daskvars.kernels.gather_scatter.segments import check_ids
 SPARED = 0.9
 
 
-class PartRows:
+class ShardRows:
     """The rows that one part of a table gives.
 
     Attributes:
         shape: of what all parts together give, [*ids.shape, ...].
-        places: where the rows go, as numbers into the ids; None for all of them in order.
+        positions: where the rows go, as numbers into the ids; None for all of them in order.
         rows: the rows, [m, ...].
         repeats: for each place which of the rows, where some go to several places; else None.
     """
 
-    __slots__ = ("places", "repeats", "rows", "shape")
+    __slots__ = ("positions", "repeats", "rows", "shape")
 
-    def __init__(self, shape: tuple[int, ...], places: Any, rows: Any, repeats: Any) -> None:
-        self.shape, self.places, self.rows, self.repeats = shape, places, rows, repeats
+    def __init__(self, shape: tuple[int, ...], positions: Any, rows: Any, repeats: Any) -> None:
+        self.shape, self.positions, self.rows, self.repeats = shape, positions, rows, repeats
 
     def __reduce__(self) -> Any:
-        return PartRows, (self.shape, self.places, self.rows, self.repeats)
+        return ShardRows, (self.shape, self.positions, self.rows, self.repeats)
 
     def __sizeof__(self) -> int:
-        return 200 + sum(getattr(a, "nbytes", 0) for a in (self.places, self.rows, self.repeats))
+        return 200 + sum(getattr(a, "nbytes", 0) for a in (self.positions, self.rows, self.repeats))
 
 
-def part_rows(xp: Any, params: Any, ids: Any, *, offset: int, size: int) -> PartRows:
+def shard_rows(xp: Any, params: Any, ids: Any, *, offset: int, size: int) -> ShardRows:
     """Return the rows of one part of a table that ids name.
 
     Args:
@@ -61,11 +61,11 @@ def part_rows(xp: Any, params: Any, ids: Any, *, offset: int, size: int) -> Part
         if len(unique) <= SPARED * len(local):
             local, repeats = unique, inverse.astype(np.int32)
     rows = params.take(local, axis=0)
-    places = None if len(here) == len(flat) else here.astype(np.int32)
-    return PartRows((*ids.shape, *params.shape[1:]), places, rows, repeats)
+    positions = None if len(here) == len(flat) else here.astype(np.int32)
+    return ShardRows((*ids.shape, *params.shape[1:]), positions, rows, repeats)
 
 
-def place_rows(xp: Any, *parts: PartRows) -> Any:
+def assemble_rows(xp: Any, *parts: ShardRows) -> Any:
     """Return what all parts of a table together give."""
     first = parts[0]
     tail = first.rows.shape[1:]
@@ -73,7 +73,7 @@ def place_rows(xp: Any, *parts: PartRows) -> Any:
     out = xp.empty((int(np.prod(lead)), *tail), first.rows.dtype)
     for part in parts:
         rows = part.rows if part.repeats is None else part.rows.take(part.repeats, axis=0)
-        out[slice(None) if part.places is None else part.places] = rows
+        out[slice(None) if part.positions is None else part.positions] = rows
     return out.reshape(first.shape)
 
 

@@ -77,7 +77,7 @@ GATHER = OpDef(
     "params:T, indices:I",
     infer=_rows,
     kernel=segment.gather_rows,
-    pattern=Gather(row_shards.part_rows),
+    pattern=Gather(row_shards.shard_rows),
     static=_rows_value,
     gradient=_rows_gradient,
     block=lambda attrs, block: {

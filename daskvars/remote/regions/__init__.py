@@ -1,13 +1,13 @@
 """Regions: kernel calls as data, compiled into one Python function.
 
 A *region* is a part of a plan that becomes one task for each block. It comes as a `RegionProgram`:
-calls of kernels on numbered *slots*, constants, and which slots are inputs and results. What
-happens to it:
+calls of kernels on numbered *registers*, constants, and which registers are inputs and results.
+What happens to it:
 
 - ``region_check``: what comes as data is checked before anything is made of it.
-- ``codegen``: the only place where source is made: from slot numbers and nothing else.
+- ``codegen``: the only place where source is made: from register numbers and nothing else.
 - ``program``: the data; ``compilation``: straight-line Python made of it: one line for each call,
-  slots freed as soon as they are done.
+  registers freed as soon as they are done.
 - ``aliasing``: which call may write over the memory of an argument that dies there.
 - ``tiling``, ``device_chains``: elementwise chains tile by tile in a CPU's cache, or as one kernel
   on a GPU.

@@ -1,7 +1,7 @@
 """Text of generated functions: it holds letters with numbers after them, and nothing from data.
 
-Slots are formatted as integers, which nothing else passes; functions, constants and attributes are
-objects in the scope under such names, and a kernel's keywords are bound outside the text. This
+Registers are formatted as integers, which nothing else passes; functions, constants and attributes
+are objects in the scope under such names, and a kernel's keywords are bound outside the text. This
 is the only place of the package that makes code of text.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 
-def name(slot: int, letter: str = "s") -> str:
-    """Return what a slot is called.
+def name(register: int, letter: str = "s") -> str:
+    """Return what a register is called.
 
     Raises:
       ValueError, TypeError: it is no integer.
@@ -20,16 +20,16 @@ def name(slot: int, letter: str = "s") -> str:
     >>> name(3)
     's3'
     """
-    return f"{letter}{slot:d}"
+    return f"{letter}{register:d}"
 
 
-def names(slots: Iterable[int], letter: str = "s") -> str:
-    """Return what slots are called, with commas between.
+def names(registers: Iterable[int], letter: str = "s") -> str:
+    """Return what registers are called, with commas between.
 
     >>> names([3, 1])
     's3, s1'
     """
-    return ", ".join([f"{letter}{slot:d}" for slot in slots])
+    return ", ".join([f"{letter}{register:d}" for register in registers])
 
 
 def defined(

@@ -1,9 +1,9 @@
 """Region programs compiled into one Python function.
 
 A `RegionProgram` is what travels to a worker and what is cached; `compiled` turns it, once per
-process, into straight-line Python: one line per kernel call, locals for slots, dead slots released
-by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting loop costs
-0.4-0.9 us. Only slot numbers enter the source text (`daskvars.remote.regions.codegen`).
+process, into straight-line Python: one line per kernel call, locals for registers, dead registers
+released by `del`. That costs about 0.1 us a call over the kernel itself, where an interpreting loop
+costs 0.4-0.9 us. Only register numbers enter the source text (`daskvars.remote.regions.codegen`).
 
 Ufuncs write into the memory of an argument that dies at that call (`reuse`). A chain of
 elementwise calls on large arrays runs tile by tile (`daskvars.remote.regions.tiling`).
@@ -24,7 +24,7 @@ import numpy
 from daskvars.device_array import as_input, choosing
 from daskvars.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from daskvars.remote.regions import device_chains, tiling
-from daskvars.remote.regions.aliasing import SlotMemory
+from daskvars.remote.regions.aliasing import AliasAnalysis
 from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.program import Call, RegionProgram, is_known
 from daskvars.remote.regions.region_check import check_region
@@ -81,7 +81,7 @@ def compiled(program: RegionProgram, xp: Any, meter: Meter | None = None) -> Cal
 
 def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[..., tuple]:
     check_region(program)
-    source = _Source(program, xp, meter)
+    source = _CodeWriter(program, xp, meter)
     filename = f"<region {program.label} {id(program):#x}>"
     function = defined("region", source.text(), source.scope, filename)
     lines, calls = source.lines, program.calls
@@ -90,15 +90,15 @@ def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[.
         try:
             return function(*inputs)
         except Exception as error:
-            explained = explain(error, filename, lines, calls)
-            if explained is error:  # by the region of a body: an error must not be its own cause
+            named = error_of_call(error, filename, lines, calls)
+            if named is error:  # by the region of a body: an error must not be its own cause
                 raise
-            raise explained from error
+            raise named from error
 
     return region
 
 
-def explain(error: Exception, filename: str, lines: dict[int, int], calls: Sequence[Call]):
+def error_of_call(error: Exception, filename: str, lines: dict[int, int], calls: Sequence[Call]):
     """Return the error of a kernel with the name of the operation whose call failed."""
     trace, index = error.__traceback__, None
     while trace is not None:
@@ -120,7 +120,7 @@ def explain(error: Exception, filename: str, lines: dict[int, int], calls: Seque
     return InvalidArgumentError(None, op, f"{type(error).__name__}: {error} [op {op!r}]")
 
 
-class _Source:
+class _CodeWriter:
     """Writes the Python text of a region."""
 
     def __init__(self, program: RegionProgram, xp: Any, meter: Meter | None) -> None:
@@ -137,24 +137,24 @@ class _Source:
         self.lines: dict[int, int] = {}  # line of the text -> index of the call
         self.body: list[str] = []
         self.last_use = self._last_uses()
-        self.memory = SlotMemory(program.calls)
+        self.memory = AliasAnalysis(program.calls)
 
     def _last_uses(self) -> dict[int, int]:
         last = dict.fromkeys(range(self.program.num_inputs), -1)
         for i, call in enumerate(self.program.calls):
-            for slot in (*call.args, call.block):
-                last[slot] = i
-            for slot in call.outs:  # what is written over is needed until then
-                if slot in self.program.into:
-                    last[self.program.into[slot]] = i
-        for slot in self.program.outputs:
-            last[slot] = len(self.program.calls)
+            for register in (*call.args, call.block):
+                last[register] = i
+            for register in call.outs:  # what is written over is needed until then
+                if register in self.program.into:
+                    last[self.program.into[register]] = i
+        for register in self.program.outputs:
+            last[register] = len(self.program.calls)
         return last
 
     def text(self) -> list[str]:
         program = self.program
-        for slot, value in program.constants.items():
-            self.scope[name(slot)] = as_input(self.xp, value)
+        for register, value in program.constants.items():
+            self.scope[name(register)] = as_input(self.xp, value)
         if self.meter is not None:
             self.scope["now"] = time.perf_counter
             self.body.append("    times = [now()]")
@@ -169,15 +169,15 @@ class _Source:
                 self._chain(i, end)
                 i = end
         results = []
-        for position, slot in enumerate(program.outputs):
+        for position, register in enumerate(program.outputs):
             copied = position in program.copied
-            results.append(f"{'separate' if copied else 'ordered'}({name(slot)})")
-        tail = ", ".join(results) + ("," if results else "")
+            results.append(f"{'separate' if copied else 'ordered'}({name(register)})")
+        returned = ", ".join(results) + ("," if results else "")
         if self.meter is not None:
             self.scope["meter"] = partial(self.meter, tuple(self.labels))
             self.body.append("    meter(times)")
         head = f"def region({names(range(program.num_inputs))}):"
-        return [head, *self.body, f"    return ({tail})"]
+        return [head, *self.body, f"    return ({returned})"]
 
     def _chains(self) -> dict[int, int]:
         """Return start -> end of each run of calls that are made as one."""
@@ -211,7 +211,7 @@ class _Source:
         if reused is not None and is_known(call.shapes[0]):
             arguments.append(f"out={name(reused)}")
         elif reused is not None:
-            others = [slot for slot in call.args if slot != reused]
+            others = [register for register in call.args if register != reused]
             arguments.append(f"out=fitting({names([reused, *others])})")
         targets = names(call.outs) or "_"
         comma = "," if call.multiple and len(call.outs) == 1 else ""
@@ -221,12 +221,12 @@ class _Source:
         if dead:
             self._emit(f"del {names(dead)}", i)
 
-    def _operand(self, slot: int) -> str:
-        """Return the text for an attribute in a slot: nothing is computed of a constant twice."""
-        if slot not in self.program.constants:
-            return f"operand({name(slot)})"
-        self.scope[name(slot, "a")] = operand(self.program.constants[slot])
-        return name(slot, "a")
+    def _operand(self, register: int) -> str:
+        """Return the text for an attribute in a register: a constant is converted once."""
+        if register not in self.program.constants:
+            return f"operand({name(register)})"
+        self.scope[name(register, "a")] = operand(self.program.constants[register])
+        return name(register, "a")
 
     def _call_in_place(self, i: int, call: Call, arguments: list[str]) -> None:
         """Write the result into the memory of an input; the result is that input from then on."""
@@ -242,8 +242,8 @@ class _Source:
 
     def _dead_after(self, i: int, call: Call) -> list[int]:
         constants = self.program.constants
-        slots = dict.fromkeys((*call.args, *call.outs))
-        return [s for s in slots if self.last_use.get(s, -1) <= i and s not in constants]
+        registers = dict.fromkeys((*call.args, *call.outs))
+        return [s for s in registers if self.last_use.get(s, -1) <= i and s not in constants]
 
     def _function(self, i: int, call: Call) -> str:
         """Bind the kernel under a name of its own and return that name."""
@@ -269,7 +269,7 @@ class _Source:
         return partial(call.kernel, xp, **attrs)
 
     def _reused(self, i: int, call: Call) -> int | None:
-        """Return the slot whose memory a ufunc may write its result into, if any."""
+        """Return the register whose memory a ufunc may write its result into, if any."""
         if not is_ufunc(call, self.xp) or call.block >= 0:
             return None
         return self.memory.reusable(call, call.args, i, i + 1, self.last_use)
@@ -293,11 +293,13 @@ class _Source:
             self._emit(f"del {names(dead)}", start)
 
     def _chain_memory(self, start: int, end: int, outputs: Sequence[int]) -> dict[int, int]:
-        """Return output slot -> slot of the input whose memory it is written into."""
+        """Return output register -> register of the input whose memory it is written into."""
         calls = self.program.calls[start:end]
         into = dict(self.program.into)
         made = {call.outs[0] for call in calls}
-        free = dict.fromkeys(slot for call in calls for slot in call.args if slot not in made)
+        free = dict.fromkeys(
+            register for call in calls for register in call.args if register not in made
+        )
         for call in calls:
             out = call.outs[0]
             if out in outputs and out not in into:

@@ -41,14 +41,16 @@ class DeviceChain:
     Args:
       xp: CuPy.
       calls: the calls of the chain, all of one output shape.
-      outputs: slots that are needed after the chain.
+      outputs: registers that are needed after the chain.
     """
 
     def __init__(self, xp: Any, calls: Sequence[Any], outputs: Sequence[int]) -> None:
         self.outputs = tuple(outputs)
         made = {call.outs[0] for call in calls}
         self.inputs = tuple(
-            dict.fromkeys(slot for call in calls for slot in call.args if slot not in made)
+            dict.fromkeys(
+                register for call in calls for register in call.args if register not in made
+            )
         )
         fused = xp.fuse(kernel_name="daskvars_chain")(self._written(xp, calls))
         self.function = choosing(

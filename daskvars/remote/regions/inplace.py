@@ -3,7 +3,7 @@
 A functional update of a large variable writes fresh memory; for a sparse update that copies
 everything to change a few rows. But an update in place cannot be taken back. So the calls that
 only lead to updates, and that cannot fail once their inputs are checked, are put in a program of
-their own (the tail) that runs when everything else of the run has succeeded.
+their own (the update half) that runs when everything else of the run has succeeded.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from daskvars.remote.regions.program import Call, RegionProgram
 MIN_BYTES = 1 << 20  # below, a copy costs less than the bookkeeping
 
 
-class Tail(NamedTuple):
+class RegionSplit(NamedTuple):
     """The second half of a region.
 
     Attributes:
-      main: the first half; its outputs are those of the region that the tail does not give,
+      main: the first half; its outputs are those of the region that the update half does not give,
         then `passed`.
       program: the second half; its inputs are the variables' arrays, then what `main` passed on.
       kept: positions of the region's outputs that `main` gives, in order.
-      variables: the region's inputs that the tail changes, in the order of its inputs.
-      updates: positions of the region's outputs that the tail gives, in the order it gives them.
+      variables: the region's inputs that the update half changes, in the order of its inputs.
+      updates: positions of the region's outputs that the update half gives, in the order it gives
+        them.
     """
 
     main: RegionProgram
@@ -39,17 +40,17 @@ class Tail(NamedTuple):
     updates: tuple[int, ...]
 
 
-def split(program: RegionProgram, pairs: dict[int, int]) -> Tail | None:
+def split(program: RegionProgram, pairs: dict[int, int]) -> RegionSplit | None:
     """Split a region.
 
     Args:
       program: the region.
-      pairs: position of an output -> input slot of the variable that it is the new value of.
+      pairs: position of an output -> input register of the variable that it is the new value of.
 
     Returns:
       The two halves; None where nothing is large enough, or safe, to be done in place.
     """
-    return _Split(program, pairs).tail()
+    return _Split(program, pairs).result()
 
 
 class _Split:
@@ -59,20 +60,22 @@ class _Split:
         self.maker: dict[int, int] = {}
         self.root: dict[int, int] = {}
         for i, call in enumerate(program.calls):
-            for slot in call.args:
-                self.users[slot].append(i)
-            for slot in call.outs:
-                self.maker[slot] = i
+            for register in call.args:
+                self.users[register].append(i)
+            for register in call.outs:
+                self.maker[register] = i
                 if call.views and call.args:
-                    self.root[slot] = self.root.get(call.args[0], call.args[0])
+                    self.root[register] = self.root.get(call.args[0], call.args[0])
         self.pairs = {
-            program.outputs[p]: (p, slot) for p, slot in pairs.items() if self._is_large(p, slot)
+            program.outputs[p]: (p, register)
+            for p, register in pairs.items()
+            if self._is_large(p, register)
         }
 
-    def _is_large(self, position: int, slot: int) -> bool:
+    def _is_large(self, position: int, register: int) -> bool:
         """Return whether an output is a large update made by a call, and only an update."""
         out = self.program.outputs[position]
-        shape = self.program.input_shapes[slot]
+        shape = self.program.input_shapes[register]
         if shape is None or out not in self.maker or self.program.outputs.count(out) > 1:
             return False
         call = self.program.calls[self.maker[out]]
@@ -80,7 +83,7 @@ class _Split:
         same = call.shapes[0] == shape and len(call.outs) == 1
         return same and math.prod(shape) * numpy.dtype(dtype).itemsize >= MIN_BYTES
 
-    def tail(self) -> Tail | None:
+    def result(self) -> RegionSplit | None:
         """Return the halves, or None."""
         while self.pairs:
             moved = self._moved()
@@ -107,9 +110,9 @@ class _Split:
                 moved.add(i)
         return moved
 
-    def _is_checked(self, slot: int) -> bool:
+    def _is_checked(self, register: int) -> bool:
         """Return whether the check of a call, which runs in the first half, needs the value."""
-        return any(self.program.calls[user].check is not None for user in self.users[slot])
+        return any(self.program.calls[user].check is not None for user in self.users[register])
 
     def _is_safe(self, out: int, moved: set[int]) -> bool:
         """Return whether an update can be written over the variable's present value."""
@@ -121,9 +124,9 @@ class _Split:
         # Nothing may read the old value later, in whatever form.
         later = [
             user
-            for slot in (variable, *(s for s, r in self.root.items() if r == variable))
-            for user in self.users[slot]
-            if user in moved and (user > i or slot != variable)
+            for register in (variable, *(s for s, r in self.root.items() if r == variable))
+            for user in self.users[register]
+            if user in moved and (user > i or register != variable)
         ]
         return all(user == i for user in later)
 
@@ -131,23 +134,23 @@ class _Split:
     def _changes_first(call: Call, variable: int) -> bool:
         return call.in_place is not None and call.args[0] == variable
 
-    def _halves(self, moved: list[int]) -> Tail:
+    def _halves(self, moved: list[int]) -> RegionSplit:
         program = self.program
-        tail_calls = [program.calls[i] for i in moved]
-        made = {call.outs[0] for call in tail_calls}
-        variables = tuple(dict.fromkeys(slot for _, slot in self.pairs.values()))
+        update_calls = [program.calls[i] for i in moved]
+        made = {call.outs[0] for call in update_calls}
+        variables = tuple(dict.fromkeys(register for _, register in self.pairs.values()))
         passed = tuple(
             dict.fromkeys(
-                slot
-                for call in tail_calls
-                for slot in (*call.args, call.block)
-                if slot >= 0
-                and slot not in made
-                and slot not in variables
-                and slot not in program.constants
+                register
+                for call in update_calls
+                for register in (*call.args, call.block)
+                if register >= 0
+                and register not in made
+                and register not in variables
+                and register not in program.constants
             )
         )
-        kept = tuple(p for p, slot in enumerate(program.outputs) if slot not in self.pairs)
+        kept = tuple(p for p, register in enumerate(program.outputs) if register not in self.pairs)
         outputs = (*(program.outputs[p] for p in kept), *passed)
         copied = tuple(kept.index(p) for p in program.copied if p in kept)
         calls = [c for i, c in enumerate(program.calls) if i not in set(moved)]
@@ -162,17 +165,21 @@ class _Split:
             program.input_shapes,
         )
         updates = tuple(p for p, _ in self.pairs.values())
-        return Tail(main, self._second(tail_calls, variables, passed), kept, variables, updates)
+        return RegionSplit(
+            main, self._second(update_calls, variables, passed), kept, variables, updates
+        )
 
     def _check(self, call: Call) -> Call | None:
-        """Return the check of a call that was moved, on inputs that exist before the tail."""
+        """Return the check of a moved call, on inputs that exist before the updates."""
         if call.check is None:
             return None
         args = []
-        for slot in call.args:
-            while slot in self.maker and slot in self.pairs:
-                slot = self.pairs[slot][1]  # of a new value, the check sees the old one's shape
-            args.append(slot)
+        for register in call.args:
+            while register in self.maker and register in self.pairs:
+                register = self.pairs[register][
+                    1
+                ]  # of a new value, the check sees the old one's shape
+            args.append(register)
         return call._replace(
             kernel=call.check, args=tuple(args), outs=(), in_place=None, check=None, promised=()
         )
@@ -180,17 +187,17 @@ class _Split:
     def _second(
         self, calls: list[Call], variables: tuple[int, ...], passed: tuple[int, ...]
     ) -> RegionProgram:
-        numbers = {slot: i for i, slot in enumerate((*variables, *passed))}
+        numbers = {register: i for i, register in enumerate((*variables, *passed))}
         constants = {}
         shape_of = dict(enumerate(self.program.input_shapes))
         for call in self.program.calls:
             shape_of.update(zip(call.outs, call.shapes, strict=False))
-        shapes = tuple(shape_of.get(slot) for slot in (*variables, *passed))
+        shapes = tuple(shape_of.get(register) for register in (*variables, *passed))
         for call in calls:
-            for slot in call.args:
-                if slot in self.program.constants and slot not in numbers:
-                    numbers[slot] = len(numbers)
-                    constants[numbers[slot]] = self.program.constants[slot]
+            for register in call.args:
+                if register in self.program.constants and register not in numbers:
+                    numbers[register] = len(numbers)
+                    constants[numbers[register]] = self.program.constants[register]
         for call in calls:
             numbers[call.outs[0]] = len(numbers)
         renumbered = tuple(

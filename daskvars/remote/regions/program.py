@@ -1,4 +1,4 @@
-"""A region as data: a flat list of kernel calls on numbered slots."""
+"""A region as data: a flat list of kernel calls on numbered registers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Call(NamedTuple):
 
     Attributes:
       kernel: a name in the array namespace, or a function ``kernel(xp, *arrays, **attrs)``.
-      args: slots of the inputs.
-      outs: slots of the outputs.
+      args: registers of the inputs.
+      outs: registers of the outputs.
       attrs: keyword arguments.
-      operands: names of attributes whose values are in the last slots of `args`.
-      block: slot of the keyword arguments that differ from block to block, or -1.
+      operands: names of attributes whose values are in the last registers of `args`.
+      block: register of the keyword arguments that differ from block to block, or -1.
       multiple: the kernel returns a sequence.
       name: name of the operation, for errors.
       elementwise: element i of the result needs element i of the (broadcast) inputs only.
@@ -58,13 +58,13 @@ class RegionProgram:
 
     Attributes:
       label: scope of the region.
-      num_inputs: slots 0 ... num_inputs - 1 are the arguments.
-      constants: slot -> array.
+      num_inputs: registers 0 ... num_inputs - 1 are the arguments.
+      constants: register -> array.
       calls: in order.
-      outputs: slots returned, as a tuple.
+      outputs: registers returned, as a tuple.
       copied: positions of outputs that would share memory with an input or another output.
       input_shapes: static shapes of the arguments, None where not known.
-      into: slot of a result -> slot of the input whose memory it is written into.
+      into: register of a result -> register of the input whose memory it is written into.
     """
 
     label: str
@@ -84,13 +84,15 @@ class RegionProgram:
         Chains of elementwise calls run tile by tile and make none, and write into what is fresh.
         """
         made = {
-            slot: dtype.itemsize * math.prod(shape)
+            register: dtype.itemsize * math.prod(shape)
             for call in self.calls
             if not (call.elementwise or call.views or call.fresh)
-            for slot, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
+            for register, shape, dtype in zip(call.outs, call.shapes, call.dtypes, strict=False)
             if is_known(shape) and dtype is not None
         }
-        return max((size for slot, size in made.items() if slot not in self.outputs), default=0)
+        return max(
+            (size for register, size in made.items() if register not in self.outputs), default=0
+        )
 
     def __reduce__(self):
         return RegionProgram, (

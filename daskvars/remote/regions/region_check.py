@@ -15,32 +15,32 @@ MOST_INPUTS = 1 << 20
 def check_region(program: RegionProgram) -> None:
     """Raise InvalidArgumentError, naming the field, unless a region can be compiled.
 
-    Slots are integers, each made before it is used; keywords are names.
+    Registers are integers, each made before it is used; keywords are names.
     """
     label = program.label
     if not isinstance(label, str) or "\0" in label:
         _refuse("?", "label", label)
-    if not _is_slot(program.num_inputs) or program.num_inputs > MOST_INPUTS:
+    if not _is_register(program.num_inputs) or program.num_inputs > MOST_INPUTS:
         _refuse(label, "num_inputs", program.num_inputs)
     made = set(range(program.num_inputs))
-    if not isinstance(program.constants, dict) or not all(map(_is_slot, program.constants)):
+    if not isinstance(program.constants, dict) or not all(map(_is_register, program.constants)):
         _refuse(label, "constants", program.constants)
     made.update(program.constants)
     if not isinstance(program.calls, tuple):
         _refuse(label, "calls", program.calls)
     for call in program.calls:
         _check_call(label, call, made)
-    if not _are_slots(program.outputs, made):
+    if not _are_registers(program.outputs, made):
         _refuse(label, "outputs", program.outputs)
     check_positions(program, "copied", program.copied)
     into = program.into
-    if not isinstance(into, dict) or not _are_slots((*into, *into.values()), made):
+    if not isinstance(into, dict) or not _are_registers((*into, *into.values()), made):
         _refuse(label, "into", into)
 
 
 def check_positions(program: RegionProgram, field: str, positions: Any) -> None:
     """Raise InvalidArgumentError, naming `field`, unless outputs have these positions."""
-    if not _are_slots(positions, range(len(program.outputs))):
+    if not _are_registers(positions, range(len(program.outputs))):
         _refuse(program.label, field, positions)
 
 
@@ -48,18 +48,18 @@ def _check_call(label: str, call: Call, made: set[int]) -> None:
     if not hasattr(call, "_asdict"):
         _refuse(label, "calls", call)
     args, outs, operands = call.args, call.outs, call.operands
-    if not isinstance(outs, tuple) or not all(map(_is_slot, outs)):
+    if not isinstance(outs, tuple) or not all(map(_is_register, outs)):
         _refuse(f"{label}: {call.name!r}", "outs", outs)
     sound = {
         "kernel": callable(call.kernel)
         or (isinstance(call.kernel, str) and callable(getattr(numpy, call.kernel, None))),
-        "args": _are_slots(args, made),
+        "args": _are_registers(args, made),
         "attrs": isinstance(call.attrs, dict) and all(map(_is_keyword, call.attrs)),
         "operands": isinstance(operands, tuple)
         and all(map(_is_keyword, operands))
         and isinstance(args, tuple)
         and len(operands) <= len(args),
-        "block": call.block == -1 or _are_slots((call.block,), made),
+        "block": call.block == -1 or _are_registers((call.block,), made),
         "name": isinstance(call.name, str),
         "in_place": call.in_place is None or callable(call.in_place),
         "check": call.check is None or callable(call.check),
@@ -76,12 +76,12 @@ def _check_call(label: str, call: Call, made: set[int]) -> None:
     made.update(outs)
 
 
-def _is_slot(value: Any) -> bool:
+def _is_register(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _are_slots(values: Any, made: Any) -> bool:
-    return isinstance(values, tuple) and all(_is_slot(v) and v in made for v in values)
+def _are_registers(values: Any, made: Any) -> bool:
+    return isinstance(values, tuple) and all(_is_register(v) and v in made for v in values)
 
 
 def _is_keyword(value: Any) -> bool:
@@ -94,7 +94,7 @@ def _is_dtype(value: Any) -> bool:
 
 def _is_shape(value: Any) -> bool:
     return value is None or (
-        isinstance(value, tuple) and all(n is None or _is_slot(n) for n in value)
+        isinstance(value, tuple) and all(n is None or _is_register(n) for n in value)
     )
 
 

@@ -44,42 +44,42 @@ def scatter_recorded(
     segment.scatter_rows_into(xp, out, ids, updates, mode=mode, offset=offset, size=size)
 
 
-def row_updates(program: RegionProgram, pairs: dict[int, int]) -> inplace.Tail | None:
+def row_updates(program: RegionProgram, pairs: dict[int, int]) -> inplace.RegionSplit | None:
     """Split a region by the updates of rows in it.
 
     Args:
       program: the region.
-      pairs: position of an output -> input slot of the variable that it is the new value of.
+      pairs: position of an output -> input register of the variable that it is the new value of.
     """
-    made = {slot: call for call in program.calls for slot in call.outs}
+    made = {register: call for call in program.calls for register in call.outs}
     pairs = {
-        position: slot
-        for position, slot in pairs.items()
+        position: register
+        for position, register in pairs.items()
         if (call := made.get(program.outputs[position])) is not None
         and call.in_place is segment.scatter_rows_into
     }
-    tail = inplace.split(program, pairs) if pairs else None
-    if tail is None:
+    split = inplace.split(program, pairs) if pairs else None
+    if split is None:
         return None
     calls = tuple(
         call if call.in_place is None else call._replace(in_place=scatter_recorded)
-        for call in tail.program.calls
+        for call in split.program.calls
     )
-    return tail._replace(program=replace(tail.program, calls=calls, cache={}))
+    return split._replace(program=replace(split.program, calls=calls, cache={}))
 
 
-def inputs_read_by_rows(program: RegionProgram, tail: inplace.Tail | None) -> set[int]:
+def inputs_read_by_rows(program: RegionProgram, split: inplace.RegionSplit | None) -> set[int]:
     """Return the inputs of which nothing is read but rows, and nothing changed but rows.
 
     Args:
       program: the region.
-      tail: its updates of rows; other calls that could change rows make a new array instead.
+      split: its updates of rows; other calls that could change rows make a new array instead.
     """
-    updates = {program.outputs[position] for position in tail.updates} if tail else set()
+    updates = {program.outputs[position] for position in split.updates} if split else set()
     others = {
-        slot
+        register
         for call in program.calls
-        for position, slot in enumerate((*call.args, call.block))
+        for position, register in enumerate((*call.args, call.block))
         if position or (call.kernel is not segment.gather_rows and not updates & set(call.outs))
     }
     return set(range(program.num_inputs)) - others - set(program.outputs)

@@ -5,8 +5,8 @@ and writes everything. Run on tiles that fit the cache, the chain reads each inp
 output once. Tiles are independent, so they are shared among threads; since each element's value
 depends on that element alone, neither tile size nor threads change a bit of the result.
 
-Values between calls live in registers: tile-sized scratch arrays that a thread makes once, and
-the tiles of outputs before their own values are written. Few registers matter as much as small
+Values between calls live in buffers: tile-sized scratch arrays that a thread makes once, and
+the tiles of outputs before their own values are written. Few buffers matter as much as small
 tiles do: Adam needs one beside its four arrays, where a fresh array per call would be six.
 """
 
@@ -112,8 +112,9 @@ class Chain:
 
     Args:
       calls: the calls of the chain, all of one output shape.
-      outputs: slots that are needed after the chain.
-      into: output slot -> input slot whose memory it is written into; others are made fresh.
+      outputs: registers that are needed after the chain.
+      into: output register -> input register whose memory it is written into; others are made
+        fresh.
     """
 
     def __init__(
@@ -128,9 +129,9 @@ class Chain:
         made = {call.outs[0] for call in calls}
         self.inputs = tuple(
             dict.fromkeys(
-                slot
-                for slot in (*self.into.values(), *(s for call in calls for s in call.args))
-                if slot not in made
+                register
+                for register in (*self.into.values(), *(s for call in calls for s in call.args))
+                if register not in made
             )
         )
         self.dtypes = {call.outs[0]: call.dtypes[0] for call in calls}
@@ -144,13 +145,13 @@ class Chain:
         # The static shape is that of the first block; the last one may be smaller.
         shape = numpy.broadcast_shapes(*map(numpy.shape, inputs))
         results = {
-            slot: given[self.into[slot]]
-            if slot in self.into
-            else numpy.empty(shape, self.dtypes[slot])
-            for slot in self.outputs
+            register: given[self.into[register]]
+            if register in self.into
+            else numpy.empty(shape, self.dtypes[register])
+            for register in self.outputs
         }
         limit = config.get().tile_elements
-        outs = [results[slot] for slot in self.outputs]
+        outs = [results[register] for register in self.outputs]
         full = [numpy.shape(a) == shape for a in inputs]
         flat = all(f or numpy.size(a) == 1 for f, a in zip(full, inputs, strict=True)) and all(
             a.flags.c_contiguous
@@ -175,7 +176,7 @@ class Chain:
             lambda: [numpy.empty((min(step, size), *rest), dtype) for dtype in self.scratch],
             math.prod(shape) * len(self.calls),
         )
-        return tuple(results[slot] for slot in self.outputs)
+        return tuple(results[register] for register in self.outputs)
 
 
 class _TileWriter:
@@ -191,19 +192,19 @@ class _TileWriter:
         self.scope: dict[str, Any] = {}
         calls = chain.calls
         self.made_at = {call.outs[0]: i for i, call in enumerate(calls)}
-        self.last = {slot: i for i, call in enumerate(calls) for slot in call.args}
-        self.dtype_of: dict[str, Any] = {}  # register -> dtype
-        self.busy: dict[str, int] = {}  # register -> slot of the value in it
+        self.last = {register: i for i, call in enumerate(calls) for register in call.args}
+        self.dtype_of: dict[str, Any] = {}  # buffer -> dtype
+        self.busy: dict[str, int] = {}  # buffer -> register of the value in it
 
     def function(self) -> Callable[..., None]:
         """Return ``tile(start, stop, views, cut, outs, scratch)``."""
         chain = self.chain
         body: list[str] = []
-        late: list[str] = []  # writes into memory that the tile still reads
-        for slot in chain.outputs:
-            self.dtype_of[name(slot, "o")] = chain.dtypes[slot]
+        postponed: list[str] = []  # writes into memory that the tile still reads
+        for register in chain.outputs:
+            self.dtype_of[name(register, "o")] = chain.dtypes[register]
         for i, call in enumerate(chain.calls):
-            self._call(i, call, body, late)
+            self._call(i, call, body, postponed)
         head = ["def tile(start, stop, views, cut, outs, scratch):"]
         head += [
             f"    {name(s)} = views[{i}][start:stop] if cut[{i}] else views[{i}]"
@@ -211,9 +212,9 @@ class _TileWriter:
         ]
         head += [f"    {name(s, 'o')} = outs[{i}][start:stop]" for i, s in enumerate(chain.outputs)]
         head += [f"    t{i} = scratch[{i}][: stop - start]" for i in range(len(self.scratch))]
-        return defined("tile", head + body + late, self.scope)
+        return defined("tile", head + body + postponed, self.scope)
 
-    def _call(self, i: int, call: Any, body: list[str], late: list[str]) -> None:
+    def _call(self, i: int, call: Any, body: list[str], postponed: list[str]) -> None:
         out, chain = call.outs[0], self.chain
         value, own, function = name(out), name(out, "o"), name(i, "k")
         self.scope[function] = _bound(call)
@@ -223,59 +224,59 @@ class _TileWriter:
                 self.scope[function], promised, call.multiple, self.scope, function
             )
         is_ufunc = isinstance(call.kernel, str) and not call.attrs
-        is_late = out in chain.into and self.last.get(chain.into[out], -1) > i
+        is_postponed = out in chain.into and self.last.get(chain.into[out], -1) > i
         if is_ufunc:
-            register = own if out in chain.outputs and not is_late else self._register(i, out)
-            body.append(f"    {value} = {function}({names(call.args)}, out={register})")
+            buffer = own if out in chain.outputs and not is_postponed else self._buffer(i, out)
+            body.append(f"    {value} = {function}({names(call.args)}, out={buffer})")
         else:
-            register = value  # a fresh array, which later ufuncs may write into
+            buffer = value  # a fresh array, which later ufuncs may write into
             body.append(f"    {value} = {function}({names(call.args)})")
-            self.dtype_of[register] = chain.dtypes[out]
-        if is_late:
-            late.append(f"    {own}[...] = {value}")
+            self.dtype_of[buffer] = chain.dtypes[out]
+        if is_postponed:
+            postponed.append(f"    {own}[...] = {value}")
         elif out in chain.outputs and not is_ufunc:
             body.append(f"    {own}[...] = {value}")
             body.append(f"    {value} = {own}")
-            del self.dtype_of[register]
-            register = own
-        self.busy[register] = out
+            del self.dtype_of[buffer]
+            buffer = own
+        self.busy[buffer] = out
         self._release(i)
 
     def _release(self, i: int) -> None:
-        """Free the registers whose values call `i` was the last to read."""
-        for register, slot in list(self.busy.items()):
-            if self.last.get(slot, -1) <= i and slot not in self.chain.outputs:
-                del self.busy[register]
+        """Free the buffers whose values call `i` was the last to read."""
+        for buffer, register in list(self.busy.items()):
+            if self.last.get(register, -1) <= i and register not in self.chain.outputs:
+                del self.busy[buffer]
 
-    def _register(self, i: int, out: int) -> str:
-        """Return a register for the value that call `i` makes: a free one if there is any."""
+    def _buffer(self, i: int, out: int) -> str:
+        """Return a buffer for the value that call `i` makes: a free one if there is any."""
         dtype = self.chain.dtypes[out]
-        for register, kind in self.dtype_of.items():
-            slot = self.busy.get(register)
+        for buffer, kind in self.dtype_of.items():
+            register = self.busy.get(buffer)
             # What dies at this call may be written over by it: element by element it reads first.
-            is_free = slot is None or (
-                self.last.get(slot, -1) <= i and slot not in self.chain.outputs
+            is_free = register is None or (
+                self.last.get(register, -1) <= i and register not in self.chain.outputs
             )
-            if kind == dtype and is_free and self._outlasts(register, i, out):
-                self.busy.pop(register, None)
-                return register
-        register = f"t{len(self.scratch)}"
+            if kind == dtype and is_free and self._outlasts(buffer, i, out):
+                self.busy.pop(buffer, None)
+                return buffer
+        buffer = f"t{len(self.scratch)}"
         self.scratch.append(dtype)
-        self.dtype_of[register] = dtype
-        return register
+        self.dtype_of[buffer] = dtype
+        return buffer
 
-    def _outlasts(self, register: str, i: int, out: int) -> bool:
-        """Return whether a register may hold value `out` from call `i` to the value's last use.
+    def _outlasts(self, buffer: str, i: int, out: int) -> bool:
+        """Return whether a buffer may hold value `out` from call `i` to the value's last use.
 
         The tile of an output may until its own value is written, if nobody reads any more what
         lay there before.
         """
-        if register[0] != "o":
+        if buffer[0] != "o":
             return True
-        chain, slot = self.chain, int(register[1:])
-        if out in chain.outputs or self.last.get(out, -1) > self.made_at[slot]:
+        chain, register = self.chain, int(buffer[1:])
+        if out in chain.outputs or self.last.get(out, -1) > self.made_at[register]:
             return False
-        return slot not in chain.into or self.last.get(chain.into[slot], -1) <= i
+        return register not in chain.into or self.last.get(chain.into[register], -1) <= i
 
 
 def _bound(call: Any) -> Callable[..., Any]:

@@ -66,7 +66,7 @@ def run_block(
       The region's outputs, as one bundle.
     """
 
-    def as_argument(value: Any, slot: int) -> Any:
+    def as_argument(value: Any, number: int) -> Any:
         return as_input(xp, value)
 
     return function(*arguments_of(steps.value, dependencies, as_argument, xp))
@@ -83,19 +83,19 @@ def arguments_of(
     Args:
       steps: as in `run_block`.
       dependencies: results of other tasks and Literals.
-      as_argument: ``as_argument(value, slot)`` gives what is taken for an argument, or put together
-        with others to one.
+      as_argument: ``as_argument(value, number)`` gives what is taken for an argument, or put
+        together with others to one.
       xp: the module of the arrays that `as_argument` gives.
     """
 
-    def take(item: Take, slot: int) -> Any:
+    def take(item: Take, number: int) -> Any:
         found = plain(dependencies[item.dependency])
-        return as_argument(found if item.position is None else found[item.position], slot)
+        return as_argument(found if item.position is None else found[item.position], number)
 
     arguments: list[Any] = []
-    for slot, step in enumerate(steps):
+    for number, step in enumerate(steps):
         if isinstance(step, Take):
-            arguments.append(take(step, slot))
+            arguments.append(take(step, number))
         elif isinstance(step, Cut):
             parts = [(take(item, -1), s, t) for item, s, t in step.parts]
             arguments.append(cut_array(xp, step.shape, parts))

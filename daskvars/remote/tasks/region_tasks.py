@@ -104,27 +104,27 @@ class WorkerRegion:
         self.steps, self.kept = steps, kept
         self.xp = backend.namespace(device_type)
         is_here = self.xp is numpy
-        self.tail = row_updates(program, pairs) if is_here else None
+        self.split = row_updates(program, pairs) if is_here else None
         meter = to_dashboard if is_here else None  # a GPU's kernels run on after their calls
-        self.main = compiled(program if self.tail is None else self.tail.main, self.xp, meter)
-        if self.tail is not None:
-            self.second = compiled(self.tail.program, numpy, meter)
-        self.by_rows = inputs_read_by_rows(program, self.tail) if is_here else frozenset()
+        self.main = compiled(program if self.split is None else self.split.main, self.xp, meter)
+        if self.split is not None:
+            self.second = compiled(self.split.program, numpy, meter)
+        self.by_rows = inputs_read_by_rows(program, self.split) if is_here else frozenset()
 
     def __call__(self, block: Any, dependencies: Sequence[Any]) -> tuple:
         """Return the outputs of one block, as one bundle."""
         with ExitStack() as lent:
 
-            def as_argument(value: Any, slot: int) -> Any:
+            def as_argument(value: Any, number: int) -> Any:
                 if isinstance(value, Versioned):
-                    if slot in self.by_rows:
+                    if number in self.by_rows:
                         return value
                     value = lent.enter_context(value.lend())
                 return as_input(self.xp, value)
 
             arguments = arguments_of(self.steps[block], dependencies, as_argument, self.xp)
             found = list(self.main(*arguments))
-        if self.tail is not None:
+        if self.split is not None:
             found = self._updated(arguments, found)
         for position in self.kept:
             found[position] = versioned(found[position])
@@ -132,19 +132,19 @@ class WorkerRegion:
 
     def _updated(self, arguments: list[Any], found: list[Any]) -> list[Any]:
         """Change rows of the variables, and return all outputs in their order."""
-        tail = self.tail
-        passed = found[len(tail.kept) :]
+        split = self.split
+        passed = found[len(split.kept) :]
 
         def write(arrays: list[Any], record: Any) -> None:
             with recording(record):
                 self.second(*arrays, *passed)
 
-        blocks, key = [arguments[slot] for slot in tail.variables], current_key()
+        blocks, key = [arguments[number] for number in split.variables], current_key()
         new = changed(blocks, key, write)
         if key is not None:
             weigh_anew(key)
-        outputs = dict(zip(tail.kept, found, strict=False))
-        outputs.update(zip(tail.updates, new, strict=True))
+        outputs = dict(zip(split.kept, found, strict=False))
+        outputs.update(zip(split.updates, new, strict=True))
         return [outputs[position] for position in range(len(outputs))]
 
 
