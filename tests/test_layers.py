@@ -11,6 +11,7 @@ FOUNDATION = [
     "errors",
     "names_of_v1",
     "messages",
+    "signatures",
     "dtypes",
     "shape_arithmetic",
     "chunk_grid",

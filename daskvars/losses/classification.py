@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.scopes.collections import GraphKeys
-from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.losses.differences import floats
-from daskvars.losses.reduction import Reduction, compute_weighted_loss
+from daskvars.losses.loss import loss
 from daskvars.ops.array.constant import shape
 from daskvars.ops.array.reshaping import stop_gradient
 from daskvars.ops.math.arithmetic import add, multiply, negative, subtract
@@ -25,30 +22,12 @@ from daskvars.ops.nn.loss import (
 from daskvars.ops.nn.weighting import check_same_shape, fitted_weights, remove_squeezable_dimensions
 
 
-def hinge_loss(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@loss()
+def hinge_loss(labels: Any, logits: Any) -> Tensor:
     """Return the loss max(0, 1 - t * logits), where t is 1 for label 1 and -1 for label 0.
 
     Args:
       labels: [batch, ...] number, 0 or 1.
-      logits: of the shape of `labels`.
-      weights: a number, or a tensor of the rank of `labels` with dimensions equal to its or of
-        size 1.
-      scope: name scope of the operations, by default "hinge_loss".
-      loss_collection: name of the collection that it is added to; None for none.
-      reduction: one of `Reduction`, by default the mean over the weights that are not zero.
-
-    Returns:
-      [] float32; with `Reduction.NONE` [batch, ...], the weighted losses.
-
-    Raises:
-      ValueError: labels or logits are None, or the static shapes do not fit.
 
     Source: TensorFlow 1.15, ``tf.losses``.
 
@@ -56,30 +35,16 @@ def hinge_loss(
     >>> float(hinge_loss([1.0, 0.0], [0.5, -2.0]))
     0.25
     """
-    with floats(scope, "hinge_loss", weights, labels=labels, logits=logits) as (
-        scope,
-        labels,
-        logits,
-    ):
-        signs = subtract(multiply(2.0, labels), 1.0)
-        losses = relu(subtract(1.0, multiply(signs, logits)))
-        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    signs = subtract(multiply(2.0, labels), 1.0)
+    return relu(subtract(1.0, multiply(signs, logits)))
 
 
-def log_loss(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
-    epsilon: float = 1e-7,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@loss(order="labels predictions weights epsilon scope loss_collection reduction")
+def log_loss(labels: Any, predictions: Any, epsilon: float = 1e-7) -> Tensor:
     """Return the cross entropy between labels and predicted probabilities.
 
-    See `hinge_loss` for the other arguments.
-
     Args:
+      labels: [batch, ...] number, probabilities.
       predictions: of the shape of `labels`, probabilities.
       epsilon: added to probabilities before the logarithm.
 
@@ -87,46 +52,42 @@ def log_loss(
     >>> round(float(log_loss([1.0, 0.0], [0.5, 0.5])), 4)
     0.6931
     """
-    with floats(scope, "log_loss", weights, labels=labels, predictions=predictions) as (
-        scope,
-        labels,
-        predictions,
-    ):
-        present = multiply(labels, log(add(predictions, epsilon)))
-        absent = multiply(subtract(1.0, labels), log(add(subtract(1.0, predictions), epsilon)))
-        losses = subtract(negative(present), absent)
-        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    present = multiply(labels, log(add(predictions, epsilon)))
+    absent = multiply(subtract(1.0, labels), log(add(subtract(1.0, predictions), epsilon)))
+    return subtract(negative(present), absent)
 
 
-def _converted(labels: Any, logits: Any, name: str) -> tuple[Tensor, Tensor]:
+# -- cross entropies of logits -----------------------------------------------------------------
+
+
+def _of_logits(labels: Any, logits: Any, weights: Any, name: str) -> tuple:
+    """Return labels of the dtype of logits, logits and weights."""
     logits = convert_to_tensor(logits)
     labels = cast(labels, logits.dtype.base_dtype)
     check_same_shape(logits, labels, name)
-    return labels, logits
+    return labels, logits, weights
 
 
-def _check_given(**given: Any) -> None:
-    for name, value in given.items():
-        if value is None:
-            raise ValueError(f"{name} must not be None.")
+def _of_classes(labels: Any, logits: Any, weights: Any, name: str) -> tuple:
+    """Return one class a row, logits, and weights that fit the classes."""
+    labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
+    if not isinstance(weights, float):
+        weights = fitted_weights(weights, labels, expand=False)
+    return labels, logits, weights
 
 
+@loss(
+    "sigmoid_cross_entropy_loss",
+    "multi_class_labels logits weights label_smoothing scope loss_collection reduction",
+    _of_logits,
+)
 def sigmoid_cross_entropy(
-    multi_class_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
+    multi_class_labels: Any, logits: Any, label_smoothing: float = 0
 ) -> Tensor:
     """Return the cross entropy between labels and sigmoid(logits), for classes on their own.
 
-    See `hinge_loss` for the other arguments.
-
     Args:
       multi_class_labels: [batch, classes] number, probabilities.
-      logits: of the shape of the labels, floating.
       label_smoothing: how far labels are moved towards 1/2, from 0 to 1.
 
     Returns:
@@ -136,33 +97,22 @@ def sigmoid_cross_entropy(
     >>> float(sigmoid_cross_entropy([[1.0, 0.0]], [[-50.0, -50.0]]))
     25.0
     """
-    _check_given(multi_class_labels=multi_class_labels, logits=logits)
-    with name_scope(
-        scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]
-    ) as scope:
-        labels, logits = _converted(multi_class_labels, logits, "logits")
-        if label_smoothing > 0:
-            labels = add(multiply(labels, 1 - label_smoothing), 0.5 * label_smoothing)
-        losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
-        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    labels = multi_class_labels
+    if label_smoothing > 0:
+        labels = add(multiply(labels, 1 - label_smoothing), 0.5 * label_smoothing)
+    return sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
 
 
-def softmax_cross_entropy(
-    onehot_labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    label_smoothing: float = 0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@loss(
+    "softmax_cross_entropy_loss",
+    "onehot_labels logits weights label_smoothing scope loss_collection reduction",
+    _of_logits,
+)
+def softmax_cross_entropy(onehot_labels: Any, logits: Any, label_smoothing: float = 0) -> Tensor:
     """Return the cross entropy between labels and softmax(logits); labels get no gradient.
-
-    See `hinge_loss` for the other arguments.
 
     Args:
       onehot_labels: [batch, classes] number, each row a distribution.
-      logits: of the shape of the labels, floating.
       weights: a scalar, or [batch].
       label_smoothing: how far labels are moved towards 1/classes, from 0 to 1.
 
@@ -173,29 +123,18 @@ def softmax_cross_entropy(
     >>> round(float(softmax_cross_entropy([[1, 0]], [[0.0, 0.0]])), 4)
     0.6931
     """
-    _check_given(onehot_labels=onehot_labels, logits=logits)
-    with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as scope:
-        labels, logits = _converted(onehot_labels, logits, "logits")
-        if label_smoothing > 0:
-            classes = cast(shape(labels)[-1], logits.dtype.base_dtype)
-            even = truediv(label_smoothing, classes)
-            labels = add(multiply(labels, 1.0 - label_smoothing), even)
-        labels = stop_gradient(labels, name="labels_stop_gradient")
-        losses = softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
-        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    labels = onehot_labels
+    if label_smoothing > 0:
+        classes = cast(shape(labels)[-1], logits.dtype.base_dtype)
+        even = truediv(label_smoothing, classes)
+        labels = add(multiply(labels, 1.0 - label_smoothing), even)
+    labels = stop_gradient(labels, name="labels_stop_gradient")
+    return softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
 
 
-def sparse_softmax_cross_entropy(
-    labels: Any,
-    logits: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = GraphKeys.LOSSES,
-    reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:
+@loss("sparse_softmax_cross_entropy_loss", convert=_of_classes)
+def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Tensor:
     """Return the cross entropy between one class per row and softmax(logits).
-
-    See `hinge_loss` for the other arguments.
 
     Args:
       labels: [batch] or [batch, 1] integer, in [0, classes).
@@ -209,12 +148,4 @@ def sparse_softmax_cross_entropy(
     >>> round(float(sparse_softmax_cross_entropy([1], [[0.0, 0.0]])), 4)
     0.6931
     """
-    _check_given(labels=labels, logits=logits)
-    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as scope:
-        labels, logits = remove_squeezable_dimensions(labels, logits, expected_rank_diff=1)
-        if not isinstance(weights, float):
-            weights = fitted_weights(weights, labels, expand=False)
-        losses = sparse_softmax_cross_entropy_with_logits(
-            labels=labels, logits=logits, name="xentropy"
-        )
-        return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
+    return sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")

@@ -7,7 +7,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
-from daskvars.metrics.means import Pair, collected, metric, metric_variable, ratio
+from daskvars.metrics.metric import Pair, metric, metric_variable, ratio
 from daskvars.ops.array.constant import ones_like
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.matrix_parts import diag_part
@@ -19,7 +19,6 @@ from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import check_same_shape
 from daskvars.ops.state.assign import assign_add, scatter_add
-from daskvars.variables.scopes.variable_scope import variable_scope
 
 
 def _flat(value: Any) -> Tensor:
@@ -27,16 +26,8 @@ def _flat(value: Any) -> Tensor:
     return tensor if tensor.shape.ndims == 1 else reshape(tensor, [-1])
 
 
-@metric
-def mean_iou(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@metric()
+def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> Pair:
     """Return intersection over union of labels and predictions, the mean over the classes seen.
 
     Args:
@@ -44,9 +35,6 @@ def mean_iou(
       predictions: of the shape of `labels`, integer, in [0, num_classes).
       num_classes: the number of classes.
       weights: of the shape of `labels`.
-      metrics_collections: names of collections for the value.
-      updates_collections: names of collections for the update.
-      name: name of the variable scope, by default "mean_iou".
 
     Returns:
       (value, update): [] float32; and [num_classes, num_classes] float64, the counts so far, which
@@ -57,20 +45,18 @@ def mean_iou(
       InvalidArgumentError: (when run) there is no such class.
       RuntimeError: there is no graph.
     """
-    with variable_scope(name, "mean_iou", [predictions, labels, weights]):
-        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
-        check_same_shape(predictions, labels)
-        total = metric_variable([num_classes] * 2, dtypes.float64, "total_confusion_matrix")
-        counts = confusion_matrix(
-            _flat(labels),
-            _flat(predictions),
-            num_classes,
-            dtypes.float64,
-            weights=None if weights is None else _flat(weights),
-        )
-        update = assign_add(total, counts)
-        value = _iou(total.value())
-        return collected(value, update, metrics_collections, updates_collections)
+    predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+    check_same_shape(predictions, labels)
+    total = metric_variable([num_classes] * 2, dtypes.float64, "total_confusion_matrix")
+    counts = confusion_matrix(
+        _flat(labels),
+        _flat(predictions),
+        num_classes,
+        dtypes.float64,
+        weights=None if weights is None else _flat(weights),
+    )
+    update = assign_add(total, counts)
+    return _iou(total.value()), update
 
 
 def _iou(counts: Tensor) -> Tensor:
@@ -81,36 +67,32 @@ def _iou(counts: Tensor) -> Tensor:
     return div_no_nan(reduce_sum(div_no_nan(both, union), name="mean_iou"), num_seen)
 
 
-@metric
+@metric("mean_accuracy")
 def mean_per_class_accuracy(
-    labels: Any,
-    predictions: Any,
-    num_classes: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None
 ) -> Pair:
     """Return the mean over classes of how often a label of the class is predicted.
 
-    See `mean_iou` for the arguments. The scope is called "mean_accuracy".
+    Args:
+      labels: [...] integer, in [0, num_classes).
+      predictions: of the shape of `labels`, integer, in [0, num_classes).
+      num_classes: the number of classes.
+      weights: of the shape of `labels`.
 
     Returns:
       (value, update): [] float32; and [num_classes] float32, the accuracies so far. Its variables
       are "total" and "count".
     """
-    with variable_scope(name, "mean_accuracy", [predictions, labels, weights]):
-        labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(predictions)
-        check_same_shape(predictions, labels)
-        total = metric_variable([num_classes], dtypes.float32, "total")
-        count = metric_variable([num_classes], dtypes.float32, "count")
-        right = cast(equal(cast(predictions, dtypes.int64), labels), dtypes.float32)
-        present = ones_like(right)
-        if weights is not None:
-            present = multiply(present, _flat(cast(weights, dtypes.float32)))
-            right = multiply(right, present)
-        new_total = scatter_add(total, labels, present)
-        new_count = scatter_add(count, labels, right)
-        value = reduce_mean(ratio(count, total), name="mean_accuracy")
-        update = ratio(new_count, new_total, "update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+    labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(predictions)
+    check_same_shape(predictions, labels)
+    total = metric_variable([num_classes], dtypes.float32, "total")
+    count = metric_variable([num_classes], dtypes.float32, "count")
+    right = cast(equal(cast(predictions, dtypes.int64), labels), dtypes.float32)
+    present = ones_like(right)
+    if weights is not None:
+        present = multiply(present, _flat(cast(weights, dtypes.float32)))
+        right = multiply(right, present)
+    new_total = scatter_add(total, labels, present)
+    new_count = scatter_add(count, labels, right)
+    value = reduce_mean(ratio(count, total), name="mean_accuracy")
+    return value, ratio(new_count, new_total, "update_op")

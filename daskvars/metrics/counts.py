@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor
-from daskvars.metrics.means import Pair, collected, metric, metric_variable
+from daskvars.metrics.metric import Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import rank
 from daskvars.ops.checks.shape_assertions import assert_rank_in
 from daskvars.ops.control.dependencies import control_dependencies
@@ -18,25 +17,6 @@ from daskvars.ops.math.division import div_no_nan
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.nn.weighting import fitted
 from daskvars.ops.state.assign import assign_add
-from daskvars.variables.scopes.variable_scope import variable_scope
-
-COUNT = """Return how many {words} there were in all runs, weighted.
-
-Args:
-  labels: [...] converted to bool.
-  predictions: of the shape of `labels`, converted to bool.
-  weights: a scalar, or of the rank of `labels` with dimensions equal to its or of size 1.
-  metrics_collections: names of collections for the value.
-  updates_collections: names of collections for the update.
-  name: name of the variable scope, by default "{name}".
-
-Returns:
-  (value, update), both [] float32; the local variable is "count".
-
-Raises:
-  ValueError: the static shapes do not fit.
-  RuntimeError: there is no graph.
-"""
 
 
 def _as_bools(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
@@ -55,26 +35,26 @@ def _counted(values: Tensor, weights: Any) -> Pair:
     return count.value(), assign_add(count, reduce_sum(values))
 
 
-def _count(name: str, words: str, label: bool, prediction: bool) -> Callable[..., Pair]:
-    def function(
-        labels: Any,
-        predictions: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
-    ) -> Pair:
-        with variable_scope(name, function.__name__, [predictions, labels, weights]):
-            labels, predictions, weights = _as_bools(labels, predictions, weights)
-            found = logical_and(
-                labels if label else logical_not(labels),
-                predictions if prediction else logical_not(predictions),
-            )
-            return collected(*_counted(found, weights), metrics_collections, updates_collections)
+def _count(name: str, words: str, label: bool, prediction: bool) -> Metric:
+    def count(labels: Any, predictions: Any, weights: Any = None) -> Pair:
+        labels, predictions, weights = _as_bools(labels, predictions, weights)
+        found = logical_and(
+            labels if label else logical_not(labels),
+            predictions if prediction else logical_not(predictions),
+        )
+        return _counted(found, weights)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = COUNT.format(name=name, words=words)
-    return metric(function)
+    count.__name__ = count.__qualname__ = name
+    count.__doc__ = f"""Return how many {words} there were in all runs, weighted.
+
+    Args:
+      labels: [...] converted to bool.
+      predictions: of the shape of `labels`, converted to bool.
+
+    Returns:
+      (value, update), both [] float32; the local variable is "count".
+    """
+    return metric()(count)
 
 
 true_positives = _count("true_positives", "labels of true were predicted", True, True)
@@ -83,36 +63,24 @@ false_positives = _count("false_positives", "labels of false were predicted true
 false_negatives = _count("false_negatives", "labels of true were predicted false", True, False)
 
 
-def _share(
-    labels: Any,
-    predictions: Any,
-    weights: Any,
-    metrics_collections: Any,
-    updates_collections: Any,
-    others: Callable[..., Pair],
-) -> Pair:
+def _share(labels: Any, predictions: Any, weights: Any, others: Metric) -> Pair:
     """Return which part true positives are of themselves and `others`."""
     labels, predictions, weights = _as_bools(labels, predictions, weights)
     right, new_right = true_positives(labels, predictions, weights)
     wrong, new_wrong = others(labels, predictions, weights)
     value = div_no_nan(right, add(right, wrong), name="value")
-    update = div_no_nan(new_right, add(new_right, new_wrong), name="update_op")
-    return collected(value, update, metrics_collections, updates_collections)
+    return value, div_no_nan(new_right, add(new_right, new_wrong), name="update_op")
 
 
-@metric
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@metric()
+def precision(labels: Any, predictions: Any, weights: Any = None) -> Pair:
     """Return which part of what was predicted true is true.
 
-    See `true_positives` for the arguments. The scope is called "precision"; its variables are
-    "true_positives/count" and "false_positives/count".
+    Its variables are "true_positives/count" and "false_positives/count".
+
+    Args:
+      labels: [...] converted to bool.
+      predictions: of the shape of `labels`, converted to bool.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -121,27 +89,17 @@ def precision(
     ...     float(sess.run(update))
     0.5
     """
-    with variable_scope(name, "precision", [predictions, labels, weights]):
-        return _share(
-            labels, predictions, weights, metrics_collections, updates_collections, false_positives
-        )
+    return _share(labels, predictions, weights, false_positives)
 
 
-@metric
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@metric()
+def recall(labels: Any, predictions: Any, weights: Any = None) -> Pair:
     """Return which part of what is true was predicted true.
 
-    See `true_positives` for the arguments. The scope is called "recall"; its variables are
-    "true_positives/count" and "false_negatives/count".
+    Its variables are "true_positives/count" and "false_negatives/count".
+
+    Args:
+      labels: [...] converted to bool.
+      predictions: of the shape of `labels`, converted to bool.
     """
-    with variable_scope(name, "recall", [predictions, labels, weights]):
-        return _share(
-            labels, predictions, weights, metrics_collections, updates_collections, false_negatives
-        )
+    return _share(labels, predictions, weights, false_negatives)

@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor
-from daskvars.metrics.means import Pair, collected, metric, ratio
+from daskvars.metrics.metric import Pair, metric, ratio
 from daskvars.metrics.thresholds import Counts, counts_at
 from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import add, maximum, minimum, multiply, subtract
@@ -17,7 +17,6 @@ from daskvars.ops.math.division import div
 from daskvars.ops.math.reduce import argmax, argmin, reduce_min, reduce_sum
 from daskvars.ops.math.scans import cumsum
 from daskvars.ops.math.transcendental import log
-from daskvars.variables.scopes.variable_scope import variable_scope
 
 EPSILON = 1e-7
 
@@ -27,16 +26,16 @@ def _even_thresholds(count: int, last: float = 1.0 + EPSILON) -> list[float]:
     return [0.0 - EPSILON, *inner, last]
 
 
-@metric
+@metric(
+    order="labels predictions weights num_thresholds metrics_collections updates_collections curve "
+    "name summation_method thresholds"
+)
 def auc(
     labels: Any,
     predictions: Any,
     weights: Any = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
     curve: str = "ROC",
-    name: str | None = None,
     summation_method: str = "trapezoidal",
     thresholds: Sequence[float] | None = None,
 ) -> Pair:
@@ -45,12 +44,8 @@ def auc(
     Args:
       labels: [...] converted to bool.
       predictions: of the shape of `labels`, in [0, 1].
-      weights: a scalar, or of the rank of `labels` with dimensions equal to its or of size 1.
       num_thresholds: how many thresholds, evenly spaced.
-      metrics_collections: names of collections for the value.
-      updates_collections: names of collections for the update.
       curve: "ROC" (true over false positives) or "PR" (precision over recall).
-      name: name of the variable scope, by default "auc".
       summation_method: "trapezoidal"; "careful_interpolation", better for "PR"; "minoring" and
         "majoring" take the lesser or greater end of each step.
       thresholds: numbers in [0, 1] instead of evenly spaced ones.
@@ -82,14 +77,11 @@ def auc(
         bounds = _even_thresholds(num_thresholds)
     else:
         bounds = [0.0 - EPSILON, *sorted(thresholds), 1.0 + EPSILON]
-    with variable_scope(name, "auc", [labels, predictions, weights]):
-        values, updates = counts_at(labels, predictions, bounds, weights)
-        return collected(
-            _area(values, curve, summation_method, "value"),
-            _area(updates, curve, summation_method, "update_op"),
-            metrics_collections,
-            updates_collections,
-        )
+    values, updates = counts_at(labels, predictions, bounds, weights)
+    return (
+        _area(values, curve, summation_method, "value"),
+        _area(updates, curve, summation_method, "update_op"),
+    )
 
 
 def _area(counts: Counts, curve: str, method: str, name: str) -> Tensor:
@@ -127,86 +119,68 @@ def _interpolated_area(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
     return reduce_sum(steps, name="interpolate_pr_auc")
 
 
-@metric
+@metric()
 def sensitivity_at_specificity(
     labels: Any,
     predictions: Any,
     specificity: float,
     weights: Any = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
 ) -> Pair:
     """Return which part of what is true is predicted true, at the threshold for a specificity.
 
     Args:
       specificity: in [0, 1], which part of what is false is to be predicted false.
-
-    See `auc` for the other arguments. The scope is called "sensitivity_at_specificity".
+      num_thresholds: how many thresholds, evenly spaced.
 
     Raises:
       ValueError: `specificity` is not in [0, 1], or the static shapes do not fit.
     """
-    if not 0 <= specificity <= 1:
-        raise ValueError("`specificity` must be in the range [0, 1].")
-    with variable_scope(name, "sensitivity_at_specificity", [predictions, labels, weights]):
-        bounds = _even_thresholds(num_thresholds)
-        values, updates = counts_at(labels, predictions, bounds, weights)
 
-        def sensitivity(counts: Counts, name: str) -> Tensor:
-            off = absolute(subtract(_share(counts["tn"], counts["fp"]), specificity))
-            best = cast(argmin(off, 0), dtypes.int32)
-            return _share(counts["tp"][best], counts["fn"][best], name)
+    def sensitivity(counts: Counts, name: str) -> Tensor:
+        off = absolute(subtract(_share(counts["tn"], counts["fp"]), specificity))
+        best = cast(argmin(off, 0), dtypes.int32)
+        return _share(counts["tp"][best], counts["fn"][best], name)
 
-        return collected(
-            sensitivity(values, "value"),
-            sensitivity(updates, "update_op"),
-            metrics_collections,
-            updates_collections,
-        )
+    bounds = _even_thresholds(num_thresholds)
+    found = _counts_around("specificity", specificity, labels, predictions, bounds, weights)
+    return sensitivity(found[0], "value"), sensitivity(found[1], "update_op")
 
 
-@metric
+@metric()
 def specificity_at_sensitivity(
     labels: Any,
     predictions: Any,
     sensitivity: float,
     weights: Any = None,
     num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
 ) -> Pair:
     """Return which part of what is false is predicted false, at the threshold for a sensitivity.
 
     Args:
       sensitivity: in [0, 1], which part of what is true is to be predicted true.
-
-    See `auc` for the other arguments. The scope is called "specificity_at_sensitivity".
+      num_thresholds: how many thresholds, evenly spaced.
 
     Raises:
       ValueError: `sensitivity` is not in [0, 1], or the static shapes do not fit.
     """
-    if not 0 <= sensitivity <= 1:
-        raise ValueError("`sensitivity` must be in the range [0, 1].")
-    with variable_scope(name, "specificity_at_sensitivity", [predictions, labels, weights]):
-        bounds = _even_thresholds(num_thresholds, 1.0 - EPSILON)
-        values, updates = counts_at(labels, predictions, bounds, weights)
 
-        def specificity(counts: Counts, name: str) -> Tensor:
-            off = absolute(subtract(_share(counts["tp"], counts["fn"]), sensitivity))
-            # Of equal thresholds the last: where the number of those so far is greatest first.
-            nearest = cast(equal(off, reduce_min(off)), dtypes.int64)
-            best = cast(argmax(cumsum(nearest), 0), dtypes.int32)
-            return _share(counts["tn"][best], counts["fp"][best], name)
+    def specificity(counts: Counts, name: str) -> Tensor:
+        off = absolute(subtract(_share(counts["tp"], counts["fn"]), sensitivity))
+        # Of equal thresholds the last: where the number of those so far is greatest first.
+        nearest = cast(equal(off, reduce_min(off)), dtypes.int64)
+        best = cast(argmax(cumsum(nearest), 0), dtypes.int32)
+        return _share(counts["tn"][best], counts["fp"][best], name)
 
-        return collected(
-            specificity(values, "value"),
-            specificity(updates, "update_op"),
-            metrics_collections,
-            updates_collections,
-        )
+    bounds = _even_thresholds(num_thresholds, 1.0 - EPSILON)
+    found = _counts_around("sensitivity", sensitivity, labels, predictions, bounds, weights)
+    return specificity(found[0], "value"), specificity(found[1], "update_op")
+
+
+def _counts_around(name: str, share: float, *arguments: Any) -> tuple[Counts, Counts]:
+    if not 0 <= share <= 1:
+        raise ValueError(f"`{name}` must be in the range [0, 1].")
+    return counts_at(*arguments)
 
 
 def _share(part: Tensor, rest: Tensor, name: str | None = None) -> Tensor:

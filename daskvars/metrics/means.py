@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.interpreter import builder_for
-from daskvars.graph.scopes.collections import GraphKeys
-from daskvars.graph.scopes.context import add_to_collections
 from daskvars.graph.tensor import Tensor
-from daskvars.ops.array.constant import ones_like, size, zeros
+from daskvars.metrics.metric import (
+    METRICS,
+    Metric,
+    Pair,
+    collected,
+    in_graphs,
+    metric,
+    metric_variable,
+    popped_collections,
+    ratio,
+)
+from daskvars.ops.array.constant import ones_like, size
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.math.arithmetic import abs as absolute
-from daskvars.ops.math.arithmetic import maximum, multiply, number, squared_difference, subtract
+from daskvars.ops.math.arithmetic import multiply, number, squared_difference, subtract
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, less, where_v2
-from daskvars.ops.math.division import div_no_nan, realdiv
+from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.nn.weighting import (
@@ -29,52 +35,35 @@ from daskvars.ops.nn.weighting import (
     remove_squeezable_dimensions,
 )
 from daskvars.ops.state.assign import assign_add
-from daskvars.variables.scopes.variable_scope import variable_scope
 from daskvars.variables.variable import Variable
 
-Pair = tuple[Tensor, Tensor]
 
+def averaged(
+    scope: str = "", finish: Callable[[Tensor], Tensor] = lambda mean: mean
+) -> Callable[[Callable[..., Tensor]], Metric]:
+    """Make a metric of the function whose values it takes the mean of.
 
-def metric(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a metric such that eager code, which has no update operations, gets a clear error."""
+    Args:
+      scope: default name of the scope, where it is not the function's.
+      finish: what becomes of the mean.
+    """
 
-    @functools.wraps(function)
-    def in_graphs(*args: Any, **kwargs: Any) -> Any:
-        if builder_for((*args, *kwargs.values())).is_eager:
-            raise RuntimeError(
-                f"tf.metrics.{function.__name__} is not supported when eager execution is enabled. "
-                "Its update is an operation: build it in a graph, with daskvars.v1."
-            )
-        return function(*args, **kwargs)
+    def decorate(own: Callable[..., Tensor]) -> Metric:
+        default = scope or own.__name__
 
-    return in_graphs
+        def call(given: dict[str, Any]) -> Pair:
+            name, collections = given.pop("name"), popped_collections(given)
+            weights = given.pop("weights")
+            if "labels" in given:
+                given["predictions"], given["labels"], weights = fitted(
+                    given["predictions"], given["labels"], weights
+                )
+            value, update = mean(own(**given), weights, name=name or default)
+            return collected((finish(value), finish(update)), collections)
 
+        return in_graphs(METRICS.member(own, call, scope=default))
 
-def metric_variable(shape: Any, dtype: Any, name: str | None = None) -> Variable:
-    """Return a variable of zeros in the local and the metric variables."""
-    return Variable(
-        lambda: zeros(shape, dtype),
-        trainable=False,
-        name=name,
-        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
-    )
-
-
-def collected(
-    value: Tensor, update: Tensor, metrics_collections: Any, updates_collections: Any
-) -> Pair:
-    """Add a metric's value and update to collections and return both."""
-    if metrics_collections:
-        add_to_collections(metrics_collections, value)
-    if updates_collections:
-        add_to_collections(updates_collections, update)
-    return value, update
-
-
-def ratio(total: Any, count: Any, name: str | None = None) -> Tensor:
-    """Return total / count, zero where there is nothing yet."""
-    count = convert_to_tensor(count)
-    return div_no_nan(total, maximum(count, number(0, count)), name=name)
+    return decorate
 
 
 def weighed(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
@@ -84,31 +73,16 @@ def weighed(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
     return multiply(values, weights), weights
 
 
-@metric
-def mean(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@metric()
+def mean(values: Any, weights: Any = None) -> Pair:
     """Return the weighted mean of all values of all runs.
 
     Args:
       values: [...] number.
-      weights: a scalar, or of the rank of `values` with dimensions equal to its or of size 1;
-        0 leaves a value out.
-      metrics_collections: names of collections for the value.
-      updates_collections: names of collections for the update.
-      name: name of the variable scope, by default "mean".
 
     Returns:
       (value, update), both [] float32: the mean so far, from the local variables "total" and
       "count"; and what counts the values of a run and then gives the mean.
-
-    Raises:
-      ValueError: the static shapes do not fit.
-      RuntimeError: there is no graph.
 
     Source: TensorFlow 1.15, ``tf.metrics``.
 
@@ -121,109 +95,59 @@ def mean(
     ...     float(sess.run(value))
     3.0
     """
-    with variable_scope(name, "mean", [values, weights]):
-        values = cast(values, dtypes.float32)
-        total = metric_variable([], dtypes.float32, "total")
-        count = metric_variable([], dtypes.float32, "count")
-        if weights is None:
-            found = cast(size(values), dtypes.float32)
-        else:
-            values, weights = weighed(values, weights)
-            found = reduce_sum(weights)
-        return _mean_of(
-            total,
-            count,
-            reduce_sum(values),
-            found,
-            (values,),
-            metrics_collections,
-            updates_collections,
-        )
+    values = cast(values, dtypes.float32)
+    total = metric_variable([], dtypes.float32, "total")
+    count = metric_variable([], dtypes.float32, "count")
+    if weights is None:
+        found = cast(size(values), dtypes.float32)
+    else:
+        values, weights = weighed(values, weights)
+        found = reduce_sum(weights)
+    return _mean_of(total, count, reduce_sum(values), found, values)
 
 
 def _mean_of(
-    total: Variable,
-    count: Variable,
-    values: Tensor,
-    found: Tensor,
-    first: tuple[Tensor, ...],
-    metrics_collections: Any,
-    updates_collections: Any,
+    total: Variable, count: Variable, added: Tensor, found: Tensor, values: Tensor
 ) -> Pair:
-    new_total = assign_add(total, values)
-    with control_dependencies(first):
+    new_total = assign_add(total, added)
+    with control_dependencies([values]):
         new_count = assign_add(count, found)
-    value = ratio(total, count, "value")
-    update = ratio(new_total, new_count, "update_op")
-    return collected(value, update, metrics_collections, updates_collections)
+    return ratio(total, count, "value"), ratio(new_total, new_count, "update_op")
 
 
-@metric
-def mean_tensor(
-    values: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@metric("mean")
+def mean_tensor(values: Any, weights: Any = None) -> Pair:
     """Return the weighted mean over runs, of each element on its own.
 
     Args:
       values: [...] number, of known shape.
 
-    See `mean` for the other arguments.
-
     Returns:
       (value, update), both [...] float32; its variables are "total_tensor" and "count_tensor".
     """
-    with variable_scope(name, "mean", [values, weights]):
-        values = cast(values, dtypes.float32)
-        total = metric_variable(values.shape, dtypes.float32, "total_tensor")
-        count = metric_variable(values.shape, dtypes.float32, "count_tensor")
-        found = ones_like(values)
-        if weights is not None:
-            values, found = weighed(values, weights)
-        return _mean_of(
-            total, count, values, found, (values,), metrics_collections, updates_collections
-        )
+    values = cast(values, dtypes.float32)
+    total = metric_variable(values.shape, dtypes.float32, "total_tensor")
+    count = metric_variable(values.shape, dtypes.float32, "count_tensor")
+    found = ones_like(values)
+    if weights is not None:
+        values, found = weighed(values, weights)
+    return _mean_of(total, count, values, found, values)
 
 
-@metric
-def percentage_below(
-    values: Any,
-    threshold: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return which part of all values is below `threshold`. See `mean`."""
-    below = cast(less(values, threshold), dtypes.float32)
-    return mean(
-        below,
-        weights,
-        metrics_collections,
-        updates_collections,
-        name or "percentage_below_threshold",
-    )
-
-
-@metric
-def accuracy(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return how often predictions equal labels.
+@averaged("percentage_below_threshold")
+def percentage_below(values: Any, threshold: Any) -> Tensor:
+    """Return which part of all values is below `threshold`.
 
     Args:
-      labels: [...] any dtype.
-      predictions: of the shape of `labels`, or with a last dimension of size 1 more or less.
+      values: [...] number.
+      threshold: a number, or of the shape of `values`.
+    """
+    return cast(less(values, threshold), dtypes.float32)
 
-    See `mean` for the other arguments. The scope is called "accuracy".
+
+@averaged()
+def accuracy(labels: Any, predictions: Any) -> Tensor:
+    """Return how often predictions equal labels.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -232,110 +156,46 @@ def accuracy(
     ...     float(sess.run(update))
     0.75
     """
-    predictions, labels, weights = fitted(predictions, labels, weights)
-    predictions = cast(predictions, labels.dtype.base_dtype)
-    right = cast(equal(predictions, labels), dtypes.float32)
-    return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
+    return cast(equal(cast(predictions, labels.dtype.base_dtype), labels), dtypes.float32)
 
 
-@metric
-def mean_absolute_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return the mean of |predictions - labels|. See `mean` and `accuracy`."""
-    predictions, labels, weights = fitted(predictions, labels, weights)
-    errors = absolute(subtract(predictions, labels))
-    return mean(
-        errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error"
-    )
+@averaged()
+def mean_absolute_error(labels: Any, predictions: Any) -> Tensor:
+    """Return the mean of |predictions - labels|."""
+    return absolute(subtract(predictions, labels))
 
 
-@metric
-def mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return the mean of (predictions - labels)². See `mean` and `accuracy`."""
-    predictions, labels, weights = fitted(predictions, labels, weights)
-    errors = squared_difference(labels, predictions)
-    return mean(
-        errors, weights, metrics_collections, updates_collections, name or "mean_squared_error"
-    )
+@averaged()
+def mean_squared_error(labels: Any, predictions: Any) -> Tensor:
+    """Return the mean of (predictions - labels)²."""
+    return squared_difference(labels, predictions)
 
 
-@metric
-def root_mean_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return the root of the mean of (predictions - labels)². See `mean` and `accuracy`."""
-    value, update = mean_squared_error(
-        labels, predictions, weights, name=name or "root_mean_squared_error"
-    )
-    return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
+@averaged(finish=sqrt)
+def root_mean_squared_error(labels: Any, predictions: Any) -> Tensor:
+    """Return the root of the mean of (predictions - labels)²."""
+    return squared_difference(labels, predictions)
 
 
-@metric
-def mean_relative_error(
-    labels: Any,
-    predictions: Any,
-    normalizer: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@averaged()
+def mean_relative_error(labels: Any, predictions: Any, normalizer: Any) -> Tensor:
     """Return the mean of |predictions - labels| / normalizer, zero where the normalizer is zero.
 
     Args:
       normalizer: of the shape of `predictions`.
-
-    See `mean` and `accuracy` for the other arguments.
     """
-    predictions, labels, weights = fitted(predictions, labels, weights)
     predictions, normalizer = remove_squeezable_dimensions(predictions, normalizer)
     check_same_shape(predictions, normalizer, "normalizer")
     zero = number(0, normalizer)
     errors = realdiv(absolute(subtract(labels, predictions)), normalizer)
-    errors = where_v2(equal(normalizer, zero), zero, errors)
-    return mean(
-        errors, weights, metrics_collections, updates_collections, name or "mean_relative_error"
-    )
+    return where_v2(equal(normalizer, zero), zero, errors)
 
 
-@metric
-def mean_cosine_distance(
-    labels: Any,
-    predictions: Any,
-    dim: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@averaged(finish=lambda mean: subtract(1.0, mean))
+def mean_cosine_distance(labels: Any, predictions: Any, dim: int) -> Tensor:
     """Return one minus the mean of sum(predictions * labels) along an axis.
 
     Args:
       dim: the axis of the vectors, which have length one.
-
-    See `mean` and `accuracy` for the other arguments.
     """
-    predictions, labels, weights = fitted(predictions, labels, weights)
-    cosines = reduce_sum(multiply(predictions, labels), [dim], keepdims=True)
-    value, update = mean(cosines, weights, name=name or "mean_cosine_distance")
-    return collected(
-        subtract(1.0, value), subtract(1.0, update), metrics_collections, updates_collections
-    )
+    return reduce_sum(multiply(predictions, labels), [dim], keepdims=True)

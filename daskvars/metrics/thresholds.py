@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
-from daskvars.metrics.means import Pair, collected, metric, metric_variable
+from daskvars.metrics.metric import Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity, reshape
 from daskvars.ops.checks.assertions import assert_greater_equal, assert_less_equal
@@ -20,7 +20,6 @@ from daskvars.ops.math.comparison import greater, logical_not
 from daskvars.ops.math.division import div
 from daskvars.ops.nn.weighting import broadcast_weights, fitted
 from daskvars.ops.state.assign import assign_add
-from daskvars.variables.scopes.variable_scope import variable_scope
 
 NAMES = {
     "tp": "true_positives",
@@ -29,26 +28,6 @@ NAMES = {
     "fp": "false_positives",
 }
 Counts = dict[str, Tensor]
-
-COUNT = """Return how many {words} there were in all runs, for each threshold.
-
-Args:
-  labels: [...] converted to bool.
-  predictions: of the shape of `labels`, in [0, 1]; what is above a threshold means true.
-  thresholds: list of numbers in [0, 1].
-  weights: a scalar, or of the rank of `labels` with dimensions equal to its or of size 1.
-  metrics_collections: names of collections for the value.
-  updates_collections: names of collections for the update.
-  name: name of the variable scope, by default "{name}".
-
-Returns:
-  (value, update), both [len(thresholds)] float32; the local variable has the scope's name.
-
-Raises:
-  ValueError: the static shapes do not fit.
-  InvalidArgumentError: a prediction is not in [0, 1].
-  RuntimeError: there is no graph.
-"""
 
 
 def counts_at(
@@ -96,88 +75,74 @@ def _count(
     return count.value(), assign_add(count, found)
 
 
-def _at_thresholds(name: str, words: str, key: str) -> Callable[..., Pair]:
-    def function(
-        labels: Any,
-        predictions: Any,
-        thresholds: Sequence[float],
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
+def _at_thresholds(
+    name: str, summary: str, includes: Sequence[str], share: Callable[[Counts, str], Tensor]
+) -> Metric:
+    """Return a metric of counts for each threshold.
+
+    Args:
+      name: its name.
+      summary: first line of its docstring.
+      includes: keys of what it counts; its variables have their names.
+      share: what it is from the counts, with the ending of its operation's name.
+    """
+    scope = name if len(includes) > 1 else NAMES[includes[0]]
+    variables = " and ".join(f'"{NAMES[key]}"' for key in includes)
+
+    def at_thresholds(
+        labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
     ) -> Pair:
-        with variable_scope(name, NAMES[key], [predictions, labels, weights]):
-            values, updates = counts_at(labels, predictions, thresholds, weights, (key,))
-            return collected(values[key], updates[key], metrics_collections, updates_collections)
+        values, updates = counts_at(labels, predictions, thresholds, weights, includes)
+        return share(values, "value"), share(updates, "update_op")
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = COUNT.format(name=NAMES[key], words=words)
-    return metric(function)
+    at_thresholds.__name__ = at_thresholds.__qualname__ = name
+    at_thresholds.__doc__ = f"""{summary}, for each threshold.
+
+    Args:
+      labels: [...] converted to bool.
+      predictions: of the shape of `labels`, in [0, 1]; what is above a threshold means true.
+      thresholds: list of numbers in [0, 1].
+
+    Returns:
+      (value, update), both [len(thresholds)] float32; its local variables:
+      {variables}.
+
+    Raises:
+      ValueError: the static shapes do not fit.
+      InvalidArgumentError: a prediction is not in [0, 1].
+      RuntimeError: there is no graph.
+    """
+    return metric(scope)(at_thresholds)
 
 
-true_positives_at_thresholds = _at_thresholds(
+def _counted(name: str, words: str, key: str) -> Metric:
+    summary = f"Return how many {words} there were in all runs"
+    return _at_thresholds(name, summary, (key,), lambda counts, _: counts[key])
+
+
+def _shared(name: str, summary: str, others: str) -> Metric:
+    def share(counts: Counts, ending: str) -> Tensor:
+        name_of_op = f"{name.partition('_')[0]}_{ending}"
+        return div(counts["tp"], add(add(1e-7, counts["tp"]), counts[others]), name=name_of_op)
+
+    return _at_thresholds(name, summary, ("tp", others), share)
+
+
+true_positives_at_thresholds = _counted(
     "true_positives_at_thresholds", "labels of true were predicted", "tp"
 )
-true_negatives_at_thresholds = _at_thresholds(
+true_negatives_at_thresholds = _counted(
     "true_negatives_at_thresholds", "labels of false were predicted", "tn"
 )
-false_positives_at_thresholds = _at_thresholds(
+false_positives_at_thresholds = _counted(
     "false_positives_at_thresholds", "labels of false were predicted true", "fp"
 )
-false_negatives_at_thresholds = _at_thresholds(
+false_negatives_at_thresholds = _counted(
     "false_negatives_at_thresholds", "labels of true were predicted false", "fn"
 )
-
-
-@metric
-def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return which part of what is predicted true is true, for each threshold.
-
-    See `true_positives_at_thresholds` for the arguments. The scope is called
-    "precision_at_thresholds", its variables "true_positives" and "false_positives".
-    """
-    with variable_scope(name, "precision_at_thresholds", [predictions, labels, weights]):
-        values, updates = counts_at(labels, predictions, thresholds, weights, ("tp", "fp"))
-        return collected(
-            _share(values, "fp", "precision_value"),
-            _share(updates, "fp", "precision_update_op"),
-            metrics_collections,
-            updates_collections,
-        )
-
-
-@metric
-def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Sequence[float],
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return which part of what is true is predicted true, for each threshold.
-
-    See `true_positives_at_thresholds` for the arguments. The scope is called
-    "recall_at_thresholds", its variables "true_positives" and "false_negatives".
-    """
-    with variable_scope(name, "recall_at_thresholds", [predictions, labels, weights]):
-        values, updates = counts_at(labels, predictions, thresholds, weights, ("tp", "fn"))
-        return collected(
-            _share(values, "fn", "recall_value"),
-            _share(updates, "fn", "recall_update_op"),
-            metrics_collections,
-            updates_collections,
-        )
-
-
-def _share(counts: Counts, others: str, name: str) -> Tensor:
-    return div(counts["tp"], add(add(1e-7, counts["tp"]), counts[others]), name=name)
+precision_at_thresholds = _shared(
+    "precision_at_thresholds", "Return which part of what is predicted true is true", "fp"
+)
+recall_at_thresholds = _shared(
+    "recall_at_thresholds", "Return which part of what is true is predicted true", "fn"
+)

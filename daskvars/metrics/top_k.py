@@ -7,13 +7,22 @@ the differences follow; an element that occurs twice in a row counts once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.metrics.means import Pair, collected, metric, metric_variable
+from daskvars.metrics.metric import (
+    METRICS,
+    Metric,
+    Pair,
+    collected,
+    in_graphs,
+    metric_variable,
+    popped_collections,
+)
 from daskvars.ops.array.constant import constant, ones_like, rank, shape, size
 from daskvars.ops.array.reshaping import expand_dims
 from daskvars.ops.control.cond import cond
@@ -35,6 +44,7 @@ from daskvars.ops.math.scans import cumsum
 from daskvars.ops.nn.ranking import top_k
 from daskvars.ops.nn.weighting import assert_broadcastable, broadcast_weights
 from daskvars.ops.state.assign import assign_add
+from daskvars.signatures import Argument, Family
 
 
 def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
@@ -113,92 +123,77 @@ def _accumulated(
         return total.value(), assign_add(total, _counted(found, weights), name="update")
 
 
-def _share_at_top_k(
-    others: str,
-    labels: Any,
-    predictions_idx: Any,
-    k: int | None,
-    class_id: int | None,
-    weights: Any,
-    scope: str,
-    metrics_collections: Any,
-    updates_collections: Any,
-) -> Pair:
-    """Return which part true positives are of themselves and `others`."""
-    predictions = cast(predictions_idx, dtypes.int64)
-    labels = _rows_of_labels(labels, predictions)
-    arguments = (labels, predictions, k, class_id, weights)
-    right, new_right = _accumulated("true_positive", *arguments)
-    wrong, new_wrong = _accumulated(others, *arguments)
-    value = div(right, add(right, wrong), name=scope)
-    update = div(new_right, add(new_right, new_wrong), name="update")
-    return collected(value, update, metrics_collections, updates_collections)
+# -- precision and recall ----------------------------------------------------------------------
+
+AT_K = Family(
+    {
+        "class_id": Argument("count this class alone.", None, "int | None"),
+        **METRICS.arguments,
+        "labels": Argument("[batch, num_labels] or [batch] integer, classes."),
+        "predictions": Argument("[batch, classes] floating, scores."),
+        "predictions_idx": Argument("[batch, k] integer, the classes predicted."),
+        "k": Argument("how many of the highest scores count."),
+        "weights": Argument("a scalar, or [batch]; 0 leaves a row out.", None),
+        "name": Argument(
+            'name scope of the operations, by default "{scope}", with the number k.',
+            None,
+            "str | None",
+        ),
+    },
+    returns="""
+        (value, update), both [] float64, NaN where nothing was counted. The local variables are
+        "true_positive_at_k" and "{others}_at_k", with the number and the class, in the scope.
+    """,
+    raises="""
+        ValueError: the static shapes do not fit.
+        TypeError: the labels are no dense tensor.
+        RuntimeError: there is no graph.
+    """,
+    result="Pair",
+)
 
 
-@metric
-def precision_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return which part of the classes predicted are labels. See `precision_at_k`.
+def _share_at_k(share: str, others: str) -> Callable[[Callable[..., Tensor]], Metric]:
+    """Make a metric of the function that gives the classes predicted, [batch, k].
 
     Args:
-      predictions_idx: [batch, k] integer, the classes predicted.
+      share: what true positives are of themselves and `others`, in the names of operations.
+      others: "false_positive" or "false_negative".
+    """
+
+    def decorate(own: Callable[..., Tensor]) -> Metric:
+        def call(given: dict[str, Any]) -> Pair:
+            name, collections = given.pop("name"), popped_collections(given)
+            labels, k = given["labels"], given["k"]
+            class_id, weights = given.pop("class_id"), given.pop("weights")
+            with name_scope(name, _at_k(share, k, class_id), [*given.values(), weights]) as scope:
+                predictions = cast(own(**given), dtypes.int64)
+                labels = _rows_of_labels(labels, predictions)
+                arguments = (labels, predictions, k, class_id, weights)
+                right, new_right = _accumulated("true_positive", *arguments)
+                wrong, new_wrong = _accumulated(others, *arguments)
+                value = div(right, add(right, wrong), name=scope)
+                update = div(new_right, add(new_right, new_wrong), name="update")
+                return collected((value, update), collections)
+
+        return in_graphs(AT_K.member(own, call, scope=f"{share}_at_k", others=others))
+
+    return decorate
+
+
+@_share_at_k("precision", "false_positive")
+def precision_at_top_k(labels: Any, predictions_idx: Any, k: int | None = None) -> Any:
+    """Return which part of the classes predicted are labels.
+
+    Args:
       k: for the names of operations and variables only.
     """
-    with name_scope(
-        name, _at_k("precision", k, class_id), [predictions_idx, labels, weights]
-    ) as scope:
-        return _share_at_top_k(
-            "false_positive",
-            labels,
-            predictions_idx,
-            k,
-            class_id,
-            weights,
-            scope,
-            metrics_collections,
-            updates_collections,
-        )
+    return predictions_idx
 
 
-@metric
-def precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@_share_at_k("precision", "false_positive")
+def precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
     """Return which part of the k classes that score highest are labels.
-
-    Args:
-      labels: [batch, num_labels] or [batch] integer, classes.
-      predictions: [batch, classes] floating, scores.
-      k: how many of the highest scores count.
-      class_id: count this class alone.
-      weights: a scalar, or [batch]; 0 leaves a row out.
-      metrics_collections: names of collections for the value.
-      updates_collections: names of collections for the update.
-      name: name scope of the operations, by default "precision_at_k", with the number k.
-
-    Returns:
-      (value, update), both [] float64, NaN where nothing was counted. The local variables are
-      "true_positive_at_k" and "false_positive_at_k", with the number and the class, in the scope.
-
-    Raises:
-      ValueError: the static shapes do not fit.
-      TypeError: the labels are no dense tensor.
-      RuntimeError: there is no graph.
 
     >>> import daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess:
@@ -207,79 +202,32 @@ def precision_at_k(
     ...     float(sess.run(update))
     0.5
     """
-    with name_scope(name, _at_k("precision", k, class_id), [predictions, labels, weights]) as scope:
-        return precision_at_top_k(
-            labels,
-            top_k(predictions, k)[1],
-            k,
-            class_id,
-            weights,
-            metrics_collections,
-            updates_collections,
-            scope,
-        )
+    return top_k(predictions, k)[1]
 
 
-@metric
-def recall_at_top_k(
-    labels: Any,
-    predictions_idx: Any,
-    k: int | None = None,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return which part of the labels is among the classes predicted. See `recall_at_k`.
+@_share_at_k("precision", "false_positive")
+def sparse_precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+    """Return `precision_at_k`, of which this is the old name."""
+    return top_k(predictions, k)[1]
+
+
+@_share_at_k("recall", "false_negative")
+def recall_at_top_k(labels: Any, predictions_idx: Any, k: int | None = None) -> Any:
+    """Return which part of the labels is among the classes predicted.
 
     Args:
-      predictions_idx: [batch, k] integer, the classes predicted.
       k: for the names of operations and variables only.
     """
-    with name_scope(
-        name, _at_k("recall", k, class_id), [predictions_idx, labels, weights]
-    ) as scope:
-        return _share_at_top_k(
-            "false_negative",
-            labels,
-            predictions_idx,
-            k,
-            class_id,
-            weights,
-            scope,
-            metrics_collections,
-            updates_collections,
-        )
+    return predictions_idx
 
 
-@metric
-def recall_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return which part of the labels is among the k classes that score highest.
+@_share_at_k("recall", "false_negative")
+def recall_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+    """Return which part of the labels is among the k classes that score highest."""
+    return top_k(predictions, k)[1]
 
-    See `precision_at_k` for the arguments. The scope is called "recall_at_k" with the number k; its
-    variables are "true_positive_at_k" and "false_negative_at_k".
-    """
-    with name_scope(name, _at_k("recall", k, class_id), [predictions, labels, weights]) as scope:
-        return recall_at_top_k(
-            labels,
-            top_k(predictions, k)[1],
-            k,
-            class_id,
-            weights,
-            metrics_collections,
-            updates_collections,
-            scope,
-        )
+
+# -- average precision -------------------------------------------------------------------------
 
 
 def _average_precision(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
@@ -291,82 +239,64 @@ def _average_precision(labels: Tensor, predictions: Tensor, k: int) -> Tensor:
     return div(reduce_sum(multiply(precisions, right), -1), relevant)
 
 
-@metric
-def average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
-    """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked.
-
-    See `precision_at_k` for the arguments.
-
-    Returns:
-      (value, update), both [] float64; the local variables are "max" and "total".
-
-    Raises:
-      ValueError: k is less than 1, or the static shapes do not fit.
-    """
-    if k < 1:
-        raise ValueError(f"Invalid k={k}.")
-    with name_scope(name, _at_k("average_precision", k), [predictions, labels, weights]) as scope:
-        predictions = convert_to_tensor(predictions)
-        chosen = cast(top_k(predictions, k)[1], dtypes.int64)
-        labels = _rows_of_labels(labels, chosen)
-        classes = cast(shape(predictions)[-1], dtypes.int64)
-        nothing = constant(-1, dtypes.int64)
-        labels = where_v2(less(labels, classes), labels, nothing)
-        values = _average_precision(labels, chosen, k)
-        most = cast(size(values), dtypes.float64)
-        if weights is not None:
-            weights = broadcast_weights(cast(weights, dtypes.float64), values)
-            values, most = multiply(values, weights), reduce_sum(weights)
-        (best, new_best), (total, new_total) = (
-            _accumulated_sum(found, kind) for kind, found in (("max", most), ("total", values))
-        )
-        value = div_no_nan(total, best, name="mean")
-        update = div_no_nan(new_total, new_best, name=scope)
-        return collected(value, update, metrics_collections, updates_collections)
-
-
 def _accumulated_sum(values: Tensor, name: str) -> Pair:
     with name_scope(None, name, [values]) as scope:
         variable = metric_variable([], dtypes.float64, scope)
         return variable.value(), assign_add(variable, reduce_sum(values), name="update")
 
 
-@metric
-def sparse_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    class_id: int | None = None,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
+AVERAGES = Family(
+    {name: argument for name, argument in AT_K.arguments.items() if name != "class_id"},
+    returns='(value, update), both [] float64; the local variables are "max" and "total".',
+    raises="ValueError: k is less than 1, or the static shapes do not fit.",
+    result="Pair",
+)
+
+
+def _average_at_k(own: Callable[..., Tensor]) -> Metric:
+    """Make a metric of the function that gives the classes predicted, [batch, k]."""
+
+    def call(given: dict[str, Any]) -> Pair:
+        name, collections = given.pop("name"), popped_collections(given)
+        if given["k"] < 1:
+            raise ValueError(f"Invalid k={given['k']}.")
+        default = _at_k("average_precision", given["k"])
+        with name_scope(name, default, list(given.values())) as scope:
+            weights = given.pop("weights")
+            given["predictions"] = convert_to_tensor(given["predictions"])
+            chosen = cast(own(**given), dtypes.int64)
+            return collected(
+                _average(**given, chosen=chosen, weights=weights, scope=scope), collections
+            )
+
+    return in_graphs(AVERAGES.member(own, call, scope="average_precision_at_k"))
+
+
+def _average(
+    labels: Any, predictions: Tensor, k: int, chosen: Tensor, weights: Any, scope: str
 ) -> Pair:
-    """Return `precision_at_k`, of which this is the old name."""
-    return precision_at_k(
-        labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name
+    labels = _rows_of_labels(labels, chosen)
+    classes = cast(shape(predictions)[-1], dtypes.int64)
+    labels = where_v2(less(labels, classes), labels, constant(-1, dtypes.int64))
+    values = _average_precision(labels, chosen, k)
+    most = cast(size(values), dtypes.float64)
+    if weights is not None:
+        weights = broadcast_weights(cast(weights, dtypes.float64), values)
+        values, most = multiply(values, weights), reduce_sum(weights)
+    (best, new_best), (total, new_total) = (
+        _accumulated_sum(found, kind) for kind, found in (("max", most), ("total", values))
     )
+    value = div_no_nan(total, best, name="mean")
+    return value, div_no_nan(new_total, new_best, name=scope)
 
 
-@metric
-def sparse_average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Pair:
+@_average_at_k
+def average_precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+    """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked."""
+    return top_k(predictions, k)[1]
+
+
+@_average_at_k
+def sparse_average_precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
     """Return `average_precision_at_k`, of which this is the old name."""
-    return average_precision_at_k(
-        labels, predictions, k, weights, metrics_collections, updates_collections, name
-    )
+    return top_k(predictions, k)[1]

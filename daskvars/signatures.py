@@ -1,0 +1,199 @@
+"""Families of functions: what arguments they share, and what is said of them, is declared once.
+
+A member is written as the function of what is its own; its family adds the shared arguments, their
+defaults and their lines of the docstring. What comes out has one signature, one docstring and the
+member's name and module, so that it reads, completes and pickles as if it were written out.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_SECTION = re.compile(r"(Args|Returns|Raises):\n")
+_AFTER = re.compile(r"Source:|>>> |Gradient|See `")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that the functions of a family share.
+
+    Attributes:
+      text: what their docstrings say of it.
+      default: its default; without one it must be given.
+      type: its annotation.
+    """
+
+    text: str
+    default: Any = inspect.Parameter.empty
+    type: Any = "Any"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Functions that share arguments, and what their docstrings say.
+
+    Attributes:
+      arguments: the arguments by name. Members have those in their order that have a default,
+        after their own positional arguments and before those that are keywords alone; of the
+        others the text serves members that have an argument of that name.
+      returns: the section "Returns" of docstrings without one.
+      raises: the section "Raises" of docstrings without one.
+      result: annotation of what members return, where it is not what their own functions return.
+    """
+
+    arguments: Mapping[str, Argument]
+    returns: str = ""
+    raises: str = ""
+    result: Any = None
+
+    def signature(self, own: Callable[..., Any], order: str = "") -> inspect.Signature:
+        """Return the signature of a member.
+
+        Args:
+          own: the function of the member's own arguments.
+          order: the names of all arguments, where it is another than that of the family.
+        """
+        mine = inspect.signature(own).parameters
+        plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        found = {n: p.replace(kind=plain) for n, p in mine.items()}
+        for name, argument in self.arguments.items():
+            if argument.default is not inspect.Parameter.empty:
+                shared = inspect.Parameter(
+                    name, plain, default=argument.default, annotation=argument.type
+                )
+                found.setdefault(name, shared)
+        first = [n for n, p in mine.items() if p.kind is not p.KEYWORD_ONLY]
+        names = order.split() or [*first, *(n for n in found if n not in mine), *mine]
+        result = self.result or inspect.signature(own).return_annotation
+        parameters = [found[n] for n in dict.fromkeys(names)]
+        return inspect.Signature(parameters, return_annotation=result)
+
+    def documented(self, doc: str | None, names: Iterable[str], **words: str) -> str:
+        """Return a docstring that says of all arguments what they are, and what is returned.
+
+        Args:
+          doc: the docstring; what it says goes before what the family says.
+          names: the arguments, in order.
+          words: what stands for ``{word}`` in the texts of the family.
+        """
+        before, sections, after = _sections(inspect.cleandoc(doc or ""))
+        said = _entries(sections.get("Args", ""))
+        lines = []
+        for name in names:
+            if name not in said and name in self.arguments:
+                said[name] = _entry(name, self.arguments[name].text.format(**words))
+            if name in said and said[name] not in lines:
+                lines.append(said[name])
+        parts = {
+            "Args": "\n".join(lines),
+            "Returns": sections.get("Returns") or _indented(self.returns.format(**words)),
+            "Raises": sections.get("Raises") or _indented(self.raises.format(**words)),
+        }
+        headed = [f"{title}:\n{text}" for title, text in parts.items() if text]
+        return "\n\n".join([*before, *headed, *after]) + "\n"
+
+    def member(
+        self,
+        own: Callable[..., Any],
+        call: Callable[[dict[str, Any]], Any],
+        order: str = "",
+        **words: str,
+    ) -> Callable[..., Any]:
+        """Return the public function of a member.
+
+        Args:
+          own: the function of the member's own arguments, with its docstring.
+          call: what the function does with all arguments, by name.
+          order: the names of all arguments, where it is another than that of the family.
+          words: what stands for ``{word}`` in the texts of the family, beside the ``{function}``.
+
+        >>> greetings = Family({"times": Argument("how often, after {word}.", 1)})
+        >>> def hello(name):
+        ...     "Return a greeting."
+        ...     return f"Hello, {name}! "
+        >>> hello = greetings.member(hello, lambda a: hello(a["name"]) * a["times"], word="once")
+        >>> inspect.signature(hello)
+        <Signature (name, times: 'Any' = 1)>
+        >>> print(hello.__doc__)
+        Return a greeting.
+        <BLANKLINE>
+        Args:
+          times: how often, after once.
+        <BLANKLINE>
+        """
+        signature = self.signature(own, order)
+        bound = binder(own.__name__, signature)
+
+        @functools.wraps(own)
+        def function(*args: Any, **kwargs: Any) -> Any:
+            return call(bound(args, kwargs))
+
+        function.__family__ = self  # type: ignore[attr-defined]
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        function.__doc__ = self.documented(
+            own.__doc__, signature.parameters, function=own.__name__, **words
+        )
+        return function
+
+
+def binder(name: str, signature: inspect.Signature) -> Callable[[tuple, dict], dict[str, Any]]:
+    """Return a function of (args, kwargs) that gives the value of each argument by its name.
+
+    It is for signatures without ``*args`` and ``**kwargs``, and raises TypeError as a call does.
+    """
+    names = signature.parameters.keys()
+    empty = inspect.Parameter.empty
+    defaults = {n: p.default for n, p in signature.parameters.items() if p.default is not empty}
+
+    def bound(args: tuple, kwargs: dict) -> dict[str, Any]:
+        given = dict(zip(names, args, strict=False))
+        found = {**defaults, **given, **kwargs}
+        is_plain = len(args) <= len(names) and given.keys().isdisjoint(kwargs)
+        if not is_plain or found.keys() != names:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{name}() {error}") from None
+        return found
+
+    return bound
+
+
+def _sections(doc: str) -> tuple[list[str], dict[str, str], list[str]]:
+    """Return the paragraphs before the sections, the sections by title, and those after them."""
+    before: list[str] = []
+    sections: dict[str, str] = {}
+    after: list[str] = []
+    for paragraph in re.split(r"\n\n(?=\S)", doc):
+        head = _SECTION.match(paragraph)
+        if head is not None:
+            sections[head[1]] = paragraph[head.end() :]
+        elif sections or after or _AFTER.match(paragraph):
+            after.append(paragraph)
+        else:
+            before.append(paragraph)
+    return before, sections, after
+
+
+def _entries(section: str) -> dict[str, str]:
+    """Return the lines of "Args" by argument; several may share an entry."""
+    entries = re.findall(r"(?m)^  \S.*(?:\n    .*|\n$)*", section)
+    return {
+        name.strip(" *"): entry for entry in entries for name in entry.partition(":")[0].split(",")
+    }
+
+
+def _entry(name: str, text: str) -> str:
+    return textwrap.fill(
+        f"{name}: {text}", 98, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+    )
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(inspect.cleandoc(text), "  ")
