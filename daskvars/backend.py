@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy
 import threadpoolctl
+from scipy import special
 
 _here = sys.modules[__name__]
 
@@ -42,6 +43,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         cupy, cupyx = import_module("cupy"), import_module("cupyx")
+        import_module("cupyx.scipy.special")
         found = {"cupy": cupy, "cupyx": cupyx, "GPU_AVAILABLE": cupy.is_available()}
     except ImportError:
         found = {"cupy": None, "cupyx": None, "GPU_AVAILABLE": False}
@@ -56,6 +58,17 @@ def namespace(device_type: str) -> Any:
     'numpy'
     """
     return _here.cupy if device_type == "GPU" and _here.GPU_AVAILABLE else numpy
+
+
+def special_functions(xp: Any) -> Any:
+    """Return the special functions for the arrays of a module: `scipy.special`, or CuPy's.
+
+    dask.array imports `scipy.special` where there is one, so that it costs nobody any time.
+
+    >>> special_functions(numpy).gammaln(3.0).round(3)
+    np.float64(0.693)
+    """
+    return special if xp is numpy else _here.cupyx.scipy.special
 
 
 def to_device(array: numpy.ndarray) -> Any:

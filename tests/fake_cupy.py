@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from scipy import special
 
 from tests.fake_cupy_arrays import (
     NAMES,
@@ -91,6 +92,24 @@ class _Linalg:
 
 
 linalg = _Linalg()
+
+
+class _Special:
+    """`cupyx.scipy.special`: ufuncs, with the loops that they have, and functions."""
+
+    def __getattr__(self, name):
+        if name not in SURFACE["special"]:
+            raise AttributeError(f"module 'cupyx.scipy.special' has no attribute {name!r}")
+        loops = SURFACE["special"][name]
+        if loops is None:
+            return _function(special, name, None, "special.")
+        return ufunc(name, loops, getattr(special, name))
+
+
+class scipy:
+    """`cupyx.scipy`."""
+
+    special = _Special()
 
 
 class lib:

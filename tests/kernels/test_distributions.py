@@ -1,4 +1,5 @@
 import statistics
+import zlib
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from daskvars.kernels.random.distributions import (
     truncated_normal,
     upper_product,
 )
+from daskvars.kernels.random.gamma_poisson import random_poisson
 from daskvars.kernels.random.normal_quantile import normal_quantile
 from daskvars.kernels.random.philox import random_bits
 from tests.kernels.numerical import frozen
@@ -175,3 +177,12 @@ def test_shuffle_permutes_rows():
     np.testing.assert_array_equal(np.sort(y[:, 0]), x[:, 0])
     np.testing.assert_array_equal(y[:, 1], y[:, 0] + 1)
     np.testing.assert_array_equal(random_shuffle(np, KEY, x), y)
+
+
+def test_poisson_numbers_stay_the_same_from_one_release_to_the_next():
+    rates = frozen([0.5, 10.0, 40.0, 1e4])
+    found = random_poisson(np, (7, 11), rates, shape=(4,), dtype="int64")
+    wanted = [[0, 10, 57, 10025], [0, 4, 38, 9974], [0, 7, 25, 9960], [0, 10, 33, 9845]]
+    assert found.tolist() == wanted
+    many = random_poisson(np, (7, 11), frozen([12.5, 333.0]), shape=(50000,), dtype="int64")
+    assert zlib.crc32(many.tobytes()) == 4067759531

@@ -1,8 +1,10 @@
 import math
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from daskvars.kernels.math import special
 from daskvars.kernels.math.special import digamma, erf, erfc, lgamma
 from tests.kernels.numerical import frozen
 
@@ -69,3 +71,61 @@ def test_shapes_and_blocks_are_of_no_consequence():
     np.testing.assert_array_equal(erf(np, x[:, ::7]), erf(np, x)[:, ::7])
     assert erf(np, frozen(0.5)).shape == ()
     assert erf(np, np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_lgamma_beside_its_zeros():
+    # lgamma(1 + d) = -gamma d + pi^2 / 12 d^2 - zeta(3) / 3 d^3 + ...; lgamma(2 + d) adds log1p(d).
+    d = np.concatenate([-np.geomspace(1e-3, 1e-7, 9), np.geomspace(1e-7, 1e-3, 9)])
+    exact = (1 + d) - 1  # as far as it is kept
+    wanted = -np.euler_gamma * exact + np.pi**2 / 12 * exact**2 - 1.2020569031595942 / 3 * exact**3
+    np.testing.assert_allclose(lgamma(np, frozen(1 + d)), wanted, rtol=1e-9, atol=1e-15)
+    exact = (2 + d) - 2
+    wanted = (1 - np.euler_gamma) * exact + (np.pi**2 / 12 - 0.5) * exact**2
+    np.testing.assert_allclose(lgamma(np, frozen(2 + d)), wanted, rtol=1e-6, atol=1e-15)
+
+
+def test_an_incomplete_gamma_function_of_many_numbers_ends():
+    # P(1, x) = 1 - exp(-x); P(a + 1, x) = P(a, x) - x^a exp(-x) / gamma(a + 1).
+    x = frozen(np.linspace(0.001, 30, 20001))
+    np.testing.assert_allclose(special.igamma(np, np.ones_like(x), x), -np.expm1(-x), rtol=1e-13)
+    a = frozen(np.linspace(0.1, 20, 20001))
+    density = np.exp(a * np.log(x) - x - lgamma(np, a + 1))
+    steps = special.igamma(np, a, x) - special.igamma(np, a + 1, x)
+    np.testing.assert_allclose(steps, density, rtol=1e-9, atol=1e-12)
+
+
+A, X, UNIT = (np.linspace(*ends, 301) for ends in ((0.5, 20), (0.1, 25), (0.01, 0.99)))
+FUNCTIONS = {
+    "erf": (X / 6 - 2,),
+    "erfc": (X / 3 - 2,),
+    "lgamma": (X,),
+    "digamma": (X + 1.5,),
+    "polygamma": (np.floor(UNIT * 5), X),
+    "zeta": (A + 1, X),
+    "igamma": (A, X),
+    "igammac": (A, X),
+    "igamma_slope": (A, X),
+    "betainc": (A, X, UNIT),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", ml_dtypes.bfloat16])
+def test_smaller_floats_are_what_float64_rounds_to(name, dtype):
+    function = getattr(special, name)
+    given = [frozen(values.astype(dtype)) for values in FUNCTIONS[name]]
+    got = function(np, *given)
+    assert got.dtype == dtype
+    with np.errstate(over="ignore"):
+        wanted = function(np, *(values.astype("float64") for values in given)).astype(dtype)
+    epsilon = float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(got.astype("f8"), wanted.astype("f8"), rtol=3 * epsilon, atol=1e-38)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_number_is_as_many(name):
+    function = getattr(special, name)
+    whole = function(np, *FUNCTIONS[name])
+    one = function(np, *(np.array(values[7]) for values in FUNCTIONS[name]))
+    assert one.shape == () and one.dtype == whole.dtype
+    np.testing.assert_allclose(one, whole[7], rtol=1e-15)

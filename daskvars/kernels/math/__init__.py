@@ -1,8 +1,7 @@
 """Elementwise functions and reductions.
 
 - ``elementwise``: what no single ufunc computes.
-- ``special``, ``incomplete``: gamma, zeta, the error function and their kin, element by element, in
-  few passes over blocks that fit a cache.
+- ``special``: gamma, beta, zeta, the error function and their kin: SciPy's, or CuPy's on a GPU.
 - ``nonlinearities``: activation functions and their gradients.
 - ``reduce``, ``row_sums``: folds along axes; rows and columns of matrices as products with ones.
 - ``precision``: the dtypes to compute in, and the ends of their ranges.

@@ -7,11 +7,6 @@ from typing import Any
 import numpy
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.math.special import digamma, lgamma
-
-# Bernoulli numbers B2, B4, ... B16, and how many terms are added up before the series with them.
-BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-SUMMED = 10
 
 
 def overwriting(x: Any) -> Any:
@@ -151,46 +146,6 @@ def join_complex(xp: Any, re: Any, im: Any) -> Any:
     out.real = re
     out.imag = im
     return out
-
-
-# -- polygamma ---------------------------------------------------------------------------------
-
-
-def polygamma(xp: Any, order: Any, x: Any) -> Any:
-    """The derivative of `digamma` of an integer order, for x > 0; order 0 is digamma itself."""
-    order, points = order.astype(numpy.float64), x.astype(numpy.float64)
-    high = xp.maximum(order, 1.0)
-    sign = xp.where(high % 2 == 0, -1.0, 1.0)
-    value = sign * xp.exp(lgamma(xp, high + 1.0)) * hurwitz_zeta(high + 1.0, points)
-    undefined = (order < 0) | (order != xp.floor(order)) | (points <= 0)
-    value = xp.where(undefined, numpy.nan, value)
-    return xp.where(order == 0, digamma(xp, points), value).astype(x.dtype)
-
-
-def hurwitz_zeta(s: Any, x: Any) -> Any:
-    """The sum of (x + k)^-s over k >= 0, for s > 1 and x > 0.
-
-    Source: Euler-Maclaurin summation, Abramowitz and Stegun 23.1.30.
-    """
-    total = sum((x + k) ** -s for k in range(SUMMED))
-    z = x + SUMMED
-    total = total + z ** (1.0 - s) / (s - 1.0) + 0.5 * z**-s
-    rising, factorial = s, 2.0
-    for k, bernoulli in enumerate(BERNOULLI, 1):
-        total = total + bernoulli / factorial * rising * z ** (-s - (2 * k - 1))
-        rising = rising * (s + 2 * k - 1) * (s + 2 * k)
-        factorial *= (2 * k + 1) * (2 * k + 2)
-    return total
-
-
-def zeta(xp: Any, x: Any, q: Any) -> Any:
-    """The sum of (q + k)^-x over k >= 0: infinite at the poles x = 1 and q = 0, -1, ...; NaN where
-    the sum is not defined otherwise."""
-    s, point = x.astype(numpy.float64), q.astype(numpy.float64)
-    defined = (s > 1) & (point > 0)
-    value = hurwitz_zeta(xp.where(defined, s, 2.0), xp.where(defined, point, 1.0))
-    pole = (s == 1) | ((s > 1) & (point <= 0) & (point == xp.floor(point)))
-    return xp.where(defined, value, xp.where(pole, numpy.inf, numpy.nan)).astype(x.dtype)
 
 
 # -- products that 0 decides -------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from daskvars.kernels.math.special import erf_double, erf_single, horner, in_blocks
+from daskvars.kernels.math.special import fill_erf, horner, in_blocks
 
 # exp of this is finite in every float dtype computed in here; a sigmoid below is 0 or subnormal.
 EXP_LIMIT = {4: 88.0, 8: 709.0}
@@ -210,8 +210,7 @@ def fill_gelu_tanh_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
 def fill_normal_probability(xp: Any, out: Any, x: Any) -> None:
     """Fill ``out`` with the normal distribution's probability below x."""
     kind = out.dtype.type
-    fill = erf_single if out.itemsize == 4 else erf_double
-    fill(xp, out, x * kind(math.sqrt(0.5)))
+    fill_erf(xp, out, x * kind(math.sqrt(0.5)))
     out += kind(1)
     out *= kind(0.5)
 

@@ -1,7 +1,8 @@
-"""Special functions element by element, without SciPy, in few passes over cache-sized blocks.
+"""Special functions element by element: SciPy's, and CuPy's on a GPU, but where ours are better.
 
-16-bit floats compute in float32. float32 has an approximation of its own where that is faster;
-otherwise it computes in float64.
+16-bit floats compute in float32. SciPy's float32 loops compute in float64 themselves, but for that
+of the incomplete beta function, which is off by 2e-5 and not used. Figures of ours against SciPy's
+are medians of the processor's time for a million elements, and largest relative errors.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import special_functions
 from daskvars.kernels.math.precision import float_work
 
 # Elements of a block: its half dozen buffers stay in a core's own cache.
 BLOCK_ELEMENTS = 1 << 14
 DEVICE_BLOCK_ELEMENTS = 1 << 28
+
+EPSILON = float(np.finfo(np.float64).eps)
+MOST_TERMS = 20_000
 
 # x P(x^2) / Q(x^2) on [-4, 4], highest power first; fitted for the machine-learning libraries
 # (Eigen's fast float erf); at most 4, on average half a unit in the last place off.
@@ -36,90 +41,10 @@ ERF_SINGLE = (
         -1.42647390514189e-02,
     ),
 )
-# Cody, "Rational Chebyshev Approximations for the Error Function", Math. Comp. 23 (1969): up to
-# 0.46875 (erf), up to 4 and beyond (erfc).
-SMALL, MIDDLE = 0.46875, 4.0
-ERF_SMALL = (
-    (
-        1.85777706184603153e-1,
-        3.16112374387056560e0,
-        1.13864154151050156e2,
-        3.77485237685302021e2,
-        3.20937758913846947e3,
-    ),
-    (
-        1.0,
-        2.36012909523441209e1,
-        2.44024637934444173e2,
-        1.28261652607737228e3,
-        2.84423683343917062e3,
-    ),
-)
-ERFC_MIDDLE = (
-    (
-        2.15311535474403846e-8,
-        5.64188496988670089e-1,
-        8.88314979438837594e0,
-        6.61191906371416295e1,
-        2.98635138197400131e2,
-        8.81952221241769090e2,
-        1.71204761263407058e3,
-        2.05107837782607147e3,
-        1.23033935479799725e3,
-    ),
-    (
-        1.0,
-        1.57449261107098347e1,
-        1.17693950891312499e2,
-        5.37181101862009858e2,
-        1.62138957456669019e3,
-        3.29079923573345963e3,
-        4.36261909014324716e3,
-        3.43936767414372164e3,
-        1.23033935480374942e3,
-    ),
-)
-ERFC_FAR = (
-    (
-        1.63153871373020978e-2,
-        3.05326634961232344e-1,
-        3.60344899949804439e-1,
-        1.25781726111229246e-1,
-        1.60837851487422766e-2,
-        6.58749161529837803e-4,
-    ),
-    (
-        1.0,
-        2.56852019228982242e0,
-        1.87295284992346725e0,
-        5.27905102951428412e-1,
-        6.05183413124413191e-2,
-        2.33520497626869185e-3,
-    ),
-)
-INVERSE_SQRT_PI = 5.6418958354775628695e-1
+# From here on erfc is computed from its scaled kin, erfcx(x) = exp(x^2) erfc(x).
+SCALED = 0.5
 
-# Bernoulli numbers over 2n (2n - 1) and over 2n, for the asymptotic series.
-STIRLING = (
-    1.0 / 156,
-    -691.0 / 360360,
-    1.0 / 1188,
-    -1.0 / 1680,
-    1.0 / 1260,
-    -1.0 / 360,
-    1.0 / 12,
-)
-DIGAMMA_SERIES = (
-    1.0 / 12,
-    -691.0 / 32760,
-    1.0 / 132,
-    -1.0 / 240,
-    1.0 / 252,
-    -1.0 / 120,
-    1.0 / 12,
-)
-# Arguments are raised to this before the series is used.
-ASYMPTOTIC = 10.0
+# -- the error function ------------------------------------------------------------------------
 
 
 def erf(xp: Any, x: Any) -> Any:
@@ -136,7 +61,23 @@ def erf(xp: Any, x: Any) -> Any:
         >>> erf(np, np.array([0.0, 1.0])).round(6)
         array([0.      , 0.842701])
     """
-    return in_blocks(xp, erf_single if x.dtype.itemsize <= 4 else erf_double, x)
+    return in_blocks(xp, fill_erf, x)
+
+
+def fill_erf(xp: Any, out: Any, x: Any) -> None:
+    """Fill ``out`` with the error function of float32 or float64 numbers.
+
+    Of float32 it is ours: 5.9 ms against SciPy's 18.5, 2.8e-7 off where SciPy's is 5.5e-8.
+    (In float64 SciPy's takes 24.7 ms, as precise as Cody's approximations in NumPy, 38.3.)
+    """
+    if out.itemsize == 8:
+        special_functions(xp).erf(x, out=out)
+        return
+    x = xp.clip(x, np.float32(-4), np.float32(4))
+    square = x * x
+    horner(xp, ERF_SINGLE[0], square, out)
+    out *= x
+    out /= horner(xp, ERF_SINGLE[1], square, x)
 
 
 def erfc(xp: Any, x: Any) -> Any:
@@ -147,8 +88,27 @@ def erfc(xp: Any, x: Any) -> Any:
 
     Returns:
         Like ``x``.
+
+    SciPy's takes exp(-x^2) of a rounded square: 6e-14 off at 26. In float64 the large ones are
+    made of its scaled function.
     """
-    return in_double(xp, erfc_double, x)
+    return in_blocks(xp, _fill_erfc, x)
+
+
+def _fill_erfc(xp: Any, out: Any, x: Any) -> None:
+    library = special_functions(xp)
+    library.erfc(x, out=out)
+    large = xp.flatnonzero(x > SCALED) if out.itemsize == 8 else x[:0]
+    if large.size:
+        # Beyond 27 the result vanishes, and the difference must not see infinity.
+        y = xp.minimum(x[large], 30.0)
+        # exp(-y^2) in two factors, the first of an exact argument, keeps the relative precision.
+        coarse = xp.trunc(y * 16.0) / 16.0
+        tiny = library.erfcx(y) * xp.exp(-coarse * coarse)
+        out[large] = tiny * xp.exp((coarse - y) * (coarse + y))
+
+
+# -- gamma and its kin -------------------------------------------------------------------------
 
 
 def lgamma(xp: Any, x: Any) -> Any:
@@ -158,9 +118,9 @@ def lgamma(xp: Any, x: Any) -> Any:
         x: [...] float.
 
     Returns:
-        Like ``x``; infinity at 0, -1, -2 and so on.
+        Like ``x``; infinity at 0, -1, -2 and so on, and at both ends.
     """
-    return in_double(xp, lgamma_double, x)
+    return _by_library(xp, "gammaln", xp.where(x == -np.inf, x.dtype.type(np.inf), x))
 
 
 def digamma(xp: Any, x: Any) -> Any:
@@ -172,7 +132,121 @@ def digamma(xp: Any, x: Any) -> Any:
     Returns:
         Like ``x``; NaN at 0, -1, -2 and so on.
     """
-    return in_double(xp, digamma_double, x)
+    return _by_library(xp, "psi", xp.where(x == 0, x.dtype.type(np.nan), x))
+
+
+def polygamma(xp: Any, order: Any, x: Any) -> Any:
+    """Return the derivative of `digamma` of an integer order, for x > 0; of order 0 digamma itself.
+
+    Args:
+        order: [...] float, whole numbers from 0 on.
+        x: [...] float; broadcast against ``order``.
+
+    Returns:
+        Of the dtype of ``x``; NaN for other orders, and where x <= 0 and the order is not 0.
+    """
+    defined = (order == 0) | ((order > 0) & (order == xp.floor(order)) & (x > 0))
+    order, points = xp.where(defined, order, 0), xp.where(defined, x, np.nan)
+    value = special_functions(xp).polygamma(order.astype(np.float64), points.astype(np.float64))
+    return xp.where((order == 0) & (points == 0), np.nan, value).astype(x.dtype)
+
+
+def zeta(xp: Any, x: Any, q: Any) -> Any:
+    """Return the sum of (q + k)^-x over k >= 0.
+
+    Args:
+        x: [...] float.
+        q: [...] float; broadcast against ``x``.
+
+    Returns:
+        Of the dtype of ``x``: infinite at the poles x = 1 and q = 0, -1, ...; NaN where the sum is
+        not defined otherwise.
+    """
+    return _by_library(xp, "zeta", x, q)
+
+
+def igamma(xp: Any, a: Any, x: Any) -> Any:
+    """Return the regularized lower incomplete gamma function P(a, x).
+
+    Args:
+        a: [...] float, positive.
+        x: [...] float, not negative; broadcast against ``a``.
+
+    Returns:
+        Of the dtype of ``a``; NaN outside the domain.
+
+    Example:
+        >>> import numpy as np
+        >>> igamma(np, np.array([1.0]), np.array([2.0])).round(6)  # 1 - exp(-2)
+        array([0.864665])
+    """
+    return _by_library(xp, "gammainc", xp.where(a > 0, a, a.dtype.type(np.nan)), x)
+
+
+def igammac(xp: Any, a: Any, x: Any) -> Any:
+    """Return 1 - P(a, x) with full relative precision where that is tiny. See ``igamma``."""
+    return _by_library(xp, "gammaincc", xp.where(a > 0, a, a.dtype.type(np.nan)), x)
+
+
+def betainc(xp: Any, a: Any, b: Any, x: Any) -> Any:
+    """Return the regularized incomplete beta function I_x(a, b).
+
+    Args:
+        a, b: [...] float, positive.
+        x: [...] float in [0, 1]; all three are broadcast.
+
+    Returns:
+        Of the dtype of ``a``; NaN outside the domain.
+    """
+    defined = (a > 0) & (b > 0)
+    point = xp.where(defined, x, np.nan)
+    doubles = [value.astype(np.float64, copy=False) for value in (a, b, point)]
+    return special_functions(xp).betainc(*doubles).astype(a.dtype, copy=False)
+
+
+def igamma_slope(xp: Any, a: Any, x: Any) -> Any:
+    """Return the derivative of P(a, x) by ``a``, which SciPy does not have. See ``igamma``."""
+    doubles = xp.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
+    with np.errstate(all="ignore"):
+        return in_blocks(xp, _fill_slope, *doubles).astype(a.dtype, copy=False)
+
+
+def _fill_slope(xp: Any, out: Any, a: Any, x: Any) -> None:
+    defined = (a > 0) & (x >= 0)
+    # Far in the tail P is 1 for every a nearby; the series would need x terms to say so.
+    within = defined & (x > 0) & (x < a + 40 * xp.sqrt(xp.abs(a)) + 200)
+    a, x = xp.where(within, a, 1.0), xp.where(within, x, 1.0)
+    total, slope = _gamma_series(xp, a, x)
+    density = xp.exp(a * xp.log(x) - x - lgamma(xp, a))
+    value = density * (total * (xp.log(x) - digamma(xp, a)) + slope)
+    out[...] = xp.where(within, value, xp.where(defined, 0.0, np.nan))
+
+
+def _gamma_series(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
+    """Return the sum of x^n / (a (a+1) ... (a+n)) over n, and its derivative by a.
+
+    It runs until no element of a cache-sized block changes any more.
+    """
+    term = 1 / a
+    total, harmonic = term, 1 / a
+    slope = -term * harmonic
+    for n in range(1, MOST_TERMS):
+        term = term * (x / (a + n))
+        harmonic = harmonic + 1 / (a + n)
+        total, slope = total + term, slope - term * harmonic
+        if not bool((term * harmonic > EPSILON * -slope).any()):
+            break
+    return total, slope
+
+
+# -- how they are computed ---------------------------------------------------------------------
+
+
+def _by_library(xp: Any, name: str, *arrays: Any) -> Any:
+    """Return a function of SciPy's, or CuPy's, in the dtype of the first array."""
+    kind = arrays[0].dtype
+    work = [array.astype(float_work(kind), copy=False) for array in arrays]
+    return getattr(special_functions(xp), name)(*work).astype(kind, copy=False)
 
 
 def in_blocks(xp: Any, fill: Any, *arrays: Any) -> Any:
@@ -188,11 +262,6 @@ def in_blocks(xp: Any, fill: Any, *arrays: Any) -> Any:
     return out.reshape(shape).astype(kind, copy=False)
 
 
-def in_double(xp: Any, fill: Any, x: Any) -> Any:
-    """Return ``in_blocks`` computed in float64."""
-    return in_blocks(xp, fill, x.astype(np.float64, copy=False)).astype(x.dtype, copy=False)
-
-
 def horner(xp: Any, coefficients: Any, x: Any, out: Any = None) -> Any:
     """Return a polynomial's values, highest power first, in ``out`` if given."""
     kind = x.dtype.type
@@ -202,107 +271,3 @@ def horner(xp: Any, coefficients: Any, x: Any, out: Any = None) -> Any:
         out *= x
         out += kind(coefficient)
     return out
-
-
-def erf_single(xp: Any, out: Any, x: Any) -> None:
-    """Fill ``out`` with the error function of float32 numbers."""
-    x = xp.clip(x, np.float32(-4), np.float32(4))
-    square = x * x
-    horner(xp, ERF_SINGLE[0], square, out)
-    out *= x
-    out /= horner(xp, ERF_SINGLE[1], square, x)
-
-
-def erf_double(xp: Any, out: Any, x: Any) -> None:
-    """Fill ``out`` with the error function of float64 numbers."""
-    small = xp.clip(x, -SMALL, SMALL)
-    square = small * small
-    horner(xp, ERF_SMALL[0], square, out)
-    out *= small
-    out /= horner(xp, ERF_SMALL[1], square)
-    large = xp.flatnonzero(xp.abs(x) > SMALL)
-    if large.size:
-        value = x[large]
-        complement = erfc_large(xp, xp.abs(value))
-        out[large] = xp.copysign((0.5 - complement) + 0.5, value)
-
-
-def erfc_double(xp: Any, out: Any, x: Any) -> None:
-    """Fill ``out`` with one less the error function of float64 numbers."""
-    erf_double(xp, out, x)
-    xp.subtract(1.0, out, out=out)
-    large = xp.flatnonzero(x > SMALL)
-    if large.size:
-        out[large] = erfc_large(xp, x[large])
-
-
-def erfc_large(xp: Any, y: Any) -> Any:
-    """Return the complementary error function of numbers above 0.46875."""
-    # Beyond 27 the result vanishes, and the series must not see infinity.
-    y = xp.minimum(y, 30.0)
-    out = horner(xp, ERFC_MIDDLE[0], y)
-    out /= horner(xp, ERFC_MIDDLE[1], y)
-    far = xp.flatnonzero(y > MIDDLE)
-    if far.size:
-        inverse = 1.0 / (y[far] * y[far])
-        ratio = horner(xp, ERFC_FAR[0], inverse)
-        ratio /= horner(xp, ERFC_FAR[1], inverse)
-        ratio *= inverse
-        out[far] = (INVERSE_SQRT_PI - ratio) / y[far]
-    # exp(-y^2) in two factors, the first of an exact argument, keeps the relative precision.
-    coarse = xp.trunc(y * 16.0) / 16.0
-    out *= xp.exp(-coarse * coarse)
-    out *= xp.exp((coarse - y) * (coarse + y))
-    return out
-
-
-def lgamma_double(xp: Any, out: Any, x: Any) -> None:
-    """Fill ``out`` with log |gamma| of float64 numbers."""
-    reflected = x < 0.5
-    out[...] = lgamma_positive(xp, xp.where(reflected, 1.0 - x, x))
-    places = xp.flatnonzero(reflected)
-    if places.size:
-        value = x[places]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sine = xp.abs(xp.sin(np.pi * (value - xp.round(value))))
-            mirrored = np.log(np.pi) - xp.log(sine) - out[places]
-        out[places] = xp.where(xp.isinf(value), np.inf, mirrored)
-
-
-def lgamma_positive(xp: Any, x: Any) -> Any:
-    """Return log gamma of numbers from 0.5 on."""
-    product = xp.ones_like(x)
-    for _ in range(int(ASYMPTOTIC)):
-        low = x < ASYMPTOTIC
-        product = xp.where(low, product * x, product)
-        x = xp.where(low, x + 1.0, x)
-    inverse = 1.0 / x
-    series = horner(xp, STIRLING, inverse * inverse) * inverse
-    finite = xp.minimum(x, np.finfo(np.float64).max / 1024)
-    main = (finite - 0.5) * xp.log(finite) - finite + 0.5 * np.log(2 * np.pi)
-    return xp.where(xp.isinf(x), x, main + series - xp.log(product))
-
-
-def digamma_double(xp: Any, out: Any, x: Any) -> None:
-    """Fill ``out`` with the logarithmic derivative of gamma of float64 numbers."""
-    reflected = x < 0.5
-    out[...] = digamma_positive(xp, xp.where(reflected, 1.0 - x, x))
-    places = xp.flatnonzero(reflected)
-    if places.size:
-        value = x[places]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            nearest = value - xp.round(value)
-            mirrored = out[places] - np.pi / xp.tan(np.pi * nearest)
-        out[places] = xp.where(nearest == 0, np.nan, mirrored)
-
-
-def digamma_positive(xp: Any, x: Any) -> Any:
-    """Return the derivative of log gamma of numbers from 0.5 on."""
-    total = xp.zeros_like(x)
-    for _ in range(int(ASYMPTOTIC)):
-        low = x < ASYMPTOTIC
-        total -= xp.where(low, 1.0 / x, 0.0)
-        x = xp.where(low, x + 1.0, x)
-    inverse = 1.0 / x
-    square = inverse * inverse
-    return total + xp.log(x) - 0.5 * inverse - horner(xp, DIGAMMA_SERIES, square) * square

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.dtypes import as_dtype
-from daskvars.kernels.math.special import lgamma
+from daskvars.kernels.math.special import horner
 from daskvars.kernels.random.distributions import (
     multinomial,
     random_normal,
@@ -23,6 +23,10 @@ from daskvars.kernels.random.distributions import (
 from daskvars.kernels.random.philox import WORD_MASK, Key
 
 STREAMS = 0x9E3779B97F4A7C15  # odd: its multiples name as many streams as there are attempts
+# Bernoulli numbers over 2n (2n - 1), for the asymptotic series of log gamma, and the arguments from
+# which on it is used.
+STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12)
+ASYMPTOTIC = 10.0
 INVERSION = 10.0  # Poisson rates from which on rejection is quicker than adding up probabilities
 
 
@@ -127,10 +131,27 @@ def _by_rejection(xp: Any, rate: Any, draws: _Draws) -> Any:
         k = xp.floor((2 * a / us + b) * u + rate + 0.43)
         refused = (k < 0) | ((us < 0.013) & (v > us))
         left = xp.log(v * inverse_alpha / (a / (us * us) + b))
-        right = k * xp.log(rate) - rate - lgamma(xp, xp.maximum(k, 0.0) + 1)
+        right = k * xp.log(rate) - rate - _log_gamma(xp, xp.maximum(k, 0.0) + 1)
         return k, ((us >= 0.07) & (v <= quick)) | (~refused & (left <= right))
 
     return _accepted(xp, attempt, draws.shape)
+
+
+def _log_gamma(xp: Any, x: Any) -> Any:
+    """Return log gamma of numbers from 1 on.
+
+    By one formula for every library and each release of it: which attempt is accepted, and so all
+    bits of a draw, depends on the last bit of this.
+    """
+    product = xp.ones_like(x)
+    for _ in range(int(ASYMPTOTIC)):
+        low = x < ASYMPTOTIC
+        product = xp.where(low, product * x, product)
+        x = xp.where(low, x + 1.0, x)
+    inverse = 1.0 / x
+    series = horner(xp, STIRLING, inverse * inverse) * inverse
+    main = (x - 0.5) * xp.log(x) - x + 0.5 * np.log(2 * np.pi)
+    return main + series - xp.log(product)
 
 
 def _accepted(xp: Any, attempt: Callable[[], tuple[Any, Any]], shape: tuple) -> Any:

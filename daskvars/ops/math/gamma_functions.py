@@ -11,7 +11,7 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import elementwise as kernels
-from daskvars.kernels.math import incomplete as incomplete
+from daskvars.kernels.math import special
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math import comparison
 from daskvars.ops.math.arithmetic import add, multiply, negative, number, subtract
@@ -67,7 +67,7 @@ igamma_slope: Function = binary(
     "igamma_slope",
     "IgammaGradA",
     "R",
-    incomplete.igamma_slope,
+    special.igamma_slope,
     NO_GRADIENT,
     "Return the derivative of igamma by its first argument.",
 )
@@ -75,7 +75,7 @@ _igamma = binary(
     "igamma",
     "Igamma",
     "R",
-    incomplete.igamma,
+    special.igamma,
     _igamma_gradient,
     "Return the lower regularized incomplete gamma function P(x, y).",
 )
@@ -83,7 +83,7 @@ _igammac = binary(
     "igammac",
     "Igammac",
     "R",
-    incomplete.igammac,
+    special.igammac,
     _igammac_gradient,
     "Return the upper regularized incomplete gamma function Q(x, y).",
 )
@@ -127,7 +127,7 @@ BETAINC = OpDef(
     "a:R, b:R, x:R",
     infer=broadcasted,
     pattern=Elementwise(),
-    kernel=incomplete.betainc,
+    kernel=special.betainc,
     gradient=_betainc_gradient,
 )
 
@@ -160,7 +160,7 @@ def _zeta_gradient(op, dy):
 
 
 _zeta = binary(
-    "zeta", "Zeta", "R", kernels.zeta, _zeta_gradient, "Return the Hurwitz zeta function."
+    "zeta", "Zeta", "R", special.zeta, _zeta_gradient, "Return the Hurwitz zeta function."
 )
 
 

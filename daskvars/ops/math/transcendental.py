@@ -351,7 +351,7 @@ POLYGAMMA = OpDef(
     "a:R, x:R",
     infer=broadcasted,
     pattern=Elementwise(),
-    kernel=kernels.polygamma,
+    kernel=special.polygamma,
     gradient=_polygamma_gradient,
 )
 
