@@ -8,7 +8,7 @@ Each is linear in either operand, so the three of them are each other's gradient
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 from daskvars.kernels.math.row_sums import as_matrix
 from daskvars.kernels.nn.patches import (
@@ -19,30 +19,16 @@ from daskvars.kernels.nn.patches import (
     patch_blocks,
     working_dtype,
 )
-from daskvars.kernels.nn.windows import Padding, Windows, place_windows, spatial, turned
-
-ONES = (1, 1, 1, 1)
+from daskvars.kernels.nn.windows import WindowOptions, Windows, place_windows, spatial, turned
 
 
-def conv2d(
-    xp: Any,
-    x: Any,
-    w: Any,
-    *,
-    strides: tuple = ONES,
-    padding: Padding,
-    dilations: tuple = ONES,
-    data_format: str = "NHWC",
-) -> Any:
+def conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
     """Convolve images with a filter (cross-correlation, as ``tf.nn.conv2d``).
 
     Args:
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         w: [height, width, inputs, outputs] float.
-        strides: 4-tuple in ``data_format`` order.
-        padding: "SAME", "VALID" or four (before, after) pairs.
-        dilations: 4-tuple in ``data_format`` order.
-        data_format: "NHWC" or "NCHW".
+        options: where the windows are.
 
     Returns:
         [batch, rows, columns, outputs], dtype of ``x``.
@@ -54,29 +40,15 @@ def conv2d(
                [6., 9., 6.],
                [4., 6., 4.]])
     """
+    data_format = options.get("data_format", "NHWC")
     x, kind = channels_last(x, data_format), x.dtype
-    windows = place_windows(
-        x.shape[1:3],
-        w.shape[:2],
-        strides=strides,
-        padding=padding,
-        dilations=dilations,
-        data_format=data_format,
-    )
+    windows = place_windows(x.shape[1:3], w.shape[:2], **options)
     y = correlate(xp, x, w, windows, working_dtype(xp, kind))
     return in_data_format(xp, y.astype(kind, copy=False), data_format)
 
 
 def conv2d_backprop_input(
-    xp: Any,
-    w: Any,
-    dy: Any,
-    *,
-    input_shape: tuple,
-    strides: tuple = ONES,
-    padding: Padding,
-    dilations: tuple = ONES,
-    data_format: str = "NHWC",
+    xp: Any, w: Any, dy: Any, *, input_shape: tuple, **options: Unpack[WindowOptions]
 ) -> Any:
     """Return the gradient of ``conv2d`` with respect to its images (``conv2d_transpose``).
 
@@ -84,21 +56,15 @@ def conv2d_backprop_input(
         w: [height, width, inputs, outputs] float.
         dy: [batch, rows, columns, outputs] float, in ``data_format`` order.
         input_shape: shape of the images; its batch is ignored, ``dy``'s is taken.
-        strides, padding, dilations, data_format: as for ``conv2d``.
+        options: where the windows are.
 
     Returns:
         [batch, height, width, inputs], dtype of ``dy``.
     """
+    data_format = options.get("data_format", "NHWC")
     dy, kind = channels_last(dy, data_format), dy.dtype
     image = spatial(tuple(input_shape), data_format)
-    windows = place_windows(
-        image,
-        w.shape[:2],
-        strides=strides,
-        padding=padding,
-        dilations=dilations,
-        data_format=data_format,
-    )
+    windows = place_windows(image, w.shape[:2], **options)
     work = working_dtype(xp, kind)
     w = w.astype(work, copy=False)
     backwards = turned(windows)
@@ -111,15 +77,7 @@ def conv2d_backprop_input(
 
 
 def conv2d_backprop_filter(
-    xp: Any,
-    x: Any,
-    dy: Any,
-    *,
-    filter_shape: tuple,
-    strides: tuple = ONES,
-    padding: Padding,
-    dilations: tuple = ONES,
-    data_format: str = "NHWC",
+    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, **options: Unpack[WindowOptions]
 ) -> Any:
     """Return the gradient of ``conv2d`` with respect to its filter.
 
@@ -127,20 +85,14 @@ def conv2d_backprop_filter(
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         dy: [batch, rows, columns, outputs] float, in ``data_format`` order.
         filter_shape: (height, width, inputs, outputs).
-        strides, padding, dilations, data_format: as for ``conv2d``.
+        options: where the windows are.
 
     Returns:
         ``filter_shape``, dtype of ``x``: the sum over this block's images.
     """
+    data_format = options.get("data_format", "NHWC")
     x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
-    windows = place_windows(
-        x.shape[1:3],
-        filter_shape[:2],
-        strides=strides,
-        padding=padding,
-        dilations=dilations,
-        data_format=data_format,
-    )
+    windows = place_windows(x.shape[1:3], filter_shape[:2], **options)
     work = working_dtype(xp, kind)
     height, width, inputs, outputs = filter_shape
     dw = xp.zeros((height * width * inputs, outputs), work)

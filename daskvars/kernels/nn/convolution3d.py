@@ -11,34 +11,28 @@ channels] ("NDHWC") or [batch, channels, depth, height, width] ("NCDHW", turned 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 from daskvars.kernels.nn.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input
 from daskvars.kernels.nn.patches import channels_last, in_data_format, working_dtype
-from daskvars.kernels.nn.windows import conv_output_size, conv_padding, conv_shape, spatial
+from daskvars.kernels.nn.windows import (
+    WindowOptions,
+    conv_output_size,
+    conv_padding,
+    conv_shape,
+    spatial,
+)
 
 ONES = (1, 1, 1, 1, 1)
 
 
-def conv3d(
-    xp: Any,
-    x: Any,
-    w: Any,
-    *,
-    strides: tuple = ONES,
-    padding: str,
-    dilations: tuple = ONES,
-    data_format: str = "NDHWC",
-) -> Any:
+def conv3d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
     """Convolve volumes with a filter (cross-correlation, as ``tf.nn.conv3d``).
 
     Args:
         x: [batch, depth, height, width, inputs] float, in ``data_format`` order.
         w: [depth, height, width, inputs, outputs] float.
-        strides: 5-tuple in ``data_format`` order.
-        padding: "SAME" or "VALID".
-        dilations: 5-tuple in ``data_format`` order.
-        data_format: "NDHWC" or "NCDHW".
+        options: where the windows are.
 
     Returns:
         [batch, planes, rows, columns, outputs], dtype of ``x``.
@@ -49,16 +43,12 @@ def conv3d(
         >>> conv3d(np, x, w, padding="VALID").ravel()
         array([8., 8.])
     """
+    data_format, padding, steps = along_space(**options)
     x, kind = channels_last(x, data_format), x.dtype
     work = working_dtype(xp, kind)
-    steps = spatial(strides, data_format), spatial(dilations, data_format)
+    strides, dilations = ((1, *along, 1) for along in steps)
     shape = conv_shape(
-        x.shape,
-        w.shape,
-        strides=(1, *steps[0], 1),
-        padding=padding,
-        dilations=(1, *steps[1], 1),
-        data_format="NDHWC",
+        x.shape, w.shape, padding=padding, strides=strides, dilations=dilations, data_format="NDHWC"
     )
     images = stacked(xp, x.astype(work, copy=False), w.shape[0], shape[1], steps, padding)
     y = conv2d(xp, images, depth_as_channels(w), **of_planes(steps, padding)).reshape(shape)
@@ -66,15 +56,7 @@ def conv3d(
 
 
 def conv3d_backprop_input(
-    xp: Any,
-    w: Any,
-    dy: Any,
-    *,
-    input_shape: tuple,
-    strides: tuple = ONES,
-    padding: str,
-    dilations: tuple = ONES,
-    data_format: str = "NDHWC",
+    xp: Any, w: Any, dy: Any, *, input_shape: tuple, **options: Unpack[WindowOptions]
 ) -> Any:
     """Return the gradient of ``conv3d`` with respect to its volumes (``conv3d_transpose``).
 
@@ -82,14 +64,14 @@ def conv3d_backprop_input(
         w: [depth, height, width, inputs, outputs] float.
         dy: [batch, planes, rows, columns, outputs] float, in ``data_format`` order.
         input_shape: shape of the volumes; its batch is ignored, ``dy``'s is taken.
-        strides, padding, dilations, data_format: as for ``conv3d``.
+        options: where the windows are.
 
     Returns:
         [batch, depth, height, width, inputs], dtype of ``dy``.
     """
+    data_format, padding, steps = along_space(**options)
     dy, kind = channels_last(dy, data_format), dy.dtype
     work = working_dtype(xp, kind)
-    steps = spatial(strides, data_format), spatial(dilations, data_format)
     volume = spatial(tuple(input_shape), data_format)
     count, size, inputs = dy.shape[1], w.shape[0], w.shape[3]
     images = planes_of(dy.astype(work, copy=False))
@@ -107,15 +89,7 @@ def conv3d_backprop_input(
 
 
 def conv3d_backprop_filter(
-    xp: Any,
-    x: Any,
-    dy: Any,
-    *,
-    filter_shape: tuple,
-    strides: tuple = ONES,
-    padding: str,
-    dilations: tuple = ONES,
-    data_format: str = "NDHWC",
+    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, **options: Unpack[WindowOptions]
 ) -> Any:
     """Return the gradient of ``conv3d`` with respect to its filter.
 
@@ -123,14 +97,14 @@ def conv3d_backprop_filter(
         x: [batch, depth, height, width, inputs] float, in ``data_format`` order.
         dy: [batch, planes, rows, columns, outputs] float, in ``data_format`` order.
         filter_shape: (depth, height, width, inputs, outputs).
-        strides, padding, dilations, data_format: as for ``conv3d``.
+        options: where the windows are.
 
     Returns:
         ``filter_shape``, dtype of ``x``: the sum over this block's volumes.
     """
+    data_format, padding, steps = along_space(**options)
     x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
     work = working_dtype(xp, kind)
-    steps = spatial(strides, data_format), spatial(dilations, data_format)
     size, height, width, inputs, outputs = filter_shape
     dw = conv2d_backprop_filter(
         xp,
@@ -166,7 +140,19 @@ def depth_as_channels(w: Any) -> Any:
     return w.transpose(1, 2, 0, 3, 4).reshape(height, width, size * inputs, outputs)
 
 
-def of_planes(steps: tuple[tuple, tuple], padding: str) -> dict[str, Any]:
+def along_space(
+    *,
+    padding: Any,
+    strides: tuple = ONES,
+    dilations: tuple = ONES,
+    data_format: str = "NDHWC",
+) -> tuple[str, str, tuple[tuple, tuple]]:
+    """Return (data format, padding, (strides, dilations) of the axes of space)."""
+    steps = spatial(strides, data_format), spatial(dilations, data_format)
+    return data_format, padding, steps
+
+
+def of_planes(steps: tuple[tuple, tuple], padding: str) -> Any:
     """Return the options of the convolution of planes."""
     strides, dilations = steps
     return {

@@ -9,7 +9,7 @@ patches; with horizontal stride 1 a whole image row of (column, channel) pairs i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -23,27 +23,16 @@ from daskvars.kernels.nn.patches import (
     window_view,
     working_dtype,
 )
-from daskvars.kernels.nn.windows import Padding, Windows, place_windows, spatial, turned
-
-ONES = (1, 1, 1, 1)
+from daskvars.kernels.nn.windows import WindowOptions, Windows, place_windows, spatial, turned
 
 
-def depthwise_conv2d(
-    xp: Any,
-    x: Any,
-    w: Any,
-    *,
-    strides: tuple = ONES,
-    padding: Padding,
-    dilations: tuple = ONES,
-    data_format: str = "NHWC",
-) -> Any:
+def depthwise_conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
     """Convolve each channel with its own filters (as ``tf.nn.depthwise_conv2d``).
 
     Args:
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         w: [height, width, inputs, multiplier] float.
-        strides, padding, dilations, data_format: as for ``conv2d``.
+        options: where the windows are.
 
     Returns:
         [batch, rows, columns, inputs * multiplier], dtype of ``x``.
@@ -54,30 +43,16 @@ def depthwise_conv2d(
         >>> depthwise_conv2d(np, np.ones((1, 1, 1, 2)), w, padding="SAME").ravel()
         array([ 1., 10.])
     """
+    data_format = options.get("data_format", "NHWC")
     x, kind = channels_last(x, data_format), x.dtype
-    windows = place_windows(
-        x.shape[1:3],
-        w.shape[:2],
-        strides=strides,
-        padding=padding,
-        dilations=dilations,
-        data_format=data_format,
-    )
+    windows = place_windows(x.shape[1:3], w.shape[:2], **options)
     work = working_dtype(xp, kind)
     y = weigh_windows(xp, x, flat_filters(w, work), windows, work, w.shape[3])
     return in_data_format(xp, y.astype(kind, copy=False), data_format)
 
 
 def depthwise_conv2d_backprop_input(
-    xp: Any,
-    w: Any,
-    dy: Any,
-    *,
-    input_shape: tuple,
-    strides: tuple = ONES,
-    padding: Padding,
-    dilations: tuple = ONES,
-    data_format: str = "NHWC",
+    xp: Any, w: Any, dy: Any, *, input_shape: tuple, **options: Unpack[WindowOptions]
 ) -> Any:
     """Return the gradient of ``depthwise_conv2d`` with respect to its images.
 
@@ -85,20 +60,14 @@ def depthwise_conv2d_backprop_input(
         w: [height, width, inputs, multiplier] float.
         dy: [batch, rows, columns, inputs * multiplier] float, in ``data_format`` order.
         input_shape: shape of the images; its batch is ignored, ``dy``'s is taken.
-        strides, padding, dilations, data_format: as for ``conv2d``.
+        options: where the windows are.
 
     Returns:
         [batch, height, width, inputs], dtype of ``dy``.
     """
+    data_format = options.get("data_format", "NHWC")
     dy, kind = channels_last(dy, data_format), dy.dtype
-    windows = place_windows(
-        spatial(tuple(input_shape), data_format),
-        w.shape[:2],
-        strides=strides,
-        padding=padding,
-        dilations=dilations,
-        data_format=data_format,
-    )
+    windows = place_windows(spatial(tuple(input_shape), data_format), w.shape[:2], **options)
     work = working_dtype(xp, kind)
     filters = flat_filters(w, work)
     backwards = turned(windows)
@@ -112,15 +81,7 @@ def depthwise_conv2d_backprop_input(
 
 
 def depthwise_conv2d_backprop_filter(
-    xp: Any,
-    x: Any,
-    dy: Any,
-    *,
-    filter_shape: tuple,
-    strides: tuple = ONES,
-    padding: Padding,
-    dilations: tuple = ONES,
-    data_format: str = "NHWC",
+    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, **options: Unpack[WindowOptions]
 ) -> Any:
     """Return the gradient of ``depthwise_conv2d`` with respect to its filters.
 
@@ -128,20 +89,14 @@ def depthwise_conv2d_backprop_filter(
         x: [batch, height, width, inputs] float, in ``data_format`` order.
         dy: [batch, rows, columns, inputs * multiplier] float, in ``data_format`` order.
         filter_shape: (height, width, inputs, multiplier).
-        strides, padding, dilations, data_format: as for ``conv2d``.
+        options: where the windows are.
 
     Returns:
         ``filter_shape``, dtype of ``x``: the sum over this block's images.
     """
+    data_format = options.get("data_format", "NHWC")
     x, dy, kind = channels_last(x, data_format), channels_last(dy, data_format), x.dtype
-    windows = place_windows(
-        x.shape[1:3],
-        filter_shape[:2],
-        strides=strides,
-        padding=padding,
-        dilations=dilations,
-        data_format=data_format,
-    )
+    windows = place_windows(x.shape[1:3], filter_shape[:2], **options)
     work = working_dtype(xp, kind)
     height, width, inputs, multiplier = filter_shape
     depth = inputs * multiplier

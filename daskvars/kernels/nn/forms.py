@@ -237,12 +237,10 @@ def local_response(
 # -- pooling -----------------------------------------------------------------------------------
 
 
-def max_pool_with_argmax(
-    xp: Any, x: Any, *, ksize: tuple, strides: tuple, padding: str, dtype: Any
-) -> tuple[Any, Any]:
+def max_pool_with_argmax(xp: Any, x: Any, *, dtype: Any, **options: Any) -> tuple[Any, Any]:
     """Maximum of each window and the place of its first one, (row width + column) channels + c."""
     x = channels_last(x, "NHWC")
-    windows = pool_windows(x.shape[1:3], ksize, strides, padding, "NHWC")
+    windows = pool_windows(x.shape[1:3], **options)
     width, channels = x.shape[2], x.shape[3]
     y = xp.empty((len(x), *windows.count, channels), x.dtype)
     places = xp.zeros(y.shape, dtype.np)

@@ -8,7 +8,7 @@ a window its first place in row-major order takes the gradient, as in TensorFlow
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,22 +20,15 @@ from daskvars.kernels.nn.patches import (
     padded_blocks,
     working_dtype,
 )
-from daskvars.kernels.nn.windows import Padding, Windows, place_windows, spatial
-
-ONES = (1, 1, 1, 1)
+from daskvars.kernels.nn.windows import PoolOptions, Windows, place_windows, spatial
 
 
-def max_pool(
-    xp: Any, x: Any, *, ksize: tuple, strides: tuple, padding: Padding, data_format: str = "NHWC"
-) -> Any:
+def max_pool(xp: Any, x: Any, **options: Unpack[PoolOptions]) -> Any:
     """Return the maximum of each window (as ``tf.nn.max_pool``).
 
     Args:
         x: [batch, height, width, channels] number, in ``data_format`` order.
-        ksize: window extents, 4-tuple in ``data_format`` order.
-        strides: distances between windows, 4-tuple in ``data_format`` order.
-        padding: "SAME", "VALID" or four (before, after) pairs; padding never wins.
-        data_format: "NHWC" or "NCHW".
+        options: where the windows are; padding never wins.
 
     Returns:
         [batch, rows, columns, channels], dtype of ``x``.
@@ -46,38 +39,30 @@ def max_pool(
         >>> max_pool(np, x, ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1), padding="VALID").ravel()
         array([ 5.,  7., 13., 15.])
     """
+    data_format = options.get("data_format", "NHWC")
     x = channels_last(x, data_format)
-    windows = pool_windows(x.shape[1:3], ksize, strides, padding, data_format)
+    windows = pool_windows(x.shape[1:3], **options)
     y = xp.empty((len(x), *windows.count, x.shape[3]), x.dtype)
     for images, padded in pool_blocks(xp, x, windows, lowest(x.dtype)):
         y[images] = slide(xp.maximum, padded, windows)
     return in_data_format(xp, y, data_format)
 
 
-def max_pool_grad(
-    xp: Any,
-    x: Any,
-    y: Any,
-    dy: Any,
-    *,
-    ksize: tuple,
-    strides: tuple,
-    padding: Padding,
-    data_format: str = "NHWC",
-) -> Any:
+def max_pool_grad(xp: Any, x: Any, y: Any, dy: Any, **options: Unpack[PoolOptions]) -> Any:
     """Return the gradient of ``max_pool`` with respect to its images.
 
     Args:
         x: [batch, height, width, channels] float, the images.
         y: [batch, rows, columns, channels] float, ``max_pool``'s result.
         dy: like ``y``, its gradient.
-        ksize, strides, padding, data_format: as for ``max_pool``.
+        options: where the windows are.
 
     Returns:
         Like ``x``: each window's gradient at its first maximum.
     """
+    data_format = options.get("data_format", "NHWC")
     x, y, dy = (channels_last(array, data_format) for array in (x, y, dy))
-    windows = pool_windows(x.shape[1:3], ksize, strides, padding, data_format)
+    windows = pool_windows(x.shape[1:3], **options)
     dx = xp.empty(x.shape, dy.dtype)
     for images, padded in pool_blocks(xp, x, windows, lowest(x.dtype)):
         gradient = dy[images]
@@ -96,30 +81,21 @@ def max_pool_grad(
     return in_data_format(xp, dx, data_format)
 
 
-def max_pool_grad_grad(
-    xp: Any,
-    x: Any,
-    y: Any,
-    ddx: Any,
-    *,
-    ksize: tuple,
-    strides: tuple,
-    padding: Padding,
-    data_format: str = "NHWC",
-) -> Any:
+def max_pool_grad_grad(xp: Any, x: Any, y: Any, ddx: Any, **options: Unpack[PoolOptions]) -> Any:
     """Return the gradient of ``max_pool_grad`` with respect to ``dy``.
 
     Args:
         x: [batch, height, width, channels] float, the images.
         y: [batch, rows, columns, channels] float, ``max_pool``'s result.
         ddx: like ``x``, the gradient of ``max_pool_grad``'s result.
-        ksize, strides, padding, data_format: as for ``max_pool``.
+        options: where the windows are.
 
     Returns:
         Like ``y``: ``ddx`` at each window's first maximum.
     """
+    data_format = options.get("data_format", "NHWC")
     x, y, ddx = (channels_last(array, data_format) for array in (x, y, ddx))
-    windows = pool_windows(x.shape[1:3], ksize, strides, padding, data_format)
+    windows = pool_windows(x.shape[1:3], **options)
     ddy = xp.empty(y.shape, ddx.dtype)
     sources = zip(
         pool_blocks(xp, x, windows, lowest(x.dtype)),
@@ -136,20 +112,19 @@ def max_pool_grad_grad(
     return in_data_format(xp, ddy, data_format)
 
 
-def avg_pool(
-    xp: Any, x: Any, *, ksize: tuple, strides: tuple, padding: Padding, data_format: str = "NHWC"
-) -> Any:
+def avg_pool(xp: Any, x: Any, **options: Unpack[PoolOptions]) -> Any:
     """Return the mean of each window; padding is not counted (as ``tf.nn.avg_pool``).
 
     Args:
         x: [batch, height, width, channels] float, in ``data_format`` order.
-        ksize, strides, padding, data_format: as for ``max_pool``.
+        options: where the windows are.
 
     Returns:
         [batch, rows, columns, channels], dtype of ``x``.
     """
+    data_format = options.get("data_format", "NHWC")
     x = channels_last(x, data_format)
-    windows = pool_windows(x.shape[1:3], ksize, strides, padding, data_format)
+    windows = pool_windows(x.shape[1:3], **options)
     work = working_dtype(xp, x.dtype)
     weights = window_weights(xp, windows, work)
     y = xp.empty((len(x), *windows.count, x.shape[3]), x.dtype)
@@ -158,30 +133,20 @@ def avg_pool(
     return in_data_format(xp, y, data_format)
 
 
-def avg_pool_grad(
-    xp: Any,
-    dy: Any,
-    *,
-    input_shape: tuple,
-    ksize: tuple,
-    strides: tuple,
-    padding: Padding,
-    data_format: str = "NHWC",
-) -> Any:
+def avg_pool_grad(xp: Any, dy: Any, *, input_shape: tuple, **options: Unpack[PoolOptions]) -> Any:
     """Return the gradient of ``avg_pool`` with respect to its images.
 
     Args:
         dy: [batch, rows, columns, channels] float, in ``data_format`` order.
         input_shape: shape of the images; its batch is ignored, ``dy``'s is taken.
-        ksize, strides, padding, data_format: as for ``max_pool``.
+        options: where the windows are.
 
     Returns:
         [batch, height, width, channels], dtype of ``dy``.
     """
+    data_format = options.get("data_format", "NHWC")
     dy = channels_last(dy, data_format)
-    windows = pool_windows(
-        spatial(tuple(input_shape), data_format), ksize, strides, padding, data_format
-    )
+    windows = pool_windows(spatial(tuple(input_shape), data_format), **options)
     work = working_dtype(xp, dy.dtype)
     share = dy * window_weights(xp, windows, work)
     make = xp.empty if windows.tile else xp.zeros
@@ -195,18 +160,9 @@ def avg_pool_grad(
     return in_data_format(xp, dx, data_format)
 
 
-def pool_windows(
-    image: tuple, ksize: tuple, strides: Any, padding: Any, data_format: str
-) -> Windows:
-    """Return the placing of pooling windows."""
-    return place_windows(
-        image,
-        spatial(ksize, data_format),
-        strides=strides,
-        padding=padding,
-        dilations=ONES,
-        data_format=data_format,
-    )
+def pool_windows(image: tuple, *, ksize: tuple, **options: Any) -> Windows:
+    """Return the placing of pooling windows. See `PoolOptions`."""
+    return place_windows(image, spatial(ksize, options.get("data_format", "NHWC")), **options)
 
 
 def pool_blocks(xp: Any, x: Any, windows: Windows, fill: Any, dtype: Any = None) -> Any:

@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 Padding = str | tuple[tuple[int, int], ...]
 Pair = tuple[int, int]
 
 FORMATS = ("NHWC", "NCHW", "NDHWC", "NCDHW")
+ONES = (1, 1, 1, 1)
+
+
+class WindowOptions(TypedDict, total=False):
+    """Where windows are, as the attributes of a convolution say it.
+
+    Attributes:
+        strides: distances between windows, one for each axis, by default ones.
+        padding: "SAME", "VALID" or, for images, four (before, after) pairs.
+        dilations: distances between the taps of a window, as strides.
+        data_format: the order of the axes, by default channels are last.
+    """
+
+    strides: tuple
+    padding: Required[Padding]
+    dilations: tuple
+    data_format: str
+
+
+class PoolOptions(TypedDict, total=False):
+    """Where windows of pooling are: their extents for each axis, the rest as `WindowOptions`."""
+
+    ksize: Required[tuple]
+    strides: Required[tuple]
+    padding: Required[Padding]
+    data_format: str
 
 
 def effective_size(window: int, dilation: int) -> int:
@@ -179,24 +205,15 @@ def place_windows(
     image: Pair,
     size: Pair,
     *,
-    strides: tuple,
     padding: Padding,
-    dilations: tuple,
-    data_format: str,
+    strides: tuple = ONES,
+    dilations: tuple = ONES,
+    data_format: str = "NHWC",
 ) -> Windows:
-    """Return the placing of ``size`` windows over ``image`` under TensorFlow's attributes.
-
-    Args:
-        image: (height, width) of the input.
-        size: (height, width) of the window.
-        strides: 4-tuple in ``data_format`` order.
-        padding: "SAME", "VALID" or four (before, after) pairs in ``data_format`` order.
-        dilations: 4-tuple in ``data_format`` order.
-        data_format: "NHWC" or "NCHW".
+    """Return the placing of ``size`` windows over ``image``, (height, width) both.
 
     Example:
-        >>> place_windows((5, 5), (3, 3), strides=(1, 2, 2, 1), padding="SAME",
-        ...               dilations=(1, 1, 1, 1), data_format="NHWC").count
+        >>> place_windows((5, 5), (3, 3), strides=(1, 2, 2, 1), padding="SAME").count
         (3, 3)
     """
     stride, dilation = spatial(strides, data_format), spatial(dilations, data_format)
@@ -220,78 +237,59 @@ def turned(windows: Windows) -> Windows | None:
     return replace(windows, image=windows.count, before=before, after=after, count=windows.image)
 
 
-def conv_shape(
-    input_shape: tuple,
-    filter_shape: tuple,
-    *,
-    strides: tuple,
-    padding: Padding,
-    dilations: tuple = (1, 1, 1, 1),
-    data_format: str = "NHWC",
-) -> tuple:
+def conv_shape(input_shape: tuple, filter_shape: tuple, **options: Unpack[WindowOptions]) -> tuple:
     """Return the shape of ``conv2d`` or ``conv3d``; None stands for an unknown extent.
 
     Example:
         >>> conv_shape((None, 28, 28, 1), (5, 5, 1, 32), strides=(1, 1, 1, 1), padding="SAME")
         (None, 28, 28, 32)
     """
-    counts = window_counts(input_shape, filter_shape[:-2], strides, padding, dilations, data_format)
-    return in_format(input_shape[0], counts, filter_shape[-1], data_format)
+    return windowed_shape(input_shape, filter_shape[:-2], filter_shape[-1], **options)
 
 
 def depthwise_conv2d_shape(
-    input_shape: tuple,
-    filter_shape: tuple,
-    *,
-    strides: tuple,
-    padding: Padding,
-    dilations: tuple = (1, 1, 1, 1),
-    data_format: str = "NHWC",
+    input_shape: tuple, filter_shape: tuple, **options: Unpack[WindowOptions]
 ) -> tuple:
     """Return the shape of ``depthwise_conv2d``: channels times the filter's multiplier."""
-    counts = window_counts(input_shape, filter_shape[:2], strides, padding, dilations, data_format)
     _, _, inputs, multiplier = filter_shape
     outputs = None if inputs is None or multiplier is None else inputs * multiplier
-    return in_format(input_shape[0], counts, outputs, data_format)
+    return windowed_shape(input_shape, filter_shape[:2], outputs, **options)
 
 
-def pool2d_shape(
-    input_shape: tuple,
-    *,
-    ksize: tuple,
-    strides: tuple,
-    padding: Padding,
-    data_format: str = "NHWC",
-) -> tuple:
-    """Return the shape of a pooling op.
+def pool2d_shape(input_shape: tuple, *, ksize: tuple, **options: Any) -> tuple:
+    """Return the shape of a pooling op. See `PoolOptions`.
 
     Example:
         >>> pool2d_shape((8, 28, 28, 32), ksize=(1, 2, 2, 1), strides=(1, 2, 2, 1),
         ...              padding="VALID")
         (8, 14, 14, 32)
     """
-    counts = window_counts(
-        input_shape, spatial(ksize, data_format), strides, padding, (1, 1, 1, 1), data_format
+    data_format = options.get("data_format", "NHWC")
+    depth = channels(input_shape, data_format)
+    return windowed_shape(input_shape, spatial(ksize, data_format), depth, **options)
+
+
+def windowed_shape(
+    input_shape: tuple,
+    size: tuple,
+    depth: int | None,
+    *,
+    padding: Padding,
+    strides: tuple = ONES,
+    dilations: tuple = ONES,
+    data_format: str = "NHWC",
+) -> tuple:
+    """Return the shape of what windows give, ``depth`` channels for each, in the data format."""
+    along = zip(
+        spatial(input_shape, data_format),
+        size,
+        spatial(strides, data_format),
+        spatial(dilations, data_format),
+        spatial_padding(padding, data_format),
+        strict=True,
     )
-    return in_format(input_shape[0], counts, channels(input_shape, data_format), data_format)
-
-
-def window_counts(
-    input_shape: Any, size: Any, strides: Any, padding: Any, dilations: Any, data_format: Any
-) -> list:
-    """Return the number of windows along each dimension of space, None where unknown."""
-    amounts = spatial_padding(padding, data_format)
-    return [
-        None if window is None else conv_output_size(extent, window, stride, dilation, amount)
-        for extent, window, stride, dilation, amount in zip(
-            spatial(input_shape, data_format),
-            size,
-            spatial(strides, data_format),
-            spatial(dilations, data_format),
-            amounts,
-            strict=True,
-        )
-    ]
+    counts = [None if part[1] is None else conv_output_size(*part) for part in along]
+    return in_format(input_shape[0], counts, depth, data_format)
 
 
 def in_format(batch: Any, counts: Any, depth: Any, data_format: str) -> tuple:
