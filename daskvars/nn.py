@@ -30,23 +30,6 @@ from daskvars.ops.nn.candidates import (
 from daskvars.ops.nn.convolution.adjoints import (
     atrous_conv2d_transpose,
     conv1d_transpose,
-    depthwise_conv2d_backprop_filter,
-    depthwise_conv2d_backprop_input,
-    depthwise_conv2d_native_backprop_filter,
-    depthwise_conv2d_native_backprop_input,
-)
-from daskvars.ops.nn.convolution.conv2d import (
-    conv2d,
-    conv2d_backprop_filter,
-    conv2d_backprop_input,
-    conv2d_transpose,
-    depthwise_conv2d_native,
-)
-from daskvars.ops.nn.convolution.conv3d import (
-    conv3d,
-    conv3d_backprop_filter,
-    conv3d_backprop_filter_v2,
-    conv3d_transpose,
 )
 from daskvars.ops.nn.convolution.forms import (
     atrous_conv2d,
@@ -54,6 +37,21 @@ from daskvars.ops.nn.convolution.forms import (
     convolution,
     depthwise_conv2d,
     separable_conv2d,
+)
+from daskvars.ops.nn.convolution.functions import (
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    conv3d,
+    conv3d_backprop_filter,
+    conv3d_backprop_filter_v2,
+    conv3d_transpose,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
+    depthwise_conv2d_native,
+    depthwise_conv2d_native_backprop_filter,
+    depthwise_conv2d_native_backprop_input,
 )
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.nn.embedding import embedding_lookup

@@ -7,6 +7,7 @@ member's name and module, so that it reads, completes and pickles as if it were 
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import re
@@ -52,27 +53,34 @@ class Family:
     raises: str = ""
     result: Any = None
 
-    def signature(self, own: Callable[..., Any], order: str = "") -> inspect.Signature:
+    def signature(self, own: Callable[..., Any] | None, order: str = "") -> inspect.Signature:
         """Return the signature of a member.
 
         Args:
           own: the function of the member's own arguments.
-          order: the names of all arguments, where it is another than that of the family.
+          order: all arguments, where their order is another than that of the family; one may be
+            given another default, as in "x y=None".
         """
-        mine = inspect.signature(own).parameters
+        mine = inspect.signature(own).parameters if own else {}
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
         found = {n: p.replace(kind=plain) for n, p in mine.items()}
         for name, argument in self.arguments.items():
-            if argument.default is not inspect.Parameter.empty:
-                shared = inspect.Parameter(
-                    name, plain, default=argument.default, annotation=argument.type
-                )
-                found.setdefault(name, shared)
+            shared = inspect.Parameter(
+                name, plain, default=argument.default, annotation=argument.type
+            )
+            found.setdefault(name, shared)
+        empty = inspect.Parameter.empty
         first = [n for n, p in mine.items() if p.kind is not p.KEYWORD_ONLY]
-        names = order.split() or [*first, *(n for n in found if n not in mine), *mine]
-        result = self.result or inspect.signature(own).return_annotation
-        parameters = [found[n] for n in dict.fromkeys(names)]
-        return inspect.Signature(parameters, return_annotation=result)
+        optional = [n for n, a in self.arguments.items() if a.default is not empty]
+        parameters = {}
+        for word in order.split() or [*first, *(n for n in optional if n not in mine), *mine]:
+            name, _, default = word.partition("=")
+            parameter = found[name]
+            if default:
+                parameter = parameter.replace(default=ast.literal_eval(default))
+            parameters[name] = parameter
+        result = self.result or inspect.signature(own).return_annotation if own else self.result
+        return inspect.Signature(list(parameters.values()), return_annotation=result)
 
     def documented(self, doc: str | None, names: Iterable[str], **words: str) -> str:
         """Return a docstring that says of all arguments what they are, and what is returned.
@@ -127,18 +135,52 @@ class Family:
           times: how often, after once.
         <BLANKLINE>
         """
-        signature = self.signature(own, order)
-        bound = binder(own.__name__, signature)
+        function = self._made(own.__name__, self.signature(own, order), call)
+        doc = own.__doc__
+        functools.update_wrapper(function, own)
+        return self._said(function, doc, words)
 
-        @functools.wraps(own)
+    def function(
+        self,
+        module: str,
+        name: str,
+        order: str,
+        call: Callable[[dict[str, Any]], Any],
+        doc: str,
+        **words: str,
+    ) -> Callable[..., Any]:
+        """Return a public function of which all arguments are the family's.
+
+        Args:
+          module: name of the module that it is for, ``__name__`` there.
+          name: its name.
+          order: its arguments. See `signature`.
+          call: what it does with all arguments, by name.
+          doc: its docstring, but for what the family says.
+          words: what stands for ``{word}`` in the texts of the family.
+        """
+        function = self._made(name, self.signature(None, order), call)
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = module
+        return self._said(function, doc, words)
+
+    def _made(
+        self, name: str, signature: inspect.Signature, call: Callable[[dict[str, Any]], Any]
+    ) -> Callable[..., Any]:
+        bound = binder(name, signature)
+
         def function(*args: Any, **kwargs: Any) -> Any:
             return call(bound(args, kwargs))
 
-        function.__family__ = self  # type: ignore[attr-defined]
         function.__signature__ = signature  # type: ignore[attr-defined]
-        function.__doc__ = self.documented(
-            own.__doc__, signature.parameters, function=own.__name__, **words
-        )
+        function.__family__ = self  # type: ignore[attr-defined]
+        return function
+
+    def _said(
+        self, function: Callable[..., Any], doc: str | None, words: dict[str, str]
+    ) -> Callable[..., Any]:
+        names = inspect.signature(function).parameters
+        function.__doc__ = self.documented(doc, names, function=function.__name__, **words)
         return function
 
 

@@ -1,7 +1,7 @@
 import numpy
 
 from daskvars.graph.interpreter import apply
-from daskvars.ops.nn.convolution import conv2d as ops
+from daskvars.ops.nn.convolution import functions as ops
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

@@ -1,6 +1,6 @@
 import numpy
 
-from daskvars.ops.nn.convolution import conv3d as ops
+from daskvars.ops.nn.convolution import functions as ops
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.nn.convolution import conv2d as ops
+from daskvars.ops.nn.convolution import functions as ops
 
 rng = numpy.random.default_rng(0)
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.nn.convolution import conv3d as ops
+from daskvars.ops.nn.convolution import functions as ops
 
 rng = numpy.random.default_rng(0)
 X, W = rng.normal(size=(2, 5, 4, 6, 2)), rng.normal(size=(3, 2, 2, 2, 3))

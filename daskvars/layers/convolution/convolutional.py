@@ -24,9 +24,9 @@ from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.nn.bias import bias_add
-from daskvars.ops.nn.convolution.conv2d import conv2d_transpose as conv2d_transpose_op
-from daskvars.ops.nn.convolution.conv3d import conv3d_transpose as conv3d_transpose_op
 from daskvars.ops.nn.convolution.forms import convolution
+from daskvars.ops.nn.convolution.functions import conv2d_transpose as conv2d_transpose_op
+from daskvars.ops.nn.convolution.functions import conv3d_transpose as conv3d_transpose_op
 from daskvars.shapes import TensorShape
 from daskvars.variables.initializers import Zeros
 

@@ -15,7 +15,7 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import forms as nn_kernels
 from daskvars.kernels.nn import pooling
 from daskvars.kernels.nn.windows import pool2d_shape
-from daskvars.ops.nn.windows import image_format, image_shape, image_sizes, per_axis, window_padding
+from daskvars.ops.nn.windows import image_shape, image_sizes, per_axis, space_format, window_padding
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
 
@@ -252,7 +252,7 @@ def _pool(
     name: str | None,
     default: str,
 ) -> Tensor:
-    data_format = image_format(data_format)
+    data_format = space_format(data_format)
     options = {
         "ksize": per_axis(ksize, data_format, "ksize"),
         "strides": per_axis(strides, data_format, "strides"),

@@ -12,15 +12,17 @@ from daskvars.kernels.nn.windows import channels
 from daskvars.ops.array.constant import shape as shape_of
 
 
-def image_format(data_format: str | None) -> str:
-    """Return the data format of images, by default "NHWC".
+def space_format(data_format: str | None, rank: int = 4) -> str:
+    """Return the data format of images (or of volumes, for rank 5), by default channels are last.
 
     Raises:
-      ValueError: it is neither "NHWC" nor "NCHW".
+      ValueError: it is none of the two that there are.
     """
-    if data_format in (None, "NHWC", "NCHW"):
-        return data_format or "NHWC"
-    raise ValueError(f"data_format must be 'NHWC' or 'NCHW', got {data_format!r}")
+    space = "DHW"[5 - rank :]
+    last, first = f"N{space}C", f"NC{space}"
+    if data_format in (None, last, first):
+        return data_format or last
+    raise ValueError(f"data_format must be {last!r} or {first!r}, got {data_format!r}")
 
 
 def per_axis(value: Any, data_format: str, what: str) -> tuple[int, ...]:
@@ -57,14 +59,18 @@ def per_axis(value: Any, data_format: str, what: str) -> tuple[int, ...]:
     return given
 
 
-def window_padding(padding: Any) -> str | tuple[tuple[int, int], ...]:
-    """Return a padding as "SAME", "VALID" or four (before, after) pairs.
+def window_padding(padding: Any, rank: int = 4) -> str | tuple[tuple[int, int], ...]:
+    """Return a padding as "SAME", "VALID" or, for images, four (before, after) pairs.
 
     Raises:
       ValueError: it is something else.
     """
     if padding in ("SAME", "VALID"):
         return padding
+    if rank != 4:
+        raise ValueError(
+            f"padding of volumes must be 'SAME' or 'VALID', got {padding!r}; pad before for others"
+        )
     if isinstance(padding, str | None) or len(padding) != 4:
         raise ValueError(
             f"padding must be 'SAME', 'VALID' or a list of four (before, after) pairs, one for "

@@ -3,7 +3,8 @@
 Each op shares a file with its adjoints, as a convolution's input gradient is a transposed
 convolution and the other way round. The batch may be cut in all of them.
 
-- ``conv2d``: two dimensions, and what families of convolutions are; ``conv3d``: three;
-- ``adjoints``: gradients of depthwise convolution, transposes of dilated and 1-D ones;
+- ``families``: a convolution with its gradients, as ops, in two and three dimensions;
+- ``functions``: these as functions, declared with what their arguments mean;
+- ``adjoints``: transposes of dilated and 1-D convolutions;
 - ``forms``: separable, dilated, in one dimension, and by rank: made of the ops above.
 """

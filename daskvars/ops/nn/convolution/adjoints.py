@@ -1,95 +1,16 @@
-"""The gradients of depthwise convolution, and transposes of dilated and 1-D convolutions."""
+"""Transposes of dilated and 1-D convolutions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, squeeze
-from daskvars.ops.nn.convolution.conv2d import (
-    DEPTHWISE,
-    ONES,
-    as_sizes,
-    conv2d_transpose,
-    window_options,
-)
-from daskvars.ops.rules.axes import as_operand, is_symbolic
-
-
-def depthwise_conv2d_native_backprop_input(
-    input_sizes: Any,
-    filter: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str | None = "NHWC",
-    dilations: Any = ONES,
-    name: str | None = None,
-) -> Tensor:
-    """Return the gradient of `depthwise_conv2d_native` with respect to its images.
-
-    Args:
-      input_sizes: [4] int32, the shape of the images.
-      filter: [height, width, inputs, multiplier] floating.
-      out_backprop: [batch, rows, columns, inputs * multiplier], the gradient of the result.
-      strides: see `depthwise_conv2d_native`, also for the arguments after it.
-
-    Returns:
-      [batch, height, width, inputs] of the dtype of `out_backprop`.
-
-    Raises:
-      ValueError: the shapes do not fit.
-    """
-    return apply(
-        DEPTHWISE.backward_images,
-        filter,
-        out_backprop,
-        name=name,
-        input_shape=as_sizes(input_sizes),
-        **window_options(strides, padding, dilations, data_format),
-    )
-
-
-def depthwise_conv2d_native_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str | None = "NHWC",
-    dilations: Any = ONES,
-    name: str | None = None,
-) -> Tensor:
-    """Return the gradient of `depthwise_conv2d_native` with respect to its filter.
-
-    Args:
-      input: [batch, height, width, inputs] floating, the images.
-      filter_sizes: [4] int32, the shape of the filter.
-      out_backprop: [batch, rows, columns, inputs * multiplier], the gradient of the result.
-      strides: see `depthwise_conv2d_native`, also for the arguments after it.
-
-    Returns:
-      [height, width, inputs, multiplier] of the dtype of `input`.
-
-    Raises:
-      ValueError: the shapes do not fit.
-    """
-    return apply(
-        DEPTHWISE.backward_filter,
-        input,
-        out_backprop,
-        name=name,
-        filter_shape=as_operand(filter_sizes),
-        **window_options(strides, padding, dilations, data_format),
-    )
-
-
-depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
-depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
+from daskvars.ops.nn.convolution.functions import conv2d_transpose
+from daskvars.ops.rules.axes import is_symbolic
 
 
 def atrous_conv2d_transpose(

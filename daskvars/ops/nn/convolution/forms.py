@@ -10,9 +10,8 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.reshaping import expand_dims, squeeze
-from daskvars.ops.nn.convolution.conv2d import CONV2D, DEPTHWISE, window_options
-from daskvars.ops.nn.convolution.conv3d import CONV3D, volume_options
-from daskvars.ops.nn.windows import image_format, per_axis
+from daskvars.ops.nn.convolution.families import CONV2D, CONV3D, DEPTHWISE
+from daskvars.ops.nn.windows import per_axis
 from daskvars.ops.rules.axes import either
 
 
@@ -97,12 +96,12 @@ def separable_conv2d(
                 f"{pointwise_filter.shape}"
             )
         between = apply(DEPTHWISE.forward, input, depthwise_filter, name="depthwise", **options)
-        plain = window_options(None, "VALID", None, data_format)
+        plain = CONV2D.options(None, "VALID", None, data_format)
         return apply(CONV2D.forward, between, pointwise_filter, name=scope, **plain)
 
 
 def _dilated_options(strides: Any, padding: Any, rate: Any, data_format: str | None) -> dict:
-    return _checked(window_options(strides, padding, rate, data_format))
+    return _checked(DEPTHWISE.options(strides, padding, rate, data_format))
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -185,10 +184,8 @@ def convolution(
             )
         if rank == 1:
             return _conv1d(input, filter, strides, padding, rate, data_format, scope)
-        family, options = CONV2D, window_options
-        if rank == 3:
-            family, options = CONV3D, volume_options
-        found = _checked(options(strides, padding, rate, data_format))
+        family = CONV2D if rank == 2 else CONV3D
+        found = _checked(family.options(strides, padding, rate, data_format))
         return apply(family.forward, input, filter, name=scope, **found)
 
 
@@ -248,7 +245,7 @@ def _conv1d(
         raise ValueError(f'data_format must be "NWC" or "NCW", got {data_format!r}')
     data_format = formats[data_format]
     height = 1 if data_format == "NHWC" else 2
-    options = window_options(
+    options = CONV2D.options(
         _wide(stride, data_format, "stride"),
         padding,
         _wide(rate, data_format, "dilations"),
@@ -263,5 +260,5 @@ def _wide(value: Any, data_format: str, what: str) -> tuple[int, ...]:
     given = tuple(value) if isinstance(value, Sequence) else (1 if value is None else value,)
     if len(given) not in (1, 3):
         raise ValueError(f"{what} should be of length 1 or 3 but was {len(given)}")
-    width = given[-1] if len(given) == 1 or image_format(data_format) == "NCHW" else given[1]
+    width = given[-1] if len(given) == 1 or data_format == "NCHW" else given[1]
     return per_axis((1, width), data_format, what)

@@ -28,7 +28,7 @@ from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, numbe
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.transcendental import rsqrt
-from daskvars.ops.nn.windows import check_equal, image_format, image_shape
+from daskvars.ops.nn.windows import check_equal, image_shape, space_format
 from daskvars.ops.rules.shapes import like_first
 
 # cuDNN takes no smaller one, and TensorFlow uses this on every device.
@@ -231,7 +231,7 @@ def fused_batch_norm(
     ([-1.0, 1.0], 2.0, 2.0)
     """
     _check_moments(is_training, mean, variance)
-    data_format = image_format(data_format)
+    data_format = space_format(data_format)
     with name_scope(name, "FusedBatchNorm", [x, scale, offset]) as scope:
         x, scale = convert_to_tensor(x, name="input"), convert_to_tensor(scale, name="scale")
         dtype = scale.dtype.base_dtype

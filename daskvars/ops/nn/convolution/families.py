@@ -1,0 +1,187 @@
+"""Families of convolutions: one with its two gradients, as ops, in two and three dimensions.
+
+A convolution is linear in image and filter, so its two gradients are each other's and its own:
+one family of three ops is closed under differentiation. The batch may be cut; so may the channels
+of `conv2d`, as those of a matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from daskvars import shapes
+from daskvars.graph.definitions.opdef import OpDef, Spec
+from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.interpreter import apply
+from daskvars.graph.tensor import Operation
+from daskvars.kernels.nn import convolution, convolution3d, depthwise
+from daskvars.kernels.nn.windows import channels, conv_shape, depthwise_conv2d_shape
+from daskvars.ops.nn.windows import (
+    check_equal,
+    full_shape,
+    image_shape,
+    image_sizes,
+    per_axis,
+    space_format,
+    window_padding,
+)
+
+
+def _options(op: Operation) -> dict[str, Any]:
+    return {key: op.attrs[key] for key in ("strides", "padding", "dilations", "data_format")}
+
+
+class Convolution:
+    """A convolution and its gradients with respect to images and filter, as three ops.
+
+    Args:
+      type: type of the convolution.
+      shape_rule: shape of the result from those of images and filter.
+      kernels: the module of the kernels.
+      kernel: name of the convolution's kernel, and of those of its gradients before
+        "_backprop_input" and "_backprop_filter".
+      letters: labels of images, filter and result, channels last.
+      version: ending of the types of the gradients.
+    """
+
+    def __init__(
+        self,
+        type: str,
+        shape_rule: Callable[..., tuple],
+        kernels: ModuleType,
+        kernel: str,
+        letters: tuple[str, str, str],
+        version: str = "",
+    ) -> None:
+        self.shape_rule = shape_rule
+        self.letters = letters
+        self.rank = len(letters[0])
+        self.forward = OpDef(
+            type,
+            "input:D, filter:D",
+            infer=self._forward_spec,
+            pattern=self._access(0, 1, 2),
+            kernel=getattr(kernels, kernel),
+            gradient=self._forward_gradient,
+        )
+        self.backward_images = OpDef(
+            f"{type}BackpropInput{version}",
+            "filter:D, out_backprop:D",
+            infer=self._images_spec,
+            pattern=self._access(1, 2, 0),
+            kernel=getattr(kernels, f"{kernel}_backprop_input"),
+            gradient=self._images_gradient,
+            operands=("input_shape",),
+            block=lambda attrs, block: {**attrs, "input_shape": block.out_shapes[0]},
+        )
+        self.backward_filter = OpDef(
+            f"{type}BackpropFilter{version}",
+            "input:D, out_backprop:D",
+            infer=self._filter_spec,
+            pattern=self._access(0, 2, 1),
+            kernel=getattr(kernels, f"{kernel}_backprop_filter"),
+            gradient=self._filter_gradient,
+            operands=("filter_shape",),
+            block=lambda attrs, block: {**attrs, "filter_shape": block.out_shapes[0]},
+        )
+
+    def _access(self, left: int, right: int, out: int) -> Contraction:
+        """Return the pattern of an op on two of (images, filter, result) that gives the third."""
+
+        def subscripts(inputs, attrs):
+            terms = list(self.letters)
+            if attrs["data_format"][1] == "C":
+                for i in (0, 2):
+                    terms[i] = terms[i][0] + terms[i][-1] + terms[i][1:-1]
+            return f"{terms[left]},{terms[right]}->{terms[out]}"
+
+        return Contraction(subscripts)
+
+    def options(
+        self, strides: Any, padding: Any, dilations: Any, data_format: str | None
+    ) -> dict[str, Any]:
+        """Return the attributes from what a user gives for them.
+
+        Raises:
+          ValueError: one of them is none of what there is for this number of dimensions.
+        """
+        data_format = space_format(data_format, self.rank)
+        return {
+            "strides": per_axis(strides, data_format, "strides"),
+            "padding": window_padding(padding, self.rank),
+            "dilations": per_axis(dilations, data_format, "dilations"),
+            "data_format": data_format,
+        }
+
+    # -- shapes --------------------------------------------------------------------------------
+
+    def _shape(self, spec: Spec, what: str = "input") -> tuple:
+        return image_shape(spec, what, self.rank)
+
+    def _result(self, image: tuple, w: tuple, **options: Any) -> tuple:
+        check_equal(
+            channels(image, options["data_format"]),
+            w[-2],
+            f"channels of the input {shapes.show(image)} and of the filter {shapes.show(w)}",
+        )
+        return self.shape_rule(image, w, **options)
+
+    def _checked(self, image: tuple, w: tuple, dy: tuple, **options: Any) -> None:
+        found = self._result(image, w, **options)
+        if not shapes.compatible(found, dy):
+            raise ValueError(
+                f"Size of out_backprop doesn't match computed: actual = {shapes.show(dy)}, "
+                f"computed = {shapes.show(found)} from an input of shape {shapes.show(image)} and "
+                f"a filter of shape {shapes.show(w)}"
+            )
+
+    def _forward_spec(self, inputs, **options):
+        image, w = self._shape(inputs[0]), self._shape(inputs[1], "filter")
+        return Spec(inputs[0].dtype, self._result(image, w, **options))
+
+    def _images_spec(self, inputs, *, input_shape, operands=(), **options):
+        w, dy = self._shape(inputs[0], "filter"), self._shape(inputs[1], "out_backprop")
+        image = self._shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
+        self._checked(image, w, dy, **options)
+        return Spec(inputs[1].dtype, (dy[0] if image[0] is None else image[0], *image[1:]))
+
+    def _filter_spec(self, inputs, *, filter_shape, operands=(), **options):
+        image, dy = self._shape(inputs[0]), self._shape(inputs[1], "out_backprop")
+        w = self._shape(Spec(inputs[0].dtype, filter_shape), "filter_sizes")
+        self._checked(image, w, dy, **options)
+        return Spec(inputs[0].dtype, w)
+
+    # -- gradients -----------------------------------------------------------------------------
+
+    def _forward_gradient(self, op, dy):
+        x, w = op.inputs
+        return self._for_images(op, w, dy, x), self._for_filter(op, x, dy, w)
+
+    def _images_gradient(self, op, g):
+        w, dy = op.inputs[:2]
+        return self._for_filter(op, g, dy, w), apply(self.forward, g, w, **_options(op))
+
+    def _filter_gradient(self, op, g):
+        x, dy = op.inputs[:2]
+        return self._for_images(op, g, dy, x), apply(self.forward, x, g, **_options(op))
+
+    def _for_images(self, op, w, dy, x):
+        return apply(self.backward_images, w, dy, input_shape=image_sizes(x), **_options(op))
+
+    def _for_filter(self, op, x, dy, w):
+        return apply(self.backward_filter, x, dy, filter_shape=full_shape(w), **_options(op))
+
+
+CONV2D = Convolution("Conv2D", conv_shape, convolution, "conv2d", ("n__i", "__io", "n__o"))
+CONV3D = Convolution(
+    "Conv3D", conv_shape, convolution3d, "conv3d", ("n___i", "___io", "n___o"), "V2"
+)
+DEPTHWISE = Convolution(
+    "DepthwiseConv2dNative",
+    depthwise_conv2d_shape,
+    depthwise,
+    "depthwise_conv2d",
+    ("n___", "____", "n___"),
+)
