@@ -25,9 +25,9 @@ import numpy as np
 
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.cluster.placement import Placing
+from daskvars.execution.cluster.placement import ClusterPlacement
 from daskvars.execution.cluster.run_graphs import BlockTask, Place, Template, joined
-from daskvars.execution.cluster.worker_info import Offer
+from daskvars.execution.cluster.worker_info import WorkerInfo
 from daskvars.execution.engine import feeds
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import BlockId
@@ -81,16 +81,20 @@ class Demand:
         return max(slow, key=slow.__getitem__)
 
 
-def placing(workers: int) -> Placing:
+def placement(workers: int) -> ClusterPlacement:
     """Return what places tasks on that many workers, none of which needs to be there."""
-    offers = tuple(Offer(str(i), f"worker {i}", "worker", i, 0, 1, 0, 0) for i in range(workers))
-    found: Any = SimpleNamespace(offers=offers, version=1, expected=set(), preferred=None)
-    return Placing(found, lambda key: True)
+    worker_infos = tuple(
+        WorkerInfo(str(i), f"worker {i}", "worker", i, 0, 1, 0, 0) for i in range(workers)
+    )
+    found: Any = SimpleNamespace(
+        worker_infos=worker_infos, version=1, expected=set(), preferred=None
+    )
+    return ClusterPlacement(found, lambda key: True)
 
 
-def step_plan(units: Sequence[int], workers: int, shards: int) -> tuple[Any, Placing]:
+def step_plan(units: Sequence[int], workers: int, shards: int) -> tuple[Any, ClusterPlacement]:
     """Return the plan of a training step, and what knows where its tasks run."""
-    places = placing(workers)
+    places = placement(workers)
 
     def state_of(handle: Any) -> Any:
         spec = Spec(handle.spec.dtype.base_dtype, handle.spec.shape)
@@ -111,7 +115,7 @@ def step_plan(units: Sequence[int], workers: int, shards: int) -> tuple[Any, Pla
 class Step:
     """The tasks of one run, each on the worker that it is wished to be on."""
 
-    def __init__(self, plan: Any, places: Placing) -> None:
+    def __init__(self, plan: Any, places: ClusterPlacement) -> None:
         self.plan, self.places = plan, places
         self.template = Template(plan, "scaling")
         self.num_tasks = 0
@@ -127,20 +131,20 @@ class Step:
         """Count one task, what it takes from other workers, and those that split its results."""
         region = self.plan.regions[number]
         needs = {need: self._source(need) for need in map(_identity, task.dependencies)}
-        wish = self.places.wish(region.place, task.number, region.num_tasks)
+        wish = self.places.annotations_at(region.place, task.number, region.num_tasks)
         worker = wish["workers"][0] if wish else self._heaviest(needs)
         for need, (home, nbytes) in needs.items():
             if home not in (worker, "") and (need, worker) not in self._moved:
                 self._moved.add((need, worker))
                 self.received[worker] += nbytes
                 self.sent[home] += nbytes
-        bundling = self.template.bundlings[number]
-        self._held[_identity(task.place)] = worker, sum(bundling.sizes)
+        grouping = self.template.output_groups[number]
+        self._held[_identity(task.output_key)] = worker, sum(grouping.sizes)
         self.num_tasks += 1
-        if bundling.is_split:
-            self.num_tasks += len(bundling.groups)
-            for group, positions in enumerate(bundling.groups):
-                nbytes = sum(bundling.sizes[position] for position in positions)
+        if grouping.is_split:
+            self.num_tasks += len(grouping.groups)
+            for group, positions in enumerate(grouping.groups):
+                nbytes = sum(grouping.sizes[position] for position in positions)
                 self._held["pick", joined(number, group, *task.block)] = worker, nbytes
 
     def _source(self, need: Any) -> tuple[str, int]:
@@ -150,8 +154,8 @@ class Step:
         leaf = self.plan.leaves[need.origin.position]
         if leaf.kind != STATE:
             return "", 0
-        home = self.places.wish_of(leaf.what, 0, 1)["workers"][0]
-        return home, self.places.homes[leaf.what].nbytes
+        home = self.places.variable_annotations(leaf.what, 0, 1)["workers"][0]
+        return home, self.places.variable_places[leaf.what].nbytes
 
     def _heaviest(self, needs: dict[Any, tuple[str, int]]) -> str:
         held: Counter[str] = Counter({"worker 0": 0})

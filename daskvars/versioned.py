@@ -11,7 +11,7 @@ Pickled, a version is the plain array that it stands for.
 
 To Dask the newest version weighs what the array does, and an older one the rows that lead back to
 it: memory that several share counts once. Dask measures a result when it gets it, so what became
-older since is measured again (`remote.dask_internals.weigh_anew`).
+older since is measured again (`remote.dask_internals.remeasure`).
 """
 
 from __future__ import annotations

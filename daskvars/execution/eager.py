@@ -24,7 +24,7 @@ import numpy
 from daskvars import config, shapes
 from daskvars.dtypes import DType
 from daskvars.errors import OpError
-from daskvars.execution.cluster.result_futures import Deferred
+from daskvars.execution.cluster.result_futures import ResultFuture
 from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.exact_keys import exactly
@@ -59,7 +59,7 @@ class EagerTensor(Tensor):
     def value(self) -> Any:
         """The value, None before it is computed; one that is on its way is waited for."""
         found = self._value
-        if type(found) is Deferred:
+        if type(found) is ResultFuture:
             found = self._value = found.result()
         return found
 
@@ -119,7 +119,7 @@ class EagerTensor(Tensor):
         That is the value itself if it is small and in this process, else where it is: nothing is
         fetched, and no large value computed, to be shown.
         """
-        if PROGRAM.engine.executor.placing is not None:
+        if PROGRAM.engine.executor.placement is not None:
             return "on Dask workers"
         size = shapes.size(self.spec.shape)
         if size is None or size > numpy.get_printoptions()["threshold"]:

@@ -42,7 +42,7 @@ def variable_bytes(session: Session) -> dict[str, dict[str, int]]:
     keys = sorted(engine.values.capture()[1])
     with executor.lease(keys) as lease:
         blocks = dict(zip(keys, lease.blocks, strict=True))
-    holders = {} if executor.placing is None else _holders(executor, blocks)
+    holders = {} if executor.placement is None else _holders(executor, blocks)
     found: dict[str, dict[str, int]] = {}
     for key in keys:
         record, places = engine.values.record(key), found.setdefault(key, {})
@@ -57,8 +57,8 @@ def variable_bytes(session: Session) -> dict[str, dict[str, int]]:
 def _holders(executor: Any, blocks: dict[str, Blocks]) -> dict[Any, str]:
     """Return for each key that holds blocks the worker that has it."""
     names = {
-        offer.address: offer.name if offer.task is None else offer.device
-        for offer in executor.placing.offers
+        info.address: info.name if info.task is None else info.device
+        for info in executor.placement.worker_infos
     }
     futures = {b.reference.future.key: b.reference.future for b in remote_blocks(blocks.values())}
     who_has = executor.client.who_has(list(futures.values())) if futures else {}

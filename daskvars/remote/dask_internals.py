@@ -27,21 +27,21 @@ from distributed.worker import thread_state
 from distributed.worker_state_machine import TaskState as WorkerTask
 
 __all__ = [
-    "CutsLoose",
     "DataNode",
     "KilledWorker",
+    "LineagePlugin",
     "NoValidWorkerError",
     "RunGraph",
     "Task",
     "TaskRef",
     "add_handler",
-    "ask_scheduler",
     "before_close",
+    "call_handler",
     "current_client",
     "current_key",
-    "cut_loose",
     "data_bytes",
     "fail_task",
+    "forget_lineage",
     "futures_of",
     "groups_page",
     "hold_keys",
@@ -49,7 +49,8 @@ __all__ = [
     "limit_of_process",
     "pickle",
     "release_keys",
-    "replace_recipes",
+    "remeasure",
+    "replace_lineage",
     "run_unbound_tasks",
     "send_event",
     "show_seconds",
@@ -59,11 +60,10 @@ __all__ = [
     "task_functions",
     "unrepeatable_inputs",
     "waiting_tasks",
-    "weigh_anew",
 ]
 
 
-CUT_LOOSE = "daskvars-cut-loose"
+FORGET_LINEAGE = "daskvars-forget-lineage"
 
 
 # -- graphs and clients -------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def current_client() -> Client | None:
     return _get_global_client()
 
 
-def ask_scheduler(client: Client, operation: str, request: bytes) -> bytes:
+def call_handler(client: Client, operation: str, request: bytes) -> bytes:
     """Return what the handler of that name on the scheduler (`add_handler`) makes of a request."""
     return client.sync(getattr(client.scheduler, operation), request=request)
 
@@ -189,17 +189,17 @@ def data_bytes(worker: Any) -> tuple[int, int]:
     return int(data.fast.total_weight), int(data.spilled_total.disk)
 
 
-def weigh_anew(key: Any) -> None:
+def remeasure(key: Any) -> None:
     """Have the worker that runs the task of a key measure once more what it depends on.
 
     That is done before the worker has the task's result: the two may share memory, and counted
     twice it would have the worker spill.
     """
     worker = get_worker()
-    worker.loop.add_callback(_weigh_anew, worker, key)
+    worker.loop.add_callback(_remeasure, worker, key)
 
 
-def _weigh_anew(worker: Any, key: Any) -> None:
+def _remeasure(worker: Any, key: Any) -> None:
     state, data = worker.state, worker.data
     fast = getattr(data, "fast", data)  # what is in memory, where some may be on disk
     task = state.tasks.get(key)
@@ -215,19 +215,19 @@ def show_seconds(label: str, seconds: float) -> None:
     context_meter.digest_metric(label, seconds, "seconds")
 
 
-class CutsLoose(WorkerPlugin):
-    """Lets a worker hear from `replace_recipes`, on the scheduler's own stream: no call is made."""
+class LineagePlugin(WorkerPlugin):
+    """Lets a worker hear from `replace_lineage`, on the scheduler's own stream: no call is made."""
 
-    name = CUT_LOOSE
+    name = FORGET_LINEAGE
     idempotent = True
 
     def setup(self, worker: Any) -> None:
         """Take note of the worker."""
-        worker.stream_handlers[CUT_LOOSE] = partial(cut_loose, worker)
+        worker.stream_handlers[FORGET_LINEAGE] = partial(forget_lineage, worker)
 
 
-def cut_loose(worker: Any, keys: Sequence[Any]) -> None:
-    """Have a worker forget what keys were computed from, as `replace_recipes` the scheduler.
+def forget_lineage(worker: Any, keys: Sequence[Any]) -> None:
+    """Have a worker forget what keys were computed from, as `replace_lineage` the scheduler.
 
     Else it would keep those tasks for ever, and wait for them if it has to compute a key again.
     """
@@ -262,16 +262,16 @@ def _without_dependents(task: WorkerTask) -> list[WorkerTask]:
 
 
 def add_handler(scheduler: Scheduler, operation: str, answer: Callable[..., Any]) -> None:
-    """Have ``await answer(request=bytes) -> bytes`` answer what clients ask (`ask_scheduler`)."""
+    """Have ``await answer(request=bytes) -> bytes`` answer what clients ask (`call_handler`)."""
     scheduler.handlers[operation] = answer
 
 
-def send_event(scheduler: Scheduler, client: str, topic: str, told: Any) -> None:
+def send_event(scheduler: Scheduler, client: str, topic: str, content: Any) -> None:
     """Tell one client something, as an event of a topic that it subscribes to.
 
     `Scheduler.log_event` tells all clients, and keeps what it told.
     """
-    message = {"op": "event", "topic": topic, "event": (time.time(), told)}
+    message = {"op": "event", "topic": topic, "event": (time.time(), content)}
     scheduler.client_send(client, message)
 
 
@@ -301,27 +301,27 @@ def unrepeatable_inputs(scheduler: Scheduler, keys: Iterable[Any]) -> set[Any]:
     return {task.key for task in found if task.run_spec is None}
 
 
-def replace_recipes(scheduler: Scheduler, recipes: Mapping[Any, Task]) -> None:
+def replace_lineage(scheduler: Scheduler, tasks: Mapping[Any, Task]) -> None:
     """Replace what computes keys, so that Dask forgets what they were computed from.
 
-    Workers that have `CutsLoose` are told.
+    Workers that have `LineagePlugin` are told.
 
     Keys that are gone, or being computed again, stay as they are.
     """
     unneeded: dict[Any, Any] = {}
-    for key, recipe in recipes.items():
+    for key, run_spec in tasks.items():
         task = scheduler.tasks.get(key)
         if task is None or task.state not in ("memory", "released"):
             continue
-        task.run_spec = recipe
+        task.run_spec = run_spec
         for before in list(task.dependencies):
             before.dependents.discard(task)
             if not before.dependents and not before.who_wants:
                 unneeded[before.key] = "forgotten"
         task.dependencies.clear()
     scheduler.transitions(unneeded, f"daskvars-seal-{time.time()}")
-    for address in scheduler.workers if CUT_LOOSE in scheduler.worker_plugins else ():
-        scheduler.worker_send(address, {"op": CUT_LOOSE, "keys": list(recipes)})
+    for address in scheduler.workers if FORGET_LINEAGE in scheduler.worker_plugins else ():
+        scheduler.worker_send(address, {"op": FORGET_LINEAGE, "keys": list(tasks)})
 
 
 def stranded_tasks(scheduler: Scheduler) -> Iterator[tuple[Any, set[str]]]:

@@ -23,14 +23,14 @@ from daskvars.remote.dask_internals import groups_page
 Layout = tuple[dict[str, Any], dict[str, Any]]
 
 
-def mend_groups_page() -> None:
+def patch_groups_page() -> None:
     """Have the page of this process's scheduler draw any groups, if there is a dashboard."""
     page = groups_page()
-    if page is not None and not hasattr(page.update_layout, "is_mended"):
-        page.update_layout = mended(page.update_layout)
+    if page is not None and not hasattr(page.update_layout, "is_patched"):
+        page.update_layout = patched(page.update_layout)
 
 
-def mended(update_layout: Callable[[Any], Layout]) -> Callable[[Any], Layout]:
+def patched(update_layout: Callable[[Any], Layout]) -> Callable[[Any], Layout]:
     """Return what lays out a page's groups, given what does it for groups in order of names."""
 
     @wraps(update_layout)
@@ -53,7 +53,7 @@ def mended(update_layout: Callable[[Any], Layout]) -> Callable[[Any], Layout]:
             for alias, ends in arrows.items()
         }
 
-    in_order.is_mended = True  # type: ignore[attr-defined]
+    in_order.is_patched = True  # type: ignore[attr-defined]
     return in_order
 
 

@@ -15,11 +15,11 @@ from dask.sizeof import sizeof
 from daskvars.versioned import Versioned
 
 
-class Bundle(tuple):
+class TaskOutputs(tuple):
     """The outputs of one task, under one key.
 
     >>> array = np.zeros(1000)
-    >>> sizeof(Bundle([array, array[:500], 1.0])) // 1000
+    >>> sizeof(TaskOutputs([array, array[:500], 1.0])) // 1000
     8
     """
 
@@ -39,13 +39,13 @@ def memory_of(value: Any) -> tuple[Any, int, int]:
     return value, size, size
 
 
-@sizeof.register(Bundle)
-def bundle_bytes(bundle: Bundle) -> int:
+@sizeof.register(TaskOutputs)
+def outputs_bytes(outputs: TaskOutputs) -> int:
     """Return the bytes of all outputs; what several of them are views of counts once."""
     roots: dict[int, int] = {}
     taken: dict[int, int] = {}
-    for root, nbytes, part in map(memory_of, bundle):
+    for root, nbytes, part in map(memory_of, outputs):
         roots[id(root)] = nbytes
         taken[id(root)] = taken.get(id(root), 0) + part
     found = sum(min(nbytes, taken[root]) for root, nbytes in roots.items())
-    return tuple.__sizeof__(bundle) + found
+    return tuple.__sizeof__(outputs) + found

@@ -34,13 +34,13 @@ from daskvars.remote.dask_internals import data_bytes, limit_of_process, spill_o
 
 KEPT_BYTES = 256 << 20  # free memory kept: a layer of 4096 units on 1024 rows frees that a step
 GIVE_BACK_SHARE, KEEP_SHARE = 0.6, 0.45
-LOOK_MS = 200  # between looks at what is used
+POLL_MS = 200  # between looks at what is used
 PATIENCE_S = 10.0  # that a task waits for room: to spill a gigabyte to a slow disk takes as long
 PAUSE_S = 0.02
 SPILL_S = 0.2  # at a time, on the worker's event loop
 LEAST_BYTES = 1 << 20  # of results: to look takes 10 us
 
-Values = Sequence[tuple[str, int]]
+ValueSizes = Sequence[tuple[str, int]]
 """Variables and their bytes."""
 
 
@@ -56,13 +56,13 @@ class WorkerMemory(WorkerPlugin):
         self.worker, self.limit = worker, limit_of_process(worker)
         if not self.limit:
             return
-        self.calm = self.limit * (_share("spill") or _share("pause") or 1)
+        self.spill_bytes = self.limit * (_share("spill") or _share("pause") or 1)
         self.most = self.limit * (_share("terminate") or float("inf"))
         self.process = psutil.Process()
         self.lock = threading.Lock()
         self.promised = self.num_inside = 0
         self.gives_back = False
-        self.timer = PeriodicCallback(self.look, LOOK_MS)
+        self.timer = PeriodicCallback(self.adjust, POLL_MS)
         self.timer.start()
         WorkerMemory.here = self
 
@@ -77,7 +77,7 @@ class WorkerMemory(WorkerPlugin):
         """The bytes that this process has."""
         return self.process.memory_info().rss
 
-    def look(self, more: int = 0) -> None:
+    def adjust(self, more: int = 0) -> None:
         """Give freed memory back, or keep it, by what is used and is about to be."""
         used = self.used + more
         if used > GIVE_BACK_SHARE * self.limit:
@@ -90,7 +90,7 @@ class WorkerMemory(WorkerPlugin):
     # -- room for a task ------------------------------------------------------------------------
 
     @contextmanager
-    def room(self, nbytes: int, label: str, values: Values) -> Iterator[None]:
+    def reserve(self, nbytes: int, label: str, values: ValueSizes) -> Iterator[None]:
         """Wait until there is room for a task's results, which is kept for it meanwhile.
 
         Raises:
@@ -104,9 +104,9 @@ class WorkerMemory(WorkerPlugin):
                 self.promised -= nbytes
                 self.num_inside -= 1
 
-    def _enter(self, nbytes: int, label: str, values: Values) -> None:
+    def _enter(self, nbytes: int, label: str, values: ValueSizes) -> None:
         begun = time.monotonic()
-        most: float = self.calm
+        most: float = self.spill_bytes
         while not self._is_admitted(nbytes, most):
             if self._spill(nbytes):
                 continue
@@ -119,7 +119,7 @@ class WorkerMemory(WorkerPlugin):
         with self.lock:
             wanted = nbytes + self.promised
             if self.used + wanted > GIVE_BACK_SHARE * self.limit:
-                self.look(wanted)
+                self.adjust(wanted)
             if self.used + wanted > most:
                 return False
             self.promised += nbytes
@@ -133,7 +133,7 @@ class WorkerMemory(WorkerPlugin):
         def spill() -> None:
             until = time.monotonic() + SPILL_S
             try:
-                while self.used + nbytes > self.calm and time.monotonic() < until:
+                while self.used + nbytes > self.spill_bytes and time.monotonic() < until:
                     found.append(spill_one(self.worker))
                     if not found[-1]:
                         break
@@ -145,7 +145,7 @@ class WorkerMemory(WorkerPlugin):
         is_done.wait(PATIENCE_S)
         return any(found)
 
-    def _refusal(self, nbytes: int, label: str, values: Values) -> ResourceExhaustedError:
+    def _refusal(self, nbytes: int, label: str, values: ValueSizes) -> ResourceExhaustedError:
         held, spilled = data_bytes(self.worker)
         listed = ", ".join(f"{name} ({size:,} bytes)" for name, size in values[:10])
         more = f" and {len(values) - 10} more variables" if values[10:] else ""
@@ -167,13 +167,13 @@ def _share(name: str) -> Any:
 
 
 @contextmanager
-def room(nbytes: int, label: str, values: Values) -> Iterator[None]:
-    """Do so on the worker that this process is, if it is one; see `WorkerMemory.room`."""
+def reserve_memory(nbytes: int, label: str, values: ValueSizes) -> Iterator[None]:
+    """Do so on the worker that this process is, if it is one; see `WorkerMemory.reserve`."""
     memory = WorkerMemory.here
     if memory is None or nbytes < LEAST_BYTES:
         yield
         return
-    with memory.room(nbytes, label, values):
+    with memory.reserve(nbytes, label, values):
         yield
 
 

@@ -20,7 +20,7 @@ from daskvars.errors import (
 )
 from daskvars.execution.cluster.errors import unavailable
 from daskvars.execution.cluster.executor import ClusterExecutor
-from daskvars.execution.cluster.output_groups import bundlings
+from daskvars.execution.cluster.output_groups import output_groups
 from daskvars.execution.cluster.remote_blocks import RemoteBlock
 from daskvars.execution.cluster.run_graphs import Place
 from daskvars.execution.engine.engine import Engine
@@ -168,7 +168,7 @@ def test_what_different_tasks_want_is_not_one_bundle(cluster):
     with config.set(batch_parts=2), initialized() as session:
         program, _ = session._program(step, (x,))
         plan = program.plan([np.ones((4, 512))])
-        assert [bundling.is_split for bundling in bundlings(plan)] == [False, True]
+        assert [bundling.is_split for bundling in output_groups(plan)] == [False, True]
         session.run(step, {x: np.ones((4, 512))})
         assert session.run([w, m])[1].shape == (512, 512)
 
@@ -283,10 +283,10 @@ def test_runs_in_flight_are_bounded(cluster):
     v = tf.Variable(0.0)
     add = tf.group(v.assign_add(1.0))
     with config.set(max_in_flight=4), initialized() as session:
-        runs = session.engine.executor.runs
+        runs = session.engine.executor.in_flight
         for _ in range(30):
             session.run(add)
-            assert len(runs.sent) <= 4
+            assert len(runs.runs) <= 4
         assert session.run(v) == 30.0
 
 

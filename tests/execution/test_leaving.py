@@ -126,7 +126,7 @@ def test_a_new_client_takes_the_values_along(cluster, counting, store):
             session.run(step)
             number, rows = session.run([count, table])
             assert number == 6 and (rows == 6).all()
-            assert session.engine.executor.placing is not None
+            assert session.engine.executor.placement is not None
         assert session.run(count) == 6
 
 
@@ -135,7 +135,7 @@ def test_a_closed_session_does_not_come_home(cluster, counting):
     with Client(cluster.address) as client, tf.Session() as session:
         trained(session, client, step)
         executor = session.engine.executor
-    assert not executor.is_home and not len(executor.local)
+    assert not executor.is_retrieved and not len(executor.local)
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
         w.assign_add([1.0, 1.0])
         before.assign_add([1.0])
         np.testing.assert_array_equal(w.numpy(), [2.0, 3.0])
-        assert PROGRAM.engine.executor.placing is not None
+        assert PROGRAM.engine.executor.placement is not None
         pending = w.assign_add([1.0, 1.0])
     np.testing.assert_array_equal(w.numpy(), [3.0, 4.0])
     np.testing.assert_array_equal(pending.numpy(), [3.0, 4.0])
@@ -164,7 +164,7 @@ def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
     with Client(cluster.address):
         w.assign_add([1.0, 1.0])
         np.testing.assert_array_equal(w.numpy(), [4.0, 5.0])
-        assert PROGRAM.engine.executor.placing is not None
+        assert PROGRAM.engine.executor.placement is not None
 
 
 # -- durable ----------------------------------------------------------------------------------

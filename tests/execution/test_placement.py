@@ -14,7 +14,7 @@ import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, UnavailableError
 from daskvars.execution.cluster import placement
 from daskvars.execution.cluster.remote_blocks import remote_blocks
-from daskvars.execution.cluster.worker_info import Offer, matching, task_of
+from daskvars.execution.cluster.worker_info import WorkerInfo, matching, task_of
 from tests.execution.shared_counters import blocks_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -394,10 +394,10 @@ def test_a_name_says_which_task_it_is(name, task):
 )
 def test_a_device_is_a_set_of_workers(device, names):
     offers = [
-        Offer("a", "1", "ps", 0, 0, 1, 0, 0),
-        Offer("b", "2", "worker", 0, 0, 1, 0, 0),
-        Offer("c", "3", "worker", 1, 1, 1, 0, 0),
-        Offer("d", "4", "worker", 2, 2, 1, 0, 0),
+        WorkerInfo("a", "1", "ps", 0, 0, 1, 0, 0),
+        WorkerInfo("b", "2", "worker", 0, 0, 1, 0, 0),
+        WorkerInfo("c", "3", "worker", 1, 1, 1, 0, 0),
+        WorkerInfo("d", "4", "worker", 2, 2, 1, 0, 0),
     ]
     assert "".join(offer.name for offer in matching(offers, device)) == names
 

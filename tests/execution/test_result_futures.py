@@ -62,7 +62,7 @@ def test_results_survive_a_loss(stepping):
     engine.executor.seal()
     found = [step(np.ones(3)) for _ in range(3)]
     engine.executor.sync()
-    references = [r for f in found for r in f._value.outcome.run.dispatch.fetched_futures()]
+    references = [r for f in found for r in f._value.results.run.dispatch.fetched_futures()]
     engine.executor.client.cancel(references, force=True)
     assert [float(value) for value in found] == [6.0, 9.0, 12.0]
     assert float(step(np.ones(3))) == 15.0

@@ -103,7 +103,7 @@ def test_only_what_changed_is_written_and_told(cluster):
         sealed = [event for event in found if isinstance(event, events.Sealed)]
         assert [event.nbytes for event in sealed] == [8080, 80]
         assert sealed[0].version < sealed[1].version == executor.sealer.version.number
-        assert keys_of(session) == {"load_bundle"}
+        assert keys_of(session) == {"load_outputs"}
         assert session.run([v, w])[1][0] == 1.0
 
 
@@ -185,7 +185,7 @@ def test_what_cannot_be_rebuilt_is_an_error_until_recovery(cluster, tmp_path):
         executor = session.engine.executor
         executor.seal()
         session.run(add)
-        executor.runs.give_up()
+        executor.in_flight.discard_log()
         futures = [b.reference.future for b in remote_blocks(executor.read(["v"]))]
         cluster.cancel(futures, force=True)
         with pytest.raises(UnavailableError, match=r"v cannot be rebuilt.*durable version is \d+"):

@@ -149,7 +149,7 @@ def test_losses_without_end_are_an_error(counting, monkeypatch):
 
     def rewind_and_lose(executor):
         found = rewind(executor)
-        held = executor.ask("pin", name=executor.name, client=executor.client.id)
+        held = executor.call_scheduler("pin", name=executor.name, client=executor.client.id)
         blocks = executor.pinned(held)["v"].values()
         executor.client.cancel([b.reference.future for b in blocks], force=True)
         return found
@@ -166,7 +166,7 @@ def test_what_cannot_be_written_is_named(counting, tmp_path, what):
     session, v, _ = counting
     executor = session.engine.executor
     lose(session)
-    executor.runs.give_up()
+    executor.in_flight.discard_log()
     with pytest.raises(UnavailableError, match=rf"a {what}.*v cannot be rebuilt.*recover\(\)"):
         if what == "seal":
             executor.seal()

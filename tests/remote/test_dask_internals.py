@@ -20,7 +20,7 @@ from distributed.worker_state_machine import TaskState as WorkerTask
 
 from daskvars.remote import dask_internals as internals
 from daskvars.remote.dask_internals import DataNode, RunGraph, Task, TaskRef
-from daskvars.remote.task_outputs import Bundle
+from daskvars.remote.task_outputs import TaskOutputs
 from daskvars.versioned import Versioned, changed
 
 pytestmark = pytest.mark.cluster
@@ -163,7 +163,7 @@ def test_a_handler_answers_what_a_client_asks(client):
         return request[::-1]
 
     on_scheduler(client, internals.add_handler, "daskvars_test", answer)
-    assert internals.ask_scheduler(client, "daskvars_test", b"abc") == b"cba"
+    assert internals.call_handler(client, "daskvars_test", b"abc") == b"cba"
 
 
 def test_an_event_reaches_the_client_it_is_sent_to(client):
@@ -262,12 +262,12 @@ def test_only_scattered_data_cannot_be_made_again(client):
 
 
 def test_a_key_with_another_recipe_forgets_what_it_was_computed_from(client):
-    client.register_plugin(internals.CutsLoose())
+    client.register_plugin(internals.LineagePlugin())
     source, future = chain(client, "recipe-0")
     key, source_key = future.key, source.key
     recipes = {key: Task(key, int, "70")}
     until(client, lambda scheduler: scheduler.tasks["first-recipe-0"].state == "released")
-    on_scheduler(client, internals.replace_recipes, recipes)
+    on_scheduler(client, internals.replace_lineage, recipes)
     assert on_scheduler(client, lambda scheduler: "first-recipe-0" not in scheduler.tasks)
     workers = client.cluster.workers.values()
     deadline = time.monotonic() + 10
@@ -286,7 +286,7 @@ def test_a_lost_key_is_made_by_its_new_recipe(client):
     _, future = chain(client, "lost-0")
     key = future.key
     until(client, lambda scheduler: scheduler.tasks["first-lost-0"].state == "released")
-    on_scheduler(client, internals.replace_recipes, {key: Task(key, int, "70")})
+    on_scheduler(client, internals.replace_lineage, {key: Task(key, int, "70")})
     on_scheduler(client, lambda scheduler: scheduler.transitions({key: "released"}, "test-lost"))
     assert future.result(timeout=20) == 70
 
@@ -341,7 +341,7 @@ def test_a_task_that_had_a_result_and_is_to_run_is_computed_again(client):
 
 
 def made(rows):
-    return Bundle([Versioned(np.zeros((rows, 8))), 1.0])
+    return TaskOutputs([Versioned(np.zeros((rows, 8))), 1.0])
 
 
 def with_a_row_changed(bundle):
@@ -350,8 +350,8 @@ def with_a_row_changed(bundle):
         arrays[0][1] = 7.0
 
     key = internals.current_key()
-    found = Bundle([*changed([bundle[0]], key, write), 2.0])
-    internals.weigh_anew(key)
+    found = TaskOutputs([*changed([bundle[0]], key, write), 2.0])
+    internals.remeasure(key)
     return found
 
 

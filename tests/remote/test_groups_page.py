@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from dask.order import order
 
-from daskvars.remote.groups_page import dependencies_first, mended
+from daskvars.remote.groups_page import dependencies_first, patched
 
 
 def groups_of(before):
@@ -34,7 +34,7 @@ def as_dask_does(page):
 def laid_out(before):
     page = SimpleNamespace(scheduler=SimpleNamespace(task_groups=groups_of(before)))
     kept = page.scheduler
-    nodes, arrows = mended(as_dask_does)(page)
+    nodes, arrows = patched(as_dask_does)(page)
     assert page.scheduler is kept
     return {n: node["x"] for n, node in nodes.items()}, {
         (start, end)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from daskvars.remote.versions.shared_versions import (
+    BlockLocation,
     BlockRef,
-    Claim,
-    Held,
     LostStateError,
+    RunHeader,
     SharedVersions,
     StaleEpochError,
     StaleViewError,
@@ -19,53 +19,53 @@ RECORD = VariableRecord("v", "float64", (), ())
 
 
 @pytest.fixture
-def told():
+def message():
     return []
 
 
 @pytest.fixture
-def versions(told):
-    versions = SharedVersions(lambda session, notice: told.append((session, notice)))
+def versions(message):
+    versions = SharedVersions(lambda session, notice: message.append((session, notice)))
     versions.epochs.update(a=0, b=0)
     return versions
 
 
-def send(versions, session, number, seen=False, writes=True, early=False, epoch=0, lost=()):
+def send(versions, session, number, stale=False, writes=True, early=False, epoch=0, lost=()):
     """Bind a run that adds to `v`; give it, and the key of `v` that it takes."""
-    new = {"v": (RECORD, {(): Held(f"{session}{number}", None)})} if writes else {}
-    claim = Claim("s", session, epoch, number, (f"{session}{number}",), new, {}, early)
-    refs = [BlockRef("v", (), seen)] if versions.newest else []
-    pending, found = versions.bind(claim, refs, lambda key: key not in lost)
-    return pending, *(held.key for held in found.values())
+    new = {"v": (RECORD, {(): BlockLocation(f"{session}{number}", None)})} if writes else {}
+    header = RunHeader("s", session, epoch, number, (f"{session}{number}",), new, {}, early)
+    refs = [BlockRef("v", (), stale)] if versions.newest else []
+    pending, found = versions.bind(header, refs, lambda key: key not in lost)
+    return pending, *(location.key for location in found.values())
 
 
 def finish(versions, *runs):
     for pending in runs:
-        versions.arrived(pending, set())
+        versions.graph_registered(pending, set())
 
 
-def test_runs_are_bound_to_the_one_before_and_finished_in_order(versions, told):
+def test_runs_are_bound_to_the_one_before_and_finished_in_order(versions, message):
     (first,) = send(versions, "a", 1)
     second, taken = send(versions, "b", 1)
     third, again = send(versions, "a", 2)
     assert (taken, again) == ("a1", "b1")
     finish(versions, second, third)
-    assert not told
+    assert not message
     finish(versions, first)
-    assert told == [("a", {"done": 1}), ("b", {"done": 1}), ("a", {"done": 2})]
+    assert message == [("a", {"done": 1}), ("b", {"done": 1}), ("a", {"done": 2})]
     assert versions.finished["v"][1][()].key == "a2"
     assert set(versions.holds) == {"a2"}
     assert sorted(set(versions.dropped)) == ["a1", "b1"]
 
 
-def test_a_failure_undoes_what_came_after_and_begins_epochs(versions, told):
+def test_a_failure_undoes_what_came_after_and_begins_epochs(versions, message):
     finish(versions, *send(versions, "a", 1))
     failing, _ = send(versions, "a", 2)
     send(versions, "b", 1)
     send(versions, "a", 3)
-    told.clear()
+    message.clear()
     versions.fail(failing, "erred")
-    assert told == [
+    assert message == [
         ("b", {"undone": 1, "epoch": 1}),
         ("a", {"failed": 2, "why": "erred", "epoch": 1}),
     ]
@@ -76,27 +76,27 @@ def test_a_failure_undoes_what_came_after_and_begins_epochs(versions, told):
     assert send(versions, "b", 2, epoch=1)[1] == "a1"
 
 
-def test_a_read_that_fails_undoes_nothing(versions, told):
+def test_a_read_that_fails_undoes_nothing(versions, message):
     finish(versions, *send(versions, "a", 1))
     reading, _ = send(versions, "b", 1, writes=False)
     after, _ = send(versions, "a", 2)
     versions.fail(reading, "erred")
     finish(versions, after)
-    assert told[1:] == [("b", {"failed": 1, "why": "erred"}), ("a", {"done": 2})]
+    assert message[1:] == [("b", {"failed": 1, "why": "erred"}), ("a", {"done": 2})]
     assert versions.epochs == {"a": 0, "b": 0}
 
 
 def test_what_is_seen_is_finished_or_ones_own(versions):
     finish(versions, *send(versions, "a", 1))
     send(versions, "a", 2)
-    assert send(versions, "b", 1, seen=True, writes=False)[1] == "a1"
-    assert send(versions, "a", 3, seen=True, early=True)[1] == "a2"
-    assert [pending.claim.number for pending in versions.chain] == [2, 1]
+    assert send(versions, "b", 1, stale=True, writes=False)[1] == "a1"
+    assert send(versions, "a", 3, stale=True, early=True)[1] == "a2"
+    assert [pending.header.number for pending in versions.chain] == [2, 1]
 
 
 def test_what_a_run_takes_is_held_until_it_is_known(versions):
     finish(versions, *send(versions, "a", 1))
-    early, taken = send(versions, "b", 1, seen=True, early=True)
+    early, taken = send(versions, "b", 1, stale=True, early=True)
     finish(versions, send(versions, "a", 2)[0])
     assert taken == "a1" and versions.holds["a1"] == 1
     finish(versions, early)
@@ -105,13 +105,13 @@ def test_what_a_run_takes_is_held_until_it_is_known(versions):
 
 def test_a_run_that_expects_otherwise_is_refused(versions):
     other = VariableRecord("v", "float32", (), ())
-    claim = Claim("s", "a", 0, 1, ("a1",), {}, {"v": other})
+    header = RunHeader("s", "a", 0, 1, ("a1",), {}, {"v": other})
     with pytest.raises(StaleViewError, match="without a value"):
-        versions.bind(claim, (), bool)
+        versions.bind(header, (), bool)
     finish(versions, *send(versions, "a", 1))
     with pytest.raises(StaleViewError, match="float64 in chunks"):
-        versions.bind(claim, (), bool)
-    assert versions.refuse(claim) == {"failed": 1, "why": "refused", "epoch": 1}
+        versions.bind(header, (), bool)
+    assert versions.refuse(header) == {"failed": 1, "why": "refused", "epoch": 1}
 
 
 def test_lost_blocks_are_named_with_the_last_durable_version(versions):
@@ -119,7 +119,7 @@ def test_lost_blocks_are_named_with_the_last_durable_version(versions):
     with pytest.raises(LostStateError, match=r"run 2 .* v cannot be rebuilt; no version was"):
         send(versions, "a", 2, lost=("a1",))
     send(versions, "b", 1)
-    versions.reset({"v": (RECORD, {(): Held("load", None)})}, 7)
+    versions.reset({"v": (RECORD, {(): BlockLocation("load", None)})}, 7)
     assert set(versions.holds) == {"load"} and not versions.chain
     with pytest.raises(LostStateError, match="durable version is 7"):
         send(versions, "a", 3, lost=("load",))

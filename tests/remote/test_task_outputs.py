@@ -8,7 +8,7 @@ from dask.sizeof import sizeof
 
 from daskvars.kernels.control.tensor_lists import TensorList
 from daskvars.kernels.gather_scatter.row_shards import ShardRows
-from daskvars.remote.task_outputs import Bundle
+from daskvars.remote.task_outputs import TaskOutputs
 from daskvars.remote.tasks.region_tasks import PackedRegion
 from daskvars.versioned import Versioned, changed
 
@@ -29,7 +29,7 @@ def test_what_holds_arrays_weighs_what_they_do(kind):
     value = HOLDERS[kind]()
     assert sizeof(value) - SIZE in range(500)
     for count in (1, 30):
-        bundle = Bundle([value, *(HOLDERS[kind]() for _ in range(count))])
+        bundle = TaskOutputs([value, *(HOLDERS[kind]() for _ in range(count))])
         assert sizeof(bundle) - (count + 1) * SIZE in range((count + 1) * 500)
 
 
@@ -41,19 +41,19 @@ def test_memory_counts_once_in_a_bundle():
         arrays[0][1] = 7
 
     (second,) = changed([first], "task", write)
-    assert sizeof(Bundle([first, second])) - SIZE in range(200)
+    assert sizeof(TaskOutputs([first, second])) - SIZE in range(200)
     views = [ARRAY[:600], ARRAY[400:], ARRAY.T, ARRAY]
-    assert sizeof(Bundle(views)) - SIZE in range(200)
-    assert sizeof(Bundle([ARRAY[:10]])) - 160 in range(200), "a view weighs what it shows"
-    assert sizeof(Bundle([np.broadcast_to(np.zeros(2), (1000, 2))])) in range(300)
+    assert sizeof(TaskOutputs(views)) - SIZE in range(200)
+    assert sizeof(TaskOutputs([ARRAY[:10]])) - 160 in range(200), "a view weighs what it shows"
+    assert sizeof(TaskOutputs([np.broadcast_to(np.zeros(2), (1000, 2))])) in range(300)
 
 
 def test_all_outputs_of_a_bundle_count():
     items = [np.zeros(n) for n in (100_000, *[1] * 30)]
-    assert {sizeof(Bundle(items)) - 800_240 for _ in range(20)} <= set(range(400))
+    assert {sizeof(TaskOutputs(items)) - 800_240 for _ in range(20)} <= set(range(400))
     assert len({sizeof(tuple(items)) for _ in range(20)}) > 1, "Dask counts tuples itself now"
 
 
 def test_a_bundle_travels_as_one():
-    found = pickle.loads(pickle.dumps(Bundle([1.0, ARRAY])))
-    assert type(found) is Bundle and found[1].shape == (1000, 2)
+    found = pickle.loads(pickle.dumps(TaskOutputs([1.0, ARRAY])))
+    assert type(found) is TaskOutputs and found[1].shape == (1000, 2)

@@ -5,7 +5,7 @@ import pytest
 
 from daskvars import versioned
 from daskvars.dtypes import as_dtype
-from daskvars.remote.tasks.chunk_tasks import load_bundle
+from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.state import VariableRecord, open_zarr_store, read_chunk
 from daskvars.state.format.chunks import chunk_ref, object_parts, write_chunk
 from daskvars.state.format.encoding import Checksum
@@ -50,5 +50,5 @@ def test_pieces_are_the_bytes_of_the_array(monkeypatch, tmp_path, dtype, index):
     record = manifest.records["t"]
     np.testing.assert_array_equal(read_chunk(storage, path, record, index), np.asarray(newer))
     wanted = [(None, "t", record.grid.region(index))]
-    loaded = load_bundle(storage, path, wanted, manifest.token)
+    loaded = load_outputs(storage, path, wanted, manifest.token)
     np.testing.assert_array_equal(loaded, np.asarray(newer))

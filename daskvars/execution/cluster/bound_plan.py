@@ -15,7 +15,7 @@ from distributed import Future
 from daskvars import chunk_grid
 from daskvars.execution.cluster.output_groups import new_value_bytes
 from daskvars.execution.cluster.remote_blocks import BAD, Reference, RemoteBlock, own, wait
-from daskvars.execution.cluster.result_futures import Deferred, Outcome
+from daskvars.execution.cluster.result_futures import ResultFuture, RunResults
 from daskvars.execution.cluster.run_feeds import RunFeeds, cut, leaf_block_ids
 from daskvars.execution.cluster.run_graphs import Template
 from daskvars.execution.engine.blocks import owned, whole
@@ -24,15 +24,20 @@ from daskvars.execution.engine.steps import full_layout, record_of
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.remote.tasks.region_tasks import given, shape_of
+from daskvars.remote.tasks.region_tasks import identity, shape_of
 from daskvars.remote.versions.shared_graphs import references, shared_run_graph
-from daskvars.remote.versions.shared_versions import BlockRef, Claim, Held, StaleViewError
+from daskvars.remote.versions.shared_versions import (
+    BlockLocation,
+    BlockRef,
+    RunHeader,
+    StaleViewError,
+)
 from daskvars.state.format.manifest import VariableRecord
 
 Keys = Callable[[Any], tuple[int, int]]
 
 
-class Target(NamedTuple):
+class ResultLocation(NamedTuple):
     """A result of the run being made: its key, and as in `Reference`."""
 
     key: Any
@@ -64,7 +69,7 @@ class BoundPlan:
             if leaf.kind == STATE and (record := _record(leaf)) is not None
         }
         self.unshaped = sorted(plan.updates.keys() - self.records.keys())
-        self.new_bytes = new_value_bytes(plan, self.template.bundlings)
+        self.new_bytes = new_value_bytes(plan, self.template.output_groups)
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[BlockId, str] = {}
@@ -76,7 +81,7 @@ class BoundPlan:
         return self.executor.results(run) if is_awaited else []
 
     def later(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        """Run without waiting for outputs that go with updates: they are `Deferred`.
+        """Run without waiting for outputs that go with updates: they are `ResultFuture`.
 
         With other clients they are waited for: only then the run is known to be committed.
         """
@@ -84,13 +89,13 @@ class BoundPlan:
         unknown = any(shape is None or None in shape for shape in shapes)
         if unknown or not self.plan.updates or not self.executor.is_private:
             return self(feeds, key_of)
-        outcome = Outcome(self.executor, self._sent(feeds, key_of, False))
-        self.executor.outcomes.add(outcome)
-        return [Deferred(outcome, number, shape) for number, shape in enumerate(shapes)]
+        results = RunResults(self.executor, self._sent(feeds, key_of, False))
+        self.executor.pending_results.add(results)
+        return [ResultFuture(results, number, shape) for number, shape in enumerate(shapes)]
 
     def _sent(self, feeds: Sequence[Any], key_of: Keys, is_awaited: bool) -> Any:
         executor, plan, values = self.executor, self.plan, self.values
-        drawn = {
+        random_keys = {
             number: key_of(leaf.what) for number, leaf in enumerate(plan.leaves) if leaf.kind == KEY
         }
         if plan.updates:  # the program may write into its arrays before the run happens
@@ -102,42 +107,44 @@ class BoundPlan:
             if any((key in values) != found for key, found in plan.presence.items()):
                 raise StaleViewError(None, None, "variables were initialized by another client")
             values.read(self.state_keys)  # or an error that names those without a value
-        return executor.submit(self, feeds, drawn, is_awaited)
+        return executor.submit(self, feeds, random_keys, is_awaited)
 
     def check(self) -> None:
         """Raise where no worker may run a task, or have a variable, before anything is sent."""
-        placing = self.executor.placing
-        if self._checked != placing.version:
-            placing.check(self.plan)
-            placing.check_homes(self.state_keys)
-            self._checked = placing.version
+        placement = self.executor.placement
+        if self._checked != placement.version:
+            placement.check(self.plan)
+            placement.check_variables(self.state_keys)
+            self._checked = placement.version
 
     def explain(self) -> str:
         """Return the plan as text: what runs where, and why."""
-        return self.plan.explain(self.executor.placing.where)
+        return self.plan.explain(self.executor.placement.where)
 
     def ensure_sent(self) -> None:
         """Send programs and large constants, once, or again where they were lost."""
-        held = [*self.programs.values(), *self.constants.values()]
-        if held and all(future.status not in BAD for future in held):
+        sent = [*self.programs.values(), *self.constants.values()]
+        if sent and all(future.status not in BAD for future in sent):
             return
         packed = {region.key: region for region in self.template.packed}
-        self.programs = self.executor.place_data(packed)
-        constants, wishes = {}, {}
-        homes = self._constant_homes()
+        self.programs = self.executor.put_data(packed)
+        constants, annotations_of = {}, {}
+        by_block = self._constant_annotations()
         for block_id in leaf_block_ids(self.template):
             leaf = self.plan.leaves[block_id.origin.position]
             if leaf.kind == CONSTANT:
                 key = f"constant-{self.token}-{self.executor.next_number()}"
                 self.constant_keys[block_id] = key
                 constants[key] = cut(leaf.what, leaf.layout, block_id.block)
-                wishes[key] = homes.get(block_id, {})
-        self.constants = self.executor.place_data(constants, wishes) if constants else {}
+                annotations_of[key] = by_block.get(block_id, {})
+        self.constants = self.executor.put_data(constants, annotations_of) if constants else {}
 
-    def _constant_homes(self) -> dict[BlockId, dict[str, Any]]:
-        """Return the wishes for blocks of constants that become a variable's."""
+    def _constant_annotations(self) -> dict[BlockId, dict[str, Any]]:
+        """Return the annotations of blocks of constants that become a variable's."""
         return {
-            value.block_id(index): self.executor.placing.wish_of(key, number, len(value.indices()))
+            value.block_id(index): self.executor.placement.variable_annotations(
+                key, number, len(value.indices())
+            )
             for key, value in self.plan.updates.items()
             if value.origin.region < 0
             for number, index in enumerate(value.indices())
@@ -157,23 +164,27 @@ class Dispatch:
     Attributes:
       epoch: that in which it is sent.
       number: under which it is sent; the scheduler tells by it what became of it.
-      early: what must be computed before the rest is sent.
+      first_phase: what must be computed before the rest is sent.
       futures: everything that it must compute.
     """
 
     def __init__(
-        self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any], epoch: int
+        self, bound: BoundPlan, feeds: Sequence[Any], random_keys: dict[int, Any], epoch: int
     ) -> None:
-        self.bound, self.plan, self.feeds, self.drawn = bound, bound.plan, feeds, drawn
+        self.bound, self.plan, self.feeds, self.random_keys = bound, bound.plan, feeds, random_keys
         self.executor, self.epoch = bound.executor, epoch
         bound.check()
         bound.ensure_sent()
-        self.number = self._early_number = self.executor.next_number()
+        self.number = self._first_phase_number = self.executor.next_number()
         self.stamp = f"{self.executor.token}-{self.number}"
         self.run_feeds: Any = RunFeeds(
-            self.executor.client, bound.template, self.stamp, feeds, self.executor.placing.addresses
+            self.executor.client,
+            bound.template,
+            self.stamp,
+            feeds,
+            self.executor.placement.addresses,
         )
-        self.early: list[Future] = []
+        self.first_phase: list[Future] = []
         self.futures: list[Future] = []
         self.picks: dict[str, Task] = {}
         self.wanted: dict[Any, None] = {}
@@ -190,24 +201,24 @@ class Dispatch:
 
     # -- sending --------------------------------------------------------------------------------
 
-    def send_early(self) -> None:
+    def send_first_phase(self) -> None:
         """Make the graph, and send what the rest must wait for, if there is something."""
         self.tasks, self.annotations, self.updates = self._made()
         self.records = self.bound.records
         if self.bound.unshaped:
             self._send_for_shapes()
             return
-        early = early_tasks(self.tasks) if self.plan.updates else {}
-        if early:
-            self._stay_at_home(early)
-            self.tasks = {key: task for key, task in self.tasks.items() if key not in early}
+        first_phase = first_phase_tasks(self.tasks) if self.plan.updates else {}
+        if first_phase:
+            self._spread_first_phase(first_phase)
+            self.tasks = {key: task for key, task in self.tasks.items() if key not in first_phase}
             needed = {key for task in self.tasks.values() for key in task.dependencies}
-            keys = [key for key in early if key in needed or key in self.wanted]
-            self.early = self._get_early(early, keys)
+            keys = [key for key in first_phase if key in needed or key in self.wanted]
+            self.first_phase = self._submit_first_phase(first_phase, keys)
 
-    def _get_early(self, tasks: Mapping[Any, Any], keys: list[Any]) -> list[Future]:
-        claim = self._claim(keys, {}, is_early=True)
-        graph = self._graph(tasks, f"{self.stamp}-early", claim)
+    def _submit_first_phase(self, tasks: Mapping[Any, Any], keys: list[Any]) -> list[Future]:
+        header = self._header(keys, {}, is_first_phase=True)
+        graph = self._graph(tasks, f"{self.stamp}-early", header)
         return self.executor.client.get(graph, keys, sync=False)
 
     def _send_for_shapes(self) -> None:
@@ -219,11 +230,11 @@ class Dispatch:
             self.tasks[shapes[key]] = Task(shapes[key], shape_of, *_located_argument(located))
             self.wanted[shapes[key]] = None
         keys = list(self.wanted)
-        self.early = self._get_early(self.tasks, keys)
+        self.first_phase = self._submit_first_phase(self.tasks, keys)
         self.tasks = {}
-        futures = dict(zip(keys, self.early, strict=True))
-        wait(self.executor.client, self.early)
-        if any(future.status in BAD for future in self.early):
+        futures = dict(zip(keys, self.first_phase, strict=True))
+        wait(self.executor.client, self.first_phase)
+        if any(future.status in BAD for future in self.first_phase):
             return  # whoever sends this finds it out
         found = self.executor.client.gather([futures[name] for name in shapes.values()])
         self.records = dict(self.bound.records)
@@ -239,31 +250,34 @@ class Dispatch:
         for key, blocks in self.updates.items():
             record = self.records[key]
             known = key in values and values.record(key) == record
-            writes[key] = None if known else record, {i: _held(b) for i, b in blocks.items()}
+            writes[key] = (
+                None if known else record,
+                {i: _block_location(b) for i, b in blocks.items()},
+            )
         keys = list(self.wanted)
         if not self.tasks or not keys:  # nothing is computed, but variables may get values
             key = f"commit-{self.stamp}"
             self.tasks[key] = Task(key, tuple)
             keys.append(key)
-        claim = self._claim(keys, writes)
-        found = executor.client.get(self._graph(self.tasks, self.stamp, claim), keys, sync=False)
+        header = self._header(keys, writes)
+        found = executor.client.get(self._graph(self.tasks, self.stamp, header), keys, sync=False)
         self._by_key = dict(zip(keys, found, strict=True))
         self.futures = list(found)
         if writes:
             new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
             values.commit(new, values.version, self.records)
         for block_id, where in self.fetched.items():
-            if isinstance(where, Target):
+            if isinstance(where, ResultLocation):
                 future = self._by_key[where.key]
                 self.fetched[block_id] = Reference(future, where.position, where.extra_bytes)
         # Whoever looks at the results later must not keep variables of old alive.
-        self._by_key, self.run_feeds, self.early = {}, None, []
+        self._by_key, self.run_feeds, self.first_phase = {}, None, []
         self.tasks, self.annotations, self.updates = {}, {}, {}
 
-    def _claim(self, keys: Any, writes: Any, is_early: bool = False) -> Claim:
+    def _header(self, keys: Any, writes: Any, is_first_phase: bool = False) -> RunHeader:
         executor, bound = self.executor, self.bound
-        exact = self._early_number if bound.unshaped and not is_early else None
-        return Claim(
+        exact = self._first_phase_number if bound.unshaped and not is_first_phase else None
+        return RunHeader(
             executor.name,
             executor.token,
             self.epoch,
@@ -271,24 +285,24 @@ class Dispatch:
             tuple(keys),
             writes,
             bound.layouts,
-            is_early,
+            is_first_phase,
             exact,
         )
 
-    def _graph(self, tasks: Any, stamp: str, claim: Claim) -> RunGraph:
+    def _graph(self, tasks: Any, stamp: str, header: RunHeader) -> RunGraph:
         annotations = {
             name: {key: value for key, value in found.items() if key in tasks}
             for name, found in self.annotations.items()
         }
-        return shared_run_graph(tasks, annotations, stamp, self.executor.scheduler, claim)
+        return shared_run_graph(tasks, annotations, stamp, self.executor.scheduler, header)
 
-    def _stay_at_home(self, early: Mapping[Any, Any]) -> None:
+    def _spread_first_phase(self, first_phase: Mapping[Any, Any]) -> None:
         """Spread what clients compute from versions seen: else all ran where variables are."""
-        if sum(1 for task in early.values() if references(task)) == 1:
+        if sum(1 for task in first_phase.values() if references(task)) == 1:
             workers = self.annotations.setdefault("workers", {})
             others = self.annotations.setdefault("allow_other_workers", {})
-            for key in early.keys() - workers.keys():
-                workers[key], others[key] = [self.executor.home], True
+            for key in first_phase.keys() - workers.keys():
+                workers[key], others[key] = [self.executor.preferred_worker], True
 
     # -- the graph ------------------------------------------------------------------------------
 
@@ -299,7 +313,7 @@ class Dispatch:
             self.stamp,
             [packed.key for packed in template.packed],
             self._leaf,
-            self.executor.placing.wish,
+            self.executor.placement.annotations_at,
         )
         updates = {
             key: {index: self._located(value.block_id(index)) for index in value.indices()}
@@ -310,8 +324,8 @@ class Dispatch:
             for value in plan.outputs
             for block_id in map(value.block_id, value.indices())
         }
-        for place in template.sinks:
-            self.wanted[place.key(self.stamp)] = None
+        for output_key in template.sinks:
+            self.wanted[output_key.key(self.stamp)] = None
         tasks.update(self.run_feeds.tasks)
         tasks.update(self.picks)
         return tasks, annotations, updates
@@ -324,7 +338,7 @@ class Dispatch:
         if leaf.kind == FEED:
             return self.run_feeds.argument(block_id), None
         if leaf.kind == KEY:
-            return self.drawn[block_id.origin.position], None
+            return self.random_keys[block_id.origin.position], None
         return TaskRef(self.bound.constant_keys[block_id]), None
 
     def _block(self, block_id: BlockId) -> BlockRef:
@@ -338,10 +352,12 @@ class Dispatch:
         number, position = block_id.origin
         if number >= 0:
             template = self.bound.template
-            place = template.place(block_id)
-            key = place.key(self.stamp)
+            output_key = template.output_key(block_id)
+            key = output_key.key(self.stamp)
             self.wanted[key] = None
-            return Target(key, place.position, template.bundlings[number].extra_bytes(position))
+            return ResultLocation(
+                key, output_key.position, template.output_groups[number].extra_bytes(position)
+            )
         leaf = self.plan.leaves[position]
         if leaf.kind == STATE:
             return self._read(block_id) if fetched else self._block(block_id)
@@ -351,19 +367,19 @@ class Dispatch:
                 return owned(cut(self.feeds[leaf.what], leaf.layout, block_id.block))
             fed: Any = self.run_feeds.reference(block_id).key
             self.wanted[fed] = None
-            return Target(fed, None, 0)
+            return ResultLocation(fed, None, 0)
         if fetched:
             return owned(cut(leaf.what, leaf.layout, block_id.block))
         return RemoteBlock(
             Reference(self.bound.constants[self.bound.constant_keys[block_id]], None)
         )
 
-    def _read(self, block_id: BlockId) -> Target:
+    def _read(self, block_id: BlockId) -> ResultLocation:
         """Return where to fetch a variable's block: a result of its own, without its bundle."""
         key = f"read-{self.stamp}-{len(self.picks)}"
-        self.picks[key] = Task(key, given, self._block(block_id))
+        self.picks[key] = Task(key, identity, self._block(block_id))
         self.wanted[key] = None
-        return Target(key, None, 0)
+        return ResultLocation(key, None, 0)
 
     # -- fetching -------------------------------------------------------------------------------
 
@@ -385,27 +401,27 @@ class Dispatch:
         return [whole(value, fetch) for value in self.plan.outputs]
 
 
-def early_tasks(tasks: Mapping[Any, Any]) -> dict[Any, Any]:
+def first_phase_tasks(tasks: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return the tasks that depend on nothing newest, if some take blocks of versions seen."""
-    late: set[Any] = set()
-    early: dict[Any, Any] = {}
+    second_phase: set[Any] = set()
+    first_phase: dict[Any, Any] = {}
 
     def needs_newest(key: Any) -> bool:
-        if key in early or key not in tasks:
+        if key in first_phase or key not in tasks:
             return False
-        if key not in late:
+        if key not in second_phase:
             task = tasks[key]
-            newest = any(not ref.seen for ref in references(task))
+            newest = any(not ref.stale for ref in references(task))
             if newest or any(map(needs_newest, task.dependencies)):
-                late.add(key)
+                second_phase.add(key)
             else:
-                early[key] = task
-        return key in late
+                first_phase[key] = task
+        return key in second_phase
 
     for key in tasks:
         needs_newest(key)
-    seen = any(references(task) for task in early.values())
-    return early if seen and late else {}
+    stale = any(references(task) for task in first_phase.values())
+    return first_phase if stale and second_phase else {}
 
 
 def _record(leaf: LeafInfo) -> VariableRecord | None:
@@ -417,15 +433,19 @@ def _record(leaf: LeafInfo) -> VariableRecord | None:
     return VariableRecord(leaf.what, leaf.spec.dtype.name, shape, layout)
 
 
-def _held(where: Any) -> Held | BlockRef:
+def _block_location(where: Any) -> BlockLocation | BlockRef:
     """Return where a new block is, as plain data."""
     if isinstance(where, RemoteBlock):
         reference = where.reference
-        return Held(reference.future.key, reference.position, reference.extra_bytes)
-    return Held(*where) if isinstance(where, Target) else where
+        return BlockLocation(reference.future.key, reference.position, reference.extra_bytes)
+    return BlockLocation(*where) if isinstance(where, ResultLocation) else where
 
 
 def _located_argument(where: Any) -> tuple[Any, int | None]:
     """Return what a task takes for a new block: its key or variable, and the output meant."""
-    held = _held(where)
-    return (held, None) if isinstance(held, BlockRef) else (TaskRef(held.key), held.position)
+    location = _block_location(where)
+    return (
+        (location, None)
+        if isinstance(location, BlockRef)
+        else (TaskRef(location.key), location.position)
+    )

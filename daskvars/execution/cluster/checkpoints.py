@@ -11,10 +11,10 @@ from daskvars.chunk_grid import block_indices, block_slices
 from daskvars.execution.cluster.chunk_tasks import write_chunks
 from daskvars.execution.cluster.errors import error_of
 from daskvars.execution.cluster.output_groups import SPLIT_BYTES
-from daskvars.execution.cluster.placement import Placing
+from daskvars.execution.cluster.placement import ClusterPlacement
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.remote.dask_internals import RunGraph, Task
-from daskvars.remote.tasks.chunk_tasks import load_regions, write_aside, write_parts
+from daskvars.remote.tasks.chunk_tasks import load_regions, write_in_background, write_stored_chunks
 from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_source, shifted
 from daskvars.state.format.grids import Blocks
@@ -44,7 +44,7 @@ def save(
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
     writer.declare(record for record, _ in values.values())
     blocks = {name: found for name, (_, found) in values.items()}
-    write = write_parts if in_flight is None else write_aside
+    write = write_stored_chunks if in_flight is None else write_in_background
     try:
         digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, write)
         wait(client, in_flight or ())
@@ -60,7 +60,7 @@ def save(
 def restore(
     client: Client,
     stamp: str,
-    placing: Placing,
+    placement: ClusterPlacement,
     where: Any,
     wanted: Mapping[str, tuple[Any, tuple[int, ...], Any]],
     names: Mapping[str, str],
@@ -71,7 +71,7 @@ def restore(
     Args:
       client: the cluster.
       stamp: a text for keys that was not used before.
-      placing: knows where the variables are to live.
+      placement: knows where the variables are to live.
       where: path or URL, which all workers reach.
       wanted: key -> dtype, shape and chunks.
       names: key -> name in the checkpoint.
@@ -91,23 +91,27 @@ def restore(
         indices = list(block_indices(chunks))
         found[key] = {index: RemoteBlock() for index in indices}
         size = source.records[names[key]].nbytes // max(1, len(indices))
-        device_type = placing.type_of(key)
+        device_type = placement.type_of(key)
         for number, index in enumerate(indices):
-            wish = placing.wish_of(key, number, len(indices))
-            home = tuple(wish.get("workers", ())), "allow_other_workers" in wish, device_type
+            found_at = placement.variable_annotations(key, number, len(indices))
+            workers = (
+                tuple(found_at.get("workers", ())),
+                "allow_other_workers" in found_at,
+                device_type,
+            )
             room -= size
             if room < 0:
                 batch, room = batch + 1, SPLIT_BYTES
             region = shifted(block_slices(chunks, index), offsets.get(key))
-            batches.setdefault((batch, home), []).append((key, index, region))
+            batches.setdefault((batch, workers), []).append((key, index, region))
     graph = {}
     annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
-    for number, ((_, (home, is_loose, device_type)), blocks) in enumerate(batches.items()):
+    for number, ((_, (workers, is_loose, device_type)), blocks) in enumerate(batches.items()):
         key = f"restore-{stamp}-{number}"
         regions = tuple((names[name], region) for name, _, region in blocks)
         graph[key] = Task(key, load_regions, storage, path, regions, source.token, device_type)
-        if home:
-            annotations["workers"][key] = list(home)
+        if workers:
+            annotations["workers"][key] = list(workers)
             annotations["allow_other_workers"][key] = is_loose
     expression = RunGraph(graph, annotations, f"restore-{stamp}")
     futures = client.get(expression, list(graph), sync=False)

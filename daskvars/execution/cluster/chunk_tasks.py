@@ -10,7 +10,7 @@ from distributed import Client
 
 from daskvars.execution.cluster.output_groups import SPLIT_BYTES
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.remote.tasks.chunk_tasks import Fragment, write_parts
+from daskvars.remote.tasks.chunk_tasks import Fragment, write_stored_chunks
 from daskvars.state.format.chunks import chunk_ref
 from daskvars.state.format.grids import Blocks, Index, Layout
 from daskvars.state.format.manifest import VariableRecord
@@ -33,7 +33,7 @@ def write_chunks(
     writer: Any,
     storage: Any,
     state: Mapping[str, Blocks],
-    write: Callable[..., Any] = write_parts,
+    write: Callable[..., Any] = write_stored_chunks,
     priority: int = 0,
 ) -> dict[str, dict[Index, int]]:
     """Have workers write variables into a snapshot that was begun.
@@ -44,7 +44,7 @@ def write_chunks(
       writer: the snapshot's writer; its records say how the variables are stored.
       storage: the Zarr store that it writes to.
       state: key -> blocks, which are on workers.
-      write: what a task calls: `write_parts`, or `write_aside`.
+      write: what a task calls: `write_stored_chunks`, or `write_in_background`.
       priority: of the tasks, as Dask takes it.
 
     Returns:

@@ -60,7 +60,7 @@ def unavailable(
     return LostError(None, None, message)
 
 
-def deferred(error: Exception, run: int) -> Exception:
+def with_run_note(error: Exception, run: int) -> Exception:
     """Return the error of a run that was dispatched before, as it surfaces later."""
     note = f"(in run {run}, dispatched before; variables are as they were before that run)"
     if isinstance(error, OpError):

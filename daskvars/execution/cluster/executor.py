@@ -26,8 +26,8 @@ it is in no chain, and takes as long as it takes. When it is done the second, th
 to what is newest then: a slow client delays nobody, and no update is lost.
 
 State has a place and leaves it visibly. When the client is closed in order, values come home
-(`come_home`): into their store, or into this process. When the cluster is lost, they are, and
-whoever asks for them hears so (`lost`).
+(`retrieve_values`): into their store, or into this process. When the cluster is lost, they are, and
+whoever asks for them hears so (`lost_error`).
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.bound_plan import BoundPlan
 from daskvars.execution.cluster.errors import GONE, LostError, unavailable
 from daskvars.execution.cluster.in_flight import InFlight, Run
-from daskvars.execution.cluster.placement import Placing, by_annotation
+from daskvars.execution.cluster.placement import ClusterPlacement, by_annotation
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, own, remote_blocks
-from daskvars.execution.cluster.result_futures import Outcome
+from daskvars.execution.cluster.result_futures import RunResults
 from daskvars.execution.cluster.run_feeds import MOST_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.seals import Sealer
 from daskvars.execution.cluster.worker_info import workers_of
@@ -64,19 +64,19 @@ from daskvars.execution.engine.executors import before_close, forget_executor, r
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import (
-    CutsLoose,
     DataNode,
+    LineagePlugin,
     RunGraph,
-    ask_scheduler,
+    call_handler,
     futures_of,
     pickle,
 )
 from daskvars.remote.tasks.region_tasks import PackedRegion
 from daskvars.remote.versions.shared_graphs import OPERATION, topic
 from daskvars.remote.versions.shared_versions import (
-    Claim,
-    Held,
+    BlockLocation,
     LostStateError,
+    RunHeader,
     StaleViewError,
     Variables,
     keys_of,
@@ -89,8 +89,8 @@ from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 from daskvars.state.values import Lease
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
-ARRIVAL_PAUSE_S = 0.002  # between questions whether what was sent has arrived
-HOME_SHARE = 0.5  # of the free memory here: what is more does not come home
+SUBMIT_POLL_S = 0.002  # between questions whether what was sent has arrived
+RETRIEVED_SHARE = 0.5  # of the free memory here: what is more stays there
 
 
 class ClusterExecutor:
@@ -107,13 +107,13 @@ class ClusterExecutor:
       values: records of the variables; their blocks are on workers.
       token: a text that no other executor has, for keys.
       is_private: whether nobody else can know the state.
-      placing: where tasks run and variables live.
+      placement: where tasks run and variables live.
       scheduler: the scheduler's id.
-      place_in_line: how many sessions were on the cluster's states before this one.
-      runs: the runs in flight.
+      session_index: how many sessions were on the cluster's states before this one.
+      in_flight: the runs in flight.
       sealer: what makes them durable.
-      outcomes: results that nobody has looked at.
-      is_home: whether the values have left the cluster, and nothing is lost.
+      pending_results: results that nobody has looked at.
+      is_retrieved: whether the values have left the cluster, and nothing is lost.
     """
 
     def __init__(
@@ -123,25 +123,25 @@ class ClusterExecutor:
         self.token = f"0{uuid.uuid4().hex[:15]}"
         self.is_private = not name
         self.name = name or f"session-{self.token}"
-        self.placing = Placing(workers_of(client), self.values.__contains__)
+        self.placement = ClusterPlacement(workers_of(client), self.values.__contains__)
         self.sealer = Sealer(self, store)
-        self.runs = InFlight(self)
+        self.in_flight = InFlight(self)
         self.users = 0
-        self.is_home = self._was_cut_off = False
-        self.outcomes: weakref.WeakSet[Outcome] = weakref.WeakSet()
+        self.is_retrieved = self._was_cut_off = False
+        self.pending_results: weakref.WeakSet[RunResults] = weakref.WeakSet()
         self._bound: weakref.WeakSet[BoundPlan] = weakref.WeakSet()
         self._numbers = itertools.count(1)
         reports.listen_to_losses(client, self.token)
         prepare(client)
-        client.subscribe_topic(topic(self.token), self.runs.hear)
-        self.scheduler, self.place_in_line, looked = self.ask(
+        client.subscribe_topic(topic(self.token), self.in_flight.on_message)
+        self.scheduler, self.session_index, looked = self.call_scheduler(
             "open",
             name=self.name,
             client=client.id,
             session=self.token,
             is_private=self.is_private,
         )
-        self._look(*looked)
+        self._set_records(*looked)
         if not len(self.values):
             self._begin(store, local)
         if self.is_private:
@@ -154,20 +154,20 @@ class ClusterExecutor:
         return not self.is_private
 
     @property
-    def place(self) -> str:
+    def description(self) -> str:
         """The state, in words."""
         return "this session's variables" if self.is_private else f"the state {self.name!r}"
 
     @property
     def num_workers(self) -> int:
         """How many blocks can run at once: the threads of all workers."""
-        return max(1, sum(offer.num_threads for offer in self.placing.offers))
+        return max(1, sum(info.num_threads for info in self.placement.worker_infos))
 
     @property
-    def home(self) -> str:
+    def preferred_worker(self) -> str:
         """The worker on which this client's own share of asynchronous training is done."""
-        addresses = self.placing.addresses
-        return addresses[self.place_in_line % len(addresses)]
+        addresses = self.placement.addresses
+        return addresses[self.session_index % len(addresses)]
 
     def next_number(self) -> int:
         """Return a number that this executor has not used for anything."""
@@ -186,12 +186,12 @@ class ClusterExecutor:
     def check_connected(self) -> None:
         """Raise UnavailableError where the cluster cannot be reached any more."""
         if self.is_closed:
-            raise self.lost()
+            raise self.lost_error()
 
-    def lost(self) -> UnavailableError:
+    def lost_error(self) -> UnavailableError:
         """Return the error of what was here and cannot be had, since the cluster is gone."""
         names = sorted(self.values.capture()[1])
-        num_runs, durable = self.runs.num_unsealed, self.sealer.version
+        num_runs, durable = self.in_flight.num_unsealed, self.sealer.version
         listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if names[10:] else "")
         last = (
             "No version of them was durable: run the initializers again"
@@ -202,12 +202,12 @@ class ClusterExecutor:
         return UnavailableError(
             None,
             None,
-            f"the Dask cluster with {self.place} ({listed or 'none yet'}) cannot be "
+            f"the Dask cluster with {self.description} ({listed or 'none yet'}) cannot be "
             f"reached: its client is {self.client.status}. {num_runs} runs are lost. {last}; or "
             "restore a checkpoint, or open a new session",
         )
 
-    def ask(self, what: str, **arguments: Any) -> Any:
+    def call_scheduler(self, what: str, **arguments: Any) -> Any:
         """Ask the scheduler for something; see the requests of `VersionKeeper`.
 
         Raises:
@@ -215,18 +215,18 @@ class ClusterExecutor:
         """
         self.check_connected()
         try:
-            return ask(self.client, what, **arguments)
+            return call_scheduler(self.client, what, **arguments)
         except (OSError, TimeoutError) as error:
             self._was_cut_off = True
-            raise self.lost() from error
+            raise self.lost_error() from error
 
     # -- the records ----------------------------------------------------------------------------
 
     def refresh(self) -> None:
         """Look up which variables there are."""
-        self._look(*self.ask("look", name=self.name))
+        self._set_records(*self.call_scheduler("records", name=self.name))
 
-    def _look(self, records: Mapping[str, VariableRecord], durable: VersionId) -> None:
+    def _set_records(self, records: Mapping[str, VariableRecord], durable: VersionId) -> None:
         values = self.values
         with values.run_lock:
             self.sealer.version = None if durable == NO_VERSION else durable
@@ -251,7 +251,7 @@ class ClusterExecutor:
         if self.is_private:
             return run()
         found = self._attempted(run)
-        if self.sealer.is_durable and not config.get().seal_every_s and self.runs.num_unsealed:
+        if self.sealer.is_durable and not config.get().seal_every_s and self.in_flight.num_unsealed:
             self.seal()
         return found
 
@@ -260,52 +260,52 @@ class ClusterExecutor:
             try:
                 return run()
             except StaleViewError as error:
-                lost = error
+                refused = error
                 self.refresh()
         raise permanent(
             AbortedError(
                 None,
                 None,
                 f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
-                f"At last: {lost.message}. Clients of one state must agree on their variables' "
+                f"At last: {refused.message}. Clients of one state must agree on their variables' "
                 "dtypes and chunks: give all of them the same chunks=",
             )
         )
 
     def submit(
-        self, bound: BoundPlan, feeds: Sequence[Any], drawn: dict[int, Any], is_awaited: bool
+        self, bound: BoundPlan, feeds: Sequence[Any], random_keys: dict[int, Any], is_awaited: bool
     ) -> Run:
         """Send a run; wait while too many are in flight."""
 
         def send() -> Run:
             self.check_connected()
             with self.values.run_lock:
-                self.runs.admit(bound.new_bytes)
-            run = Run(bound, feeds, drawn, is_awaited)
-            self.runs.send(run)
+                self.in_flight.admit(bound.new_bytes)
+            run = Run(bound, feeds, random_keys, is_awaited)
+            self.in_flight.send(run)
             return run
 
         return self.recovering(send)
 
     def results(self, run: Run) -> list[Any]:
         """Wait until a run is finished, and return its outputs; see `InFlight.results`."""
-        return self.runs.results(run)
+        return self.in_flight.results(run)
 
-    def fetch(self, wanted: Outcome | None = None) -> None:
+    def fetch(self, wanted: RunResults | None = None) -> None:
         """Bring results that were not waited for: those wanted, and all that are there.
 
         Raises:
           OpError: the run of those wanted failed, or one before it.
         """
-        there = [outcome for outcome in list(self.outcomes) if outcome.is_there]
-        first = wanted or next(iter(there), None)
+        ready = [results for results in list(self.pending_results) if results.is_ready]
+        first = wanted or next(iter(ready), None)
         if first is None:
             return
-        found = dict(self.runs.fetch(first.run, [outcome.run for outcome in there]))
-        for outcome in [first, *there]:
-            if outcome.run in found:
-                outcome.values, outcome.run = found[outcome.run], None
-                self.outcomes.discard(outcome)
+        found = dict(self.in_flight.fetch(first.run, [results.run for results in ready]))
+        for results in [first, *ready]:
+            if results.run in found:
+                results.values, results.run = found[results.run], None
+                self.pending_results.discard(results)
 
     def sync(self) -> None:
         """Wait for all runs in flight.
@@ -313,7 +313,7 @@ class ClusterExecutor:
         Raises:
           OpError: one failed; the variables are as they were before it.
         """
-        self.runs.finish()
+        self.in_flight.finish()
 
     def recovering(self, action: Callable[[], Any]) -> Any:
         """Call `action`; if it fails because data is lost, bring that back and call it again.
@@ -327,9 +327,9 @@ class ClusterExecutor:
             try:
                 return action()
             except (LostError, LostStateError) as error:
-                if not self.runs.can_repeat(error):
+                if not self.in_flight.can_repeat(error):
                     raise
-                self.runs.repeat()
+                self.in_flight.repeat()
         return action()
 
     # -- values ---------------------------------------------------------------------------------
@@ -339,8 +339,10 @@ class ClusterExecutor:
         futures = futures_of(self.client, set(keys_of(variables)))
         return {
             key: {
-                index: RemoteBlock(Reference(futures[held.key], held.position, held.extra_bytes))
-                for index, held in blocks.items()
+                index: RemoteBlock(
+                    Reference(futures[location.key], location.position, location.extra_bytes)
+                )
+                for index, location in blocks.items()
             }
             for key, (_, blocks) in variables.items()
         }
@@ -358,17 +360,17 @@ class ClusterExecutor:
     def read(self, keys: Collection[str]) -> list[Blocks]:
         """Return the blocks of variables, this client's runs done."""
         self.sync()
-        found = self.ask("pin", name=self.name, client=self.client.id)
-        self._look({key: record for key, (record, _) in found.items()}, self._durable)
+        found = self.call_scheduler("pin", name=self.name, client=self.client.id)
+        self._set_records({key: record for key, (record, _) in found.items()}, self._durable)
         return self._pinned(found, keys)
 
     def read_in_flight(self, keys: Collection[str]) -> list[Blocks]:
         """Return the blocks of variables as the runs sent so far will leave them."""
         with self.values.run_lock:
-            self.runs.settle()
-            last = max(self.runs.sent, default=0)
+            self.in_flight.process_messages()
+            last = max(self.in_flight.runs, default=0)
             while True:
-                found = self.ask(
+                found = self.call_scheduler(
                     "pin_newest",
                     name=self.name,
                     client=self.client.id,
@@ -377,9 +379,9 @@ class ClusterExecutor:
                 )
                 if found is not None:
                     return self._pinned(found, keys)
-                time.sleep(ARRIVAL_PAUSE_S)
-                self.runs.settle()
-                last = max(self.runs.sent, default=0)
+                time.sleep(SUBMIT_POLL_S)
+                self.in_flight.process_messages()
+                last = max(self.in_flight.runs, default=0)
 
     def _pinned(self, found: Any, keys: Collection[str]) -> list[Blocks]:
         pinned = self.pinned(found)
@@ -393,8 +395,8 @@ class ClusterExecutor:
     def put(self, new: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> None:
         """Set variables to blocks, which are moved to the workers if they are not there."""
         with self.values.run_lock:
-            self.runs.settle()
-            self.runs.give_up(self._put(new, records))
+            self.in_flight.process_messages()
+            self.in_flight.discard_log(self._put(new, records))
             self.refresh()
 
     def _put(
@@ -406,11 +408,13 @@ class ClusterExecutor:
     ) -> int:
         blocks = {**new, **self.moved(new)}
         distributed.wait([b.reference.future for b in remote_blocks(blocks.values())])
-        held = {key: (records[key], held_blocks(found)) for key, found in blocks.items()}
-        keys = {h.key for _, found in held.values() for h in found.values()}
+        variables = {key: (records[key], block_locations(found)) for key, found in blocks.items()}
+        keys = {h.key for _, found in variables.values() for h in found.values()}
         number = self.next_number()
-        claim = Claim(self.name, self.token, self.runs.epoch, number, tuple(keys), held)
-        self.ask("put", claim=claim, is_first=first, durable=durable)
+        header = RunHeader(
+            self.name, self.token, self.in_flight.epoch, number, tuple(keys), variables
+        )
+        self.call_scheduler("put", header=header, is_first=first, durable=durable)
         return number
 
     def _begin(self, store: ZarrStore | None, local: Values) -> None:
@@ -423,7 +427,7 @@ class ClusterExecutor:
             state = local.given_away()
             blocks = {key: found for key, (_, found) in state.items()}
             records = {key: record for key, (record, _) in state.items()}
-            self.runs.give_up(self._put(blocks, records, True))
+            self.in_flight.discard_log(self._put(blocks, records, True))
         self.refresh()
 
     def _loaded(self, store: Any, head: Any) -> dict[str, Any]:
@@ -432,25 +436,25 @@ class ClusterExecutor:
         }
         where = StorePath(store.storage, store.place(head.version))
         for key, (dtype, shape, chunks) in wanted.items():
-            self.placing.of_variable(key, "", Spec(as_dtype(dtype), shape), chunks)
+            self.placement.of_variable(key, "", Spec(as_dtype(dtype), shape), chunks)
         return self._restored(where, wanted, {}, {})
 
     def _restored(self, where: Any, wanted: Any, names: Any, offsets: Any) -> dict[str, Any]:
         stamp = f"{self.token}.{self.next_number()}"
         return cluster_checkpoints.restore(
-            self.client, stamp, self.placing, where, wanted, names, offsets
+            self.client, stamp, self.placement, where, wanted, names, offsets
         )
 
-    def place_data(
-        self, data: Mapping[str, Any], wishes: Mapping[str, dict[str, Any]] | None = None
+    def put_data(
+        self, data: Mapping[str, Any], annotations_of: Mapping[str, dict[str, Any]] | None = None
     ) -> dict[str, Future]:
         """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered.
 
         Args:
           data: key -> array or packed region.
-          wishes: key -> Dask annotations, where it matters on which worker it is.
+          annotations_of: key -> Dask annotations, where it matters on which worker it is.
         """
-        wishes = wishes or {}
+        annotations_of = annotations_of or {}
         limit = min(config.get().feed_scatter_bytes, MOST_GRAPH_BYTES)
         small, large, room = {}, {}, MOST_GRAPH_BYTES
         for key, value in data.items():
@@ -460,11 +464,13 @@ class ClusterExecutor:
                 room -= size
             else:
                 large[key] = value
-        found = scattered(self.client, large, self.placing.addresses, wishes) if large else {}
+        found = (
+            scattered(self.client, large, self.placement.addresses, annotations_of) if large else {}
+        )
         if small:
             graph = {key: DataNode(key, value) for key, value in small.items()}
             stamp = f"{self.token}-{self.next_number()}"
-            annotations = by_annotation({key: wishes.get(key, {}) for key in graph})
+            annotations = by_annotation({key: annotations_of.get(key, {}) for key in graph})
             futures = self.client.get(RunGraph(graph, annotations, stamp), list(graph), sync=False)
             found.update(zip(graph, futures, strict=True))
         return found
@@ -472,17 +478,19 @@ class ClusterExecutor:
     def moved(self, state: Mapping[str, Blocks]) -> dict[str, Blocks]:
         """Return those variables that are not all on this cluster, once they are."""
         local: dict[str, Any] = {}
-        wishes: dict[str, dict[str, Any]] = {}
+        annotations_of: dict[str, dict[str, Any]] = {}
         where: dict[str, tuple[str, Any]] = {}
         for key, blocks in state.items():
             for number, (index, block) in enumerate(blocks.items()):
                 if not isinstance(block, RemoteBlock):
                     name = f"value-{self.token}-{self.next_number()}"
                     local[name], where[name] = block, (key, index)
-                    wishes[name] = self.placing.wish_of(key, number, len(blocks))
+                    annotations_of[name] = self.placement.variable_annotations(
+                        key, number, len(blocks)
+                    )
         if not local:
             return {}
-        futures = self.place_data(local, wishes)
+        futures = self.put_data(local, annotations_of)
         new: dict[str, Any] = {key: dict(state[key]) for key, _ in where.values()}
         for name, (key, index) in where.items():
             new[key][index] = RemoteBlock(Reference(futures[name], None))
@@ -502,7 +510,7 @@ class ClusterExecutor:
         The values may still be to come; if a run that is in flight now fails, so does the save.
         """
         with self.values.run_lock:
-            in_flight = [f for run in self.runs.sent.values() for f in run.dispatch.futures]
+            in_flight = [f for run in self.in_flight.runs.values() for f in run.dispatch.futures]
         return lambda: self._save(values, where, global_step, in_flight)
 
     def _save(
@@ -529,7 +537,7 @@ class ClusterExecutor:
         """Read blocks from a checkpoint, in the layouts wanted, on the workers of the devices."""
         for key, (dtype, _, chunks) in wanted.items():
             spec = Spec(dtype, tuple(map(sum, chunks)))
-            self.placing.of_variable(key, devices.get(key, ""), spec, chunks)
+            self.placement.of_variable(key, devices.get(key, ""), spec, chunks)
         return self._restored(where, wanted, names, offsets)
 
     # -- durability -----------------------------------------------------------------------------
@@ -554,9 +562,9 @@ class ClusterExecutor:
         if self.sealer.is_durable:
             self.seal()
 
-    def seal_if_asked(self) -> None:
+    def seal_if_requested(self) -> None:
         """Make what is finished durable if the scheduler has asked for it."""
-        self._sealing(self.sealer.seal_if_asked)
+        self._sealing(self.sealer.seal_if_requested)
 
     def _sealing(self, seal: Callable[[], None]) -> None:
         try:
@@ -577,12 +585,12 @@ class ClusterExecutor:
           FailedPreconditionError: no version was durable yet.
         """
         with self.values.run_lock:
-            store = self.sealer.place()
+            store = self.sealer.open_store()
             head = store.head() if store is not None else None
             if head is None:
                 raise no_durable_version()
             epoch, _ = self._reset(store, head)
-            self.runs.drop(epoch)
+            self.in_flight.abandon(epoch)
             return head.version
 
     def rewind(self) -> tuple[int, int]:
@@ -594,42 +602,42 @@ class ClusterExecutor:
         Raises:
           LostStateError: other clients have run something since: only `recover` may do that.
         """
-        self.placing.workers.refresh()
+        self.placement.workers.refresh()
         if self.sealer.version is None:
             return self._set({}, NO_VERSION, True)
-        store = self.sealer.place()
+        store = self.sealer.open_store()
         head = store.manifest(self.sealer.version.number)
-        self.placing.check_homes(head.records)
+        self.placement.check_variables(head.records)
         return self._reset(store, head, is_own=True)
 
     def _reset(self, store: Any, head: Any, is_own: bool = False) -> tuple[int, int]:
         found = self._loaded(store, head)
         distributed.wait([b.reference.future for b in remote_blocks(found.values())])
-        held = {key: (head.records[key], held_blocks(b)) for key, b in found.items()}
-        return self._set(held, head.id, is_own)
+        variables = {key: (head.records[key], block_locations(b)) for key, b in found.items()}
+        return self._set(variables, head.id, is_own)
 
-    def _set(self, held: Any, durable: VersionId, is_own: bool) -> tuple[int, int]:
-        found = self.ask(
+    def _set(self, variables: Any, durable: VersionId, is_own: bool) -> tuple[int, int]:
+        found = self.call_scheduler(
             "reset",
             name=self.name,
             session=self.token,
-            variables=held,
+            variables=variables,
             durable=durable,
             is_own=is_own,
         )
         self.refresh()
         return found
 
-    def blind(self, place: str) -> list[str]:
+    def workers_without_access(self, path: str) -> list[str]:
         """Return the workers that do not see a directory."""
-        if "://" in place:
+        if "://" in path:
             return []
-        seen = self.client.run(os.path.isdir, place, on_error="ignore")
+        seen = self.client.run(os.path.isdir, path, on_error="ignore")
         return sorted(worker for worker, found in seen.items() if not found)
 
     # -- leaving --------------------------------------------------------------------------------
 
-    def come_home(self, is_exit: bool = False) -> None:
+    def retrieve_values(self, is_exit: bool = False) -> None:
         """Take the values from the cluster, whose client is about to be closed: into their store,
         or into this process.
 
@@ -637,7 +645,7 @@ class ClusterExecutor:
           is_exit: the process is about to end, so that only a store is of use.
         """
         is_needed = self.sealer.is_durable or not is_exit
-        if self.users <= 0 or self.is_home or self.is_closed or not is_needed:
+        if self.users <= 0 or self.is_retrieved or self.is_closed or not is_needed:
             return
         try:
             self.sync()
@@ -646,10 +654,12 @@ class ClusterExecutor:
                 self.seal()
             else:
                 self._bring_values()
-            self.is_home = True
+            self.is_retrieved = True
         except Exception as error:  # noqa: BLE001 - the client closes all the same
             logging.error(
-                "%s did not leave the Dask cluster before its client closed: %s", self.place, error
+                "%s did not leave the Dask cluster before its client closed: %s",
+                self.description,
+                error,
             )
         self._leave()
 
@@ -657,7 +667,7 @@ class ClusterExecutor:
         keys = sorted(self.values.capture()[1])
         records = {key: self.values.record(key) for key in keys}
         nbytes, room = sum(r.nbytes for r in records.values()), psutil.virtual_memory().available
-        if nbytes > HOME_SHARE * room:
+        if nbytes > RETRIEVED_SHARE * room:
             self.seal()
             raise UnavailableError(
                 None,
@@ -701,22 +711,22 @@ class ClusterExecutor:
         for bound in self._bound:
             bound.release()
         if not self.is_closed:
-            self.ask("leave", session=self.token)
+            self.call_scheduler("leave", session=self.token)
             self.client.unsubscribe_topic(topic(self.token))
             reports.ignore_losses(self.client, self.token)
         forget_executor(self)
 
 
-def ask(client: Client, what: str, /, **arguments: Any) -> Any:
+def call_scheduler(client: Client, what: str, /, **arguments: Any) -> Any:
     """Ask a scheduler for something; see the requests of `VersionKeeper`."""
-    return pickle.loads(ask_scheduler(client, OPERATION, pickle.dumps((what, arguments))))
+    return pickle.loads(call_handler(client, OPERATION, pickle.dumps((what, arguments))))
 
 
 def prepare(client: Client) -> None:
     """Have a cluster keep states, once for each client."""
     if client not in _prepared:
         client.register_plugin(VersionKeeper())
-        client.register_plugin(CutsLoose())
+        client.register_plugin(LineagePlugin())
         client.register_plugin(WorkerMemory())
         reports.listen_to_pauses(client)
         _prepared.add(client)
@@ -725,15 +735,15 @@ def prepare(client: Client) -> None:
 def drop_state(client: Client, name: str) -> None:
     """Have a cluster forget a state."""
     prepare(client)
-    ask(client, "drop", name=name)
+    call_scheduler(client, "drop", name=name)
 
 
-def held_blocks(blocks: Blocks) -> dict[Any, Held]:
+def block_locations(blocks: Blocks) -> dict[Any, BlockLocation]:
     """Return where blocks are, as plain data."""
     found = {}
     for index, block in blocks.items():
         future, position, extra_bytes = block.reference
-        found[index] = Held(future.key, position, extra_bytes)
+        found[index] = BlockLocation(future.key, position, extra_bytes)
     return found
 
 

@@ -1,8 +1,8 @@
 """The runs in flight on a cluster's state: sent, perhaps undone and sent again, finished.
 
 What becomes of them the scheduler tells (`remote.versions.version_keeper`). It is noted in the
-client's own thread (`hear`), and acted on by whoever sends the next run or waits for one
-(`settle`).
+client's own thread (`on_message`), and acted on by whoever sends the next run or waits for one
+(`process_messages`).
 
 Data that is lost Dask computes again. What Dask cannot, since its inputs are gone as well, a client
 that knows itself alone on its state can: it keeps a log of the runs since the last seal, and sends
@@ -26,7 +26,13 @@ from distributed import Future
 from daskvars import config
 from daskvars.errors import AbortedError, UnavailableError
 from daskvars.execution.cluster.bound_plan import BoundPlan, Dispatch
-from daskvars.execution.cluster.errors import LostError, deferred, error_of, is_gone, unavailable
+from daskvars.execution.cluster.errors import (
+    LostError,
+    error_of,
+    is_gone,
+    unavailable,
+    with_run_note,
+)
 from daskvars.execution.cluster.remote_blocks import BAD, wait
 from daskvars.execution.engine import events
 from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
@@ -34,7 +40,7 @@ from daskvars.state.format.manifest import VersionId
 
 MOST_ATTEMPTS = 10  # to send a run
 MOST_LOSSES = 5  # while runs are sent again
-LOOK_S = 1.0  # how often whoever waits makes sure that the cluster is there
+POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
@@ -42,7 +48,7 @@ class Run:
     """A run that was sent.
 
     Attributes:
-      bound, feeds, drawn: what it is run with.
+      bound, feeds, random_keys: what it is run with.
       is_awaited: whether its caller waits for it, and gets its error.
       dispatch: as it was sent last.
       is_done: whether it is finished.
@@ -52,7 +58,7 @@ class Run:
 
     bound: BoundPlan
     feeds: Sequence[Any]
-    drawn: dict[int, Any]
+    random_keys: dict[int, Any]
     is_awaited: bool
     dispatch: Any = None
     is_done: bool = False
@@ -64,30 +70,30 @@ class Run:
         return self.is_done or self.error is not None or self.dispatch is not dispatch
 
 
-class Logged(NamedTuple):
+class LoggedRun(NamedTuple):
     """A finished run, as far as it takes to send it again.
 
     Attributes:
-      bound, feeds, drawn: as of the run.
+      bound, feeds, random_keys: as of the run.
       run: the run itself, if somebody still wants its results.
     """
 
     bound: BoundPlan
     feeds: Sequence[Any]
-    drawn: dict[int, Any]
+    random_keys: dict[int, Any]
     run: weakref.ref[Run]
 
-    def again(self) -> Run:
+    def to_resend(self) -> Run:
         """Return the run, to be sent again."""
-        return self.run() or Run(self.bound, self.feeds, self.drawn, False)
+        return self.run() or Run(self.bound, self.feeds, self.random_keys, False)
 
 
 class InFlight:
     """The runs in flight of a `ClusterExecutor`.
 
     Attributes:
-      sent: by the number under which they were sent last.
-      told: what the scheduler has told and nobody has acted on.
+      runs: by the number under which they were sent last.
+      messages: what the scheduler has told and nobody has acted on.
       epoch: see `remote.versions.shared_versions`.
       log: the runs since the last seal that are finished and changed variables, by number.
     """
@@ -95,9 +101,9 @@ class InFlight:
     def __init__(self, executor: Any) -> None:
         self.executor = executor
         self.epoch = 0
-        self.sent: dict[int, Run] = {}
-        self.told: deque[dict[str, Any]] = deque()
-        self.log: dict[int, Logged] = {}
+        self.runs: dict[int, Run] = {}
+        self.messages: deque[dict[str, Any]] = deque()
+        self.log: dict[int, LoggedRun] = {}
         self.changed = threading.Condition()
         self._sealed = 0  # the number of the last run that is
         self._unlogged: float = 0  # of what was last put without a run
@@ -112,7 +118,7 @@ class InFlight:
     def num_unsealed(self) -> int:
         """How many runs that change variables were sent since the last seal."""
         with self.changed:
-            return len(self.log) + sum(bool(r.bound.plan.updates) for r in self.sent.values())
+            return len(self.log) + sum(bool(r.bound.plan.updates) for r in self.runs.values())
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -128,21 +134,21 @@ class InFlight:
         Args:
           nbytes: of new values that the next run will make.
         """
-        self.settle()
+        self.process_messages()
         executor, limit = self.executor, config.get().max_in_flight
-        executor.seal_if_asked()
-        while len(self.sent) >= limit:
-            self.wait(lambda: len(self.sent) <= limit // 2 or executor.sealer.is_asked)
-            executor.seal_if_asked()
-        most = executor.placing.most_flight_bytes - nbytes
+        executor.seal_if_requested()
+        while len(self.runs) >= limit:
+            self.wait(lambda: len(self.runs) <= limit // 2 or executor.sealer.is_requested)
+            executor.seal_if_requested()
+        most = executor.placement.most_in_flight_bytes - nbytes
         while self._new_bytes() > max(most, 0):
-            self.wait(lambda: self._new_bytes() <= max(most, 0) or executor.sealer.is_asked)
-            executor.seal_if_asked()
+            self.wait(lambda: self._new_bytes() <= max(most, 0) or executor.sealer.is_requested)
+            executor.seal_if_requested()
 
     def _new_bytes(self) -> int:
         """Return the bytes of new values that runs in flight make."""
         with self.changed:
-            return sum(run.bound.new_bytes for run in self.sent.values())
+            return sum(run.bound.new_bytes for run in self.runs.values())
 
     def send(self, run: Run) -> None:
         """Send a run, or send it again."""
@@ -153,26 +159,26 @@ class InFlight:
             run.error = AbortedError(
                 None,
                 None,
-                f"a run was given up after {MOST_ATTEMPTS} attempts, each undone by a "
-                f"loss of data or the failure of another client's run on {executor.place}; it "
-                "changed nothing. Run it again once the cluster is in order",
+                f"a run was given up after {MOST_ATTEMPTS} attempts, each undone by a loss of data "
+                f"or the failure of another client's run on {executor.description}; it changed "
+                "nothing. Run it again once the cluster is in order",
             )
             return
         while True:
-            dispatch = Dispatch(run.bound, run.feeds, run.drawn, self.epoch)
-            dispatch.send_early()
-            self._check_early(dispatch)
+            dispatch = Dispatch(run.bound, run.feeds, run.random_keys, self.epoch)
+            dispatch.send_first_phase()
+            self._check_first_phase(dispatch)
             with executor.values.run_lock:
                 if dispatch.epoch == self.epoch:  # what it has seen was not undone meanwhile
                     dispatch.number = executor.next_number()  # in the order of sending
-                    self.sent[dispatch.number], run.dispatch = run, dispatch
+                    self.runs[dispatch.number], run.dispatch = run, dispatch
                     dispatch.send()
                     return
 
-    def _check_early(self, dispatch: Dispatch) -> None:
+    def _check_first_phase(self, dispatch: Dispatch) -> None:
         """Wait for what must be computed before the rest of a run is sent; raise its error."""
-        wait(self.executor.client, dispatch.early)
-        failed = next((f for f in dispatch.early if f.status in BAD), None)
+        wait(self.executor.client, dispatch.first_phase)
+        failed = next((f for f in dispatch.first_phase if f.status in BAD), None)
         if failed is not None:
             raise self._error_of(failed, dispatch)
 
@@ -198,7 +204,7 @@ class InFlight:
             if data is not None:
                 keys = [future.key for future in futures]
                 return dispatch.assembled(dict(zip(keys, data, strict=True)))
-            self._lose(run)
+            self._resend_lost(run)
 
     def fetch(self, wanted: Run, others: Sequence[Run]) -> list[tuple[Run, list[Any]]]:
         """Bring the results of a run, and with them those of others that are finished.
@@ -228,7 +234,7 @@ class InFlight:
         except Exception as error:  # noqa: BLE001 - what it means is told with the run
             executor.check_connected()
             if is_gone(error):  # Dask may not have taken the run: then nobody else says so
-                executor.ask(
+                executor.call_scheduler(
                     "withdraw", name=executor.name, session=executor.token, number=dispatch.number
                 )
             return None
@@ -237,12 +243,12 @@ class InFlight:
         """Wait until something is so, and settle what the scheduler tells meanwhile."""
         while True:
             with self.changed:
-                self.changed.wait_for(lambda: condition() or self.told, timeout=LOOK_S)
+                self.changed.wait_for(lambda: condition() or self.messages, timeout=POLL_S)
                 if condition():
                     return
             self.executor.check_connected()
             with self.executor.values.run_lock:
-                self.settle()
+                self.process_messages()
                 self._drop_cancelled()
 
     def finish(self) -> None:
@@ -251,94 +257,94 @@ class InFlight:
         Raises:
           OpError: one failed; the variables are as they were before it.
         """
-        self.wait(lambda: not (self.sent or self.told or self._to_repeat))
+        self.wait(lambda: not (self.runs or self.messages or self._to_repeat))
 
     def _drop_cancelled(self) -> None:
         """Fail runs that are cancelled and of which the scheduler knows nothing: nobody tells."""
-        for number, run in sorted(self.sent.items()):
+        for number, run in sorted(self.runs.items()):
             future = run.dispatch.failed
-            if future is None or future.status != "cancelled" or self.told:
+            if future is None or future.status != "cancelled" or self.messages:
                 continue
             executor = self.executor
             asked = {"name": executor.name, "session": executor.token, "number": number}
-            if not executor.ask("withdraw", **asked):
-                self.told.append({"failed": number, "why": "lost"})
+            if not executor.call_scheduler("withdraw", **asked):
+                self.messages.append({"failed": number, "why": "lost"})
 
     # -- what the scheduler tells ---------------------------------------------------------------
 
-    def hear(self, event: tuple[float, dict[str, Any]]) -> None:
+    def on_message(self, event: tuple[float, dict[str, Any]]) -> None:
         """Take note of what the scheduler tells, in the client's thread."""
-        told = event[1]
+        message = event[1]
         with self.changed:
-            if told.get("seal"):
-                self.executor.sealer.is_asked = True
-            if "sealed" in told:
-                self._note_seal(told["sealed"])
-                self.executor.sealer.version = VersionId(*told["durable"])
-            elif "done" not in told:
-                self.told.append(told)
-            elif (run := self.sent.pop(told["done"], None)) is not None:
-                self._finished(told["done"], run)
+            if message.get("seal"):
+                self.executor.sealer.is_requested = True
+            if "sealed" in message:
+                self._note_seal(message["sealed"])
+                self.executor.sealer.version = VersionId(*message["durable"])
+            elif "done" not in message:
+                self.messages.append(message)
+            elif (run := self.runs.pop(message["done"], None)) is not None:
+                self._finished(message["done"], run)
             self.changed.notify_all()
 
     def _finished(self, number: int, run: Run) -> None:
         run.is_done = True
         run.dispatch.release()
         if number > self._sealed and run.bound.plan.updates:
-            self.log[number] = Logged(run.bound, run.feeds, run.drawn, weakref.ref(run))
+            self.log[number] = LoggedRun(run.bound, run.feeds, run.random_keys, weakref.ref(run))
 
-    def settle(self) -> None:
+    def process_messages(self) -> None:
         """Act on what the scheduler has told: send again what was undone.
 
         Raises:
           OpError: a run failed that nobody waits for.
         """
-        if self._to_repeat and not any("reset" in told for told in self.told):
+        if self._to_repeat and not any("reset" in message for message in self.messages):
             self._repeat()
         error: Exception | None = None
-        while self.told:
-            told = self.told.popleft()
-            if told.get("epoch", self.epoch + 1) <= self.epoch:
+        while self.messages:
+            message = self.messages.popleft()
+            if message.get("epoch", self.epoch + 1) <= self.epoch:
                 continue
-            self.epoch = told.get("epoch", self.epoch)
-            if "reset" in told:
-                self.drop(self.epoch)
+            self.epoch = message.get("epoch", self.epoch)
+            if "reset" in message:
+                self.abandon(self.epoch)
                 self.executor.refresh()
-            elif "failed" in told:
-                error = self._failed(told) or error
+            elif "failed" in message:
+                error = self._failed(message) or error
             else:
-                self._again(told["undone"])
+                self._resend_from(message["undone"])
         if error is not None:
             raise error
 
-    def _again(self, number: int) -> None:
-        again = [run for sent, run in sorted(self.sent.items()) if sent >= number]
-        for sent in [sent for sent in self.sent if sent >= number]:
-            del self.sent[sent]
-        for run in again:
+    def _resend_from(self, number: int) -> None:
+        to_resend = [run for sent, run in sorted(self.runs.items()) if sent >= number]
+        for sent in [sent for sent in self.runs if sent >= number]:
+            del self.runs[sent]
+        for run in to_resend:
             self.send(run)
 
-    def _failed(self, told: dict[str, Any]) -> Exception | None:
+    def _failed(self, message: dict[str, Any]) -> Exception | None:
         """Give a run its error, and those after it; return it if nobody waits for it."""
-        number = told["failed"]
-        failed = self.sent.get(number)
+        number = message["failed"]
+        failed = self.runs.get(number)
         if failed is None:  # no run, but values that were put
-            if "epoch" in told:
-                self._again(number)
+            if "epoch" in message:
+                self._resend_from(number)
             return None
         error = self._error(failed, number)
         if self.can_repeat(error):
-            attempts = max(run.attempts for run in self.sent.values())
+            attempts = max(run.attempts for run in self.runs.values())
             if attempts >= MOST_ATTEMPTS:
-                return self._put_off(error)
+                return self._postpone(error)
             self.repeat()
             return None
-        del self.sent[number]
-        unwaited = None if failed.is_awaited else named(error, number)
+        del self.runs[number]
+        unwaited = None if failed.is_awaited else reported_error(error, number)
         failed.error = unwaited or error
-        if "epoch" in told:
-            for sent in sorted(sent for sent in self.sent if sent > number):
-                self.sent.pop(sent).error = named(error, number)
+        if "epoch" in message:
+            for sent in sorted(sent for sent in self.runs if sent > number):
+                self.runs.pop(sent).error = reported_error(error, number)
             self.executor.refresh()
         return unwaited
 
@@ -377,7 +383,7 @@ class InFlight:
                 self._collect()
             self._repeat()
 
-    def _put_off(self, error: Exception) -> Exception | None:
+    def _postpone(self, error: Exception) -> Exception | None:
         """Give the runs that somebody waits for an error; the next call repeats the others."""
         with self.changed:
             self._collect()
@@ -390,9 +396,9 @@ class InFlight:
 
     def _collect(self) -> None:
         """Take all runs since the last seal, to be sent again."""
-        self._to_repeat.update({n: logged.again() for n, logged in self.log.items()})
-        self._to_repeat.update(self.sent)
-        self.log, self.sent = {}, {}
+        self._to_repeat.update({n: logged.to_resend() for n, logged in self.log.items()})
+        self._to_repeat.update(self.runs)
+        self.log, self.runs = {}, {}
 
     def _repeat(self) -> None:
         for attempt in range(MOST_LOSSES + 1):
@@ -417,11 +423,11 @@ class InFlight:
                 self.send(run)
         except BaseException:
             with self.changed:
-                self.sent, self.log = {}, {}
+                self.runs, self.log = {}, {}
             raise
         self._to_repeat = {}
 
-    def _lose(self, run: Run) -> None:
+    def _resend_lost(self, run: Run) -> None:
         """Send a finished run again whose results are lost."""
         number = run.dispatch.number
         if not run.bound.plan.updates:
@@ -443,23 +449,23 @@ class InFlight:
         self._sealed = max(self._sealed, number)
         self.log = {sent: logged for sent, logged in self.log.items() if sent > self._sealed}
 
-    def give_up(self, number: float = math.inf) -> None:
+    def discard_log(self, number: float = math.inf) -> None:
         """Keep no log until a seal that has what was put under that number."""
         with self.changed:
             self.log.clear()
             self._unlogged = number
 
-    def drop(self, epoch: int) -> None:
+    def abandon(self, epoch: int) -> None:
         """Give up all runs: the state was set to what is sealed."""
         with self.changed:
             self.epoch = epoch
-            for run in self.sent.values():
+            for run in self.runs.values():
                 run.error = AbortedError(None, None, "the variables were set back meanwhile")
-            self.sent, self.log, self._to_repeat = {}, {}, {}
+            self.runs, self.log, self._to_repeat = {}, {}, {}
             self._unlogged = 0
 
 
-def named(error: Exception, number: int) -> Exception:
+def reported_error(error: Exception, number: int) -> Exception:
     """Return the error of a run as it surfaces later."""
     if isinstance(error, UnavailableError):
         return error
@@ -470,7 +476,7 @@ def named(error: Exception, number: int) -> Exception:
             f"{error.message}: run {number}, dispatched before, and those after it "
             "changed nothing; run them again",
         )
-    found = deferred(error, number)
+    found = with_run_note(error, number)
     if found is not error:
         found.__cause__ = error
     return found

@@ -22,25 +22,25 @@ SPLIT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Bundling:
+class OutputGroups:
     """How the outputs of one region are grouped.
 
     Attributes:
       groups: positions of the outputs in each group; one group needs no `pick`.
       where: output position -> (group, position in it).
       sizes: bytes of each output of one block, about.
-      staying: positions of variables of which rows change, in the memory that they have.
+      in_place: positions of variables of which rows change, in the memory that they have.
     """
 
     groups: tuple[tuple[int, ...], ...]
     where: dict[int, tuple[int, int]]
     sizes: tuple[int, ...]
-    staying: frozenset[int]
+    in_place: frozenset[int]
 
     @property
     def new_bytes(self) -> int:
         """The bytes of what takes memory of its own, of one block, about."""
-        return sum(size for p, size in enumerate(self.sizes) if p not in self.staying)
+        return sum(size for p, size in enumerate(self.sizes) if p not in self.in_place)
 
     @property
     def is_split(self) -> bool:
@@ -53,15 +53,15 @@ class Bundling:
         return sum(self.sizes[p] for p in group) - self.sizes[position]
 
 
-def bundlings(plan: Plan) -> list[Bundling]:
+def output_groups(plan: Plan) -> list[OutputGroups]:
     """Return the grouping of each region's outputs."""
     wanted, values = _wanted(plan)
     found = []
     for number, region in enumerate(plan.regions):
         positions = range(len(region.program.outputs))
         sizes = [_block_bytes(values[number, p]) if (number, p) in values else 0 for p in positions]
-        staying = _staying(plan, number)
-        moved = [0 if p in staying else size for p, size in enumerate(sizes)]
+        in_place = _in_place(plan, number)
+        moved = [0 if p in in_place else size for p, size in enumerate(sizes)]
         apart: dict[Any, list[int]] = {}
         for position in positions:
             readers = frozenset(wanted[number, position])
@@ -73,21 +73,21 @@ def bundlings(plan: Plan) -> list[Bundling]:
         if spared < SPLIT_BYTES:
             groups = (tuple(positions),)
         where = {p: (g, i) for g, group in enumerate(groups) for i, p in enumerate(group)}
-        found.append(Bundling(groups, where, tuple(sizes), staying))
+        found.append(OutputGroups(groups, where, tuple(sizes), in_place))
     return found
 
 
-def new_value_bytes(plan: Plan, found: Sequence[Bundling]) -> int:
+def new_value_bytes(plan: Plan, found: Sequence[OutputGroups]) -> int:
     """Return the bytes of new values of variables, but for those of which only rows change."""
     return sum(
         value.nbytes()
         for value in plan.updates.values()
         if (origin := value.origin).region < 0
-        or origin.position not in found[origin.region].staying
+        or origin.position not in found[origin.region].in_place
     )
 
 
-def _staying(plan: Plan, number: int) -> frozenset[int]:
+def _in_place(plan: Plan, number: int) -> frozenset[int]:
     """Return the outputs that are variables of which rows change: who reads rows goes there."""
     program = plan.regions[number].program
     made = {slot: call for call in program.calls for slot in call.outs}

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from daskvars import logging
 from daskvars.chunk_grid import Chunks
 from daskvars.errors import PlacementError, ResourceExhaustedError, UnavailableError
-from daskvars.execution.cluster.worker_info import Offer, Workers, listed, matching
+from daskvars.execution.cluster.worker_info import WorkerInfo, Workers, listed, matching
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of, device_type_of
@@ -30,7 +30,7 @@ START_PATIENCE_S = 60.0  # for a task of the cluster that has not been there yet
 PATIENCE_S = 3.0  # for one that is gone: a nanny needs about two to replace its worker
 SLACK_BYTES = 2 << 20  # of imbalance that no task of its own is worth
 SLACK_SHARE = 1 / 8
-MOST_HOMES = 1_000  # before those of variables that are gone are forgotten
+MOST_VARIABLES = 1_000  # before those of variables that are gone are forgotten
 # Of a worker's memory, what a task of each of its threads should take and give: half of it is the
 # task's own before and after, and Dask begins to spill at 60 % and keeps tasks back at 80 %.
 TASK_SHARE = 1 / 8
@@ -38,7 +38,7 @@ TASK_SHARE = 1 / 8
 FLIGHT_SHARE = 1 / 4
 
 
-class Home(NamedTuple):
+class VariablePlace(NamedTuple):
     """Where a variable lives, and how large it is."""
 
     place: str
@@ -46,7 +46,7 @@ class Home(NamedTuple):
     num_chunks: int
 
 
-class Placing:
+class ClusterPlacement:
     """Gives places and workers to the plans of one executor.
 
     Args:
@@ -56,7 +56,7 @@ class Placing:
     Attributes:
       workers: as given.
       soft: whether a device that no worker offers is replaced by one that is like it.
-      homes: where variables live, by key.
+      variable_places: where variables live, by key.
       why_anywhere: the reason, in words, of what may run anywhere.
     """
 
@@ -65,10 +65,10 @@ class Placing:
     def __init__(self, workers: Workers, is_alive: Callable[[str], bool]) -> None:
         self.workers, self._is_alive = workers, is_alive
         self.soft = False
-        self._most_homes = MOST_HOMES
-        self.homes: dict[str, Home] = {}
+        self._most_variables = MOST_VARIABLES
+        self.variable_places: dict[str, VariablePlace] = {}
         self._seen: set[str] = set()
-        self._found: dict[tuple[str, bool], list[Offer]] = {}
+        self._found: dict[tuple[str, bool], list[WorkerInfo]] = {}
         self._loads: Counter[str] = Counter()
         self._used: dict[tuple[str, int], list[str]] = {}  # the latest last
         self._version = -1
@@ -76,33 +76,33 @@ class Placing:
     # -- devices --------------------------------------------------------------------------------
 
     @property
-    def offers(self) -> tuple[Offer, ...]:
+    def worker_infos(self) -> tuple[WorkerInfo, ...]:
         """What the live workers offer; what was found out about them before is forgotten."""
-        offers = self.workers.offers
+        worker_infos = self.workers.worker_infos
         if self._version != self.workers.version:
             self._version = self.workers.version
             self._found = {}
             self._loads = Counter()
-            for home in self.homes.values():
-                self._loads.update(self._shares(home))
-        return offers
+            for variable_place in self.variable_places.values():
+                self._loads.update(self._shares(variable_place))
+        return worker_infos
 
     @property
     def version(self) -> int:
         """Counts how often the workers have changed."""
-        return self.workers.version if self.offers is not None else 0
+        return self.workers.version if self.worker_infos is not None else 0
 
     @property
     def addresses(self) -> list[str]:
         """The workers that any task may run on."""
-        return [offer.address for offer in self.fitting("")]
+        return [info.address for info in self.fitting("")]
 
-    def fitting(self, device: str) -> list[Offer]:
+    def fitting(self, device: str) -> list[WorkerInfo]:
         """Return the workers of a device; may be none."""
-        offers, key = self.offers, (device, self.soft)
+        worker_infos, key = self.worker_infos, (device, self.soft)
         if key not in self._found:
             wanted = self._softened(device) if self.soft else device
-            self._found[key] = matching(offers, wanted)
+            self._found[key] = matching(worker_infos, wanted)
         return self._found[key]
 
     def is_bound(self, device: str) -> bool:
@@ -112,9 +112,9 @@ class Placing:
         """
         spec = DeviceSpec.from_string(device)
         named = spec.task is not None or spec.device_type == "GPU"
-        return named or len(self.fitting(device)) < len(self.offers)
+        return named or len(self.fitting(device)) < len(self.worker_infos)
 
-    def require(self, device: str, what: str, op: Any = None) -> list[Offer]:
+    def require(self, device: str, what: str, op: Any = None) -> list[WorkerInfo]:
         """Return the workers of a device, waited for if they were there before or are starting.
 
         Raises:
@@ -141,18 +141,18 @@ class Placing:
 
     def _refusal(self, device: str, what: str, op: Any) -> Exception:
         wanted = f"Cannot assign a device for {what}: it asks for {device}"
-        offers = f"Workers: {listed(self.offers)}."
+        listing = f"Workers: {listed(self.worker_infos)}."
         if device in self._seen:
             return UnavailableError(
                 None,
                 op,
-                f"{wanted}, whose workers are gone. {offers} It goes on when a worker of "
+                f"{wanted}, whose workers are gone. {listing} It goes on when a worker of "
                 "that name is there again; or set ConfigProto(allow_soft_placement=True).",
             )
         return PlacementError(
             None,
             op,
-            f"{wanted}, which no worker offers. {offers} Start a worker that does "
+            f"{wanted}, which no worker offers. {listing} Start a worker that does "
             "(`dask worker --name ps-0 --resources GPU=1`), ask for another device, or set "
             "ConfigProto(allow_soft_placement=True).",
         )
@@ -162,7 +162,7 @@ class Placing:
         spec = DeviceSpec.from_string(device)
         for dropped in ((), ("device_index",), ("device_type",), ("task",)):
             spec = spec.replace(**dict.fromkeys(dropped))
-            if matching(self.offers, spec.to_string()):
+            if matching(self.worker_infos, spec.to_string()):
                 return spec.to_string()
         return ""
 
@@ -174,14 +174,14 @@ class Placing:
         """
         wanted = normal(device)
         self.require(wanted, _named(name), name)
-        if not self.soft or matching(self.offers, wanted):
+        if not self.soft or matching(self.worker_infos, wanted):
             return wanted, "pinned by tf.device" if wanted else ""
         logging.warning(
             "soft placement: %s asks for %s, which no worker offers; it runs on %s. Workers: %s",
             name,
             device,
             self._softened(wanted) or "any worker",
-            listed(self.offers),
+            listed(self.worker_infos),
         )
         return wanted, f"soft-placed: no worker offers {wanted}"
 
@@ -190,13 +190,15 @@ class Placing:
     @property
     def most_task_bytes(self) -> float:
         """What a task should take and give: more is split where it can be; see `lowering.fuse`."""
-        limits = [o.memory_limit_bytes / o.num_threads for o in self.offers if o.memory_limit_bytes]
+        limits = [
+            o.memory_limit_bytes / o.num_threads for o in self.worker_infos if o.memory_limit_bytes
+        ]
         return TASK_SHARE * min(limits, default=math.inf)
 
     @property
-    def most_flight_bytes(self) -> float:
+    def most_in_flight_bytes(self) -> float:
         """How many bytes of new values the runs in flight may make; infinity without limits."""
-        limits = [offer.memory_limit_bytes for offer in self.offers]
+        limits = [info.memory_limit_bytes for info in self.worker_infos]
         return FLIGHT_SHARE * sum(limits) if all(limits) else math.inf
 
     # -- variables ------------------------------------------------------------------------------
@@ -210,44 +212,46 @@ class Placing:
         """
         device = self.of_device(device, key)[0]
         num_chunks = math.prod(len(sizes) for sizes in layout or ())
-        found = self.homes.get(key)
+        found = self.variable_places.get(key)
         if found and (device_of(found.place), found.num_chunks) == (device, num_chunks):
             return found.place
         itemsize = spec.dtype.np.itemsize if spec.dtype is not None else 0
         nbytes = itemsize * math.prod(n or 1 for n in spec.shape or ())
         self._forget(key)
-        parent = self.homes.get(key.rpartition("/")[0])
+        parent = self.variable_places.get(key.rpartition("/")[0])
         if parent and (device_of(parent.place), parent.num_chunks) == (device, num_chunks):
             place = parent.place  # a slot lives with its variable
         else:
             place = self._balanced(device, nbytes, num_chunks)
-        if len(self.homes) >= self._most_homes:
-            for gone in [k for k in self.homes if not self._is_alive(k)]:
+        if len(self.variable_places) >= self._most_variables:
+            for gone in [k for k in self.variable_places if not self._is_alive(k)]:
                 self._forget(gone)
-            self._most_homes = 2 * len(self.homes) + MOST_HOMES
-        home = Home(place, nbytes, num_chunks)
-        shares = self._shares(home)
-        self._check_memory(key, spec, home, shares)
-        self.homes[key] = home
+            self._most_variables = 2 * len(self.variable_places) + MOST_VARIABLES
+        variable_place = VariablePlace(place, nbytes, num_chunks)
+        shares = self._shares(variable_place)
+        self._check_memory(key, spec, variable_place, shares)
+        self.variable_places[key] = variable_place
         self._loads.update(shares)
         return place
 
-    def _check_memory(self, key: str, spec: Spec, home: Home, shares: Mapping[str, int]) -> None:
+    def _check_memory(
+        self, key: str, spec: Spec, placed: VariablePlace, shares: Mapping[str, int]
+    ) -> None:
         """Raise where a variable cannot be in the memory of the workers that it would live on."""
-        for offer in self.offers:
-            share, limit = shares.get(offer.address, 0), offer.memory_limit_bytes
+        for info in self.worker_infos:
+            share, limit = shares.get(info.address, 0), info.memory_limit_bytes
             if 0 < limit < share:
                 raise ResourceExhaustedError(
                     None,
                     key,
-                    f"variable {key!r} of shape {spec.shape} has {home.nbytes:,} bytes "
-                    f"in {home.num_chunks} chunks, of which worker {offer.name} would have "
+                    f"variable {key!r} of shape {spec.shape} has {placed.nbytes:,} bytes "
+                    f"in {placed.num_chunks} chunks, of which worker {info.name} would have "
                     f"{share:,}, but its memory is {limit:,}. Nothing was sent. Cut it in more "
                     "chunks (chunks=, a partitioner), or use more workers, or with more memory",
                 )
 
     def _forget(self, key: str) -> None:
-        found = self.homes.pop(key, None)
+        found = self.variable_places.pop(key, None)
         if found is not None:
             self._loads.subtract(self._shares(found))
 
@@ -256,7 +260,7 @@ class Placing:
         if not self.fitting(device):
             return _place(device, 0)  # until there are workers
         used = self._used.get((device, num_chunks), [])
-        mean = (self._loads.total() + nbytes) / len(self.offers)
+        mean = (self._loads.total() + nbytes) / len(self.worker_infos)
         # What has to be spread is spread evenly; what need not be stays in one place.
         slack = max(SLACK_BYTES, SLACK_SHARE * mean) if len(used) < 2 else 0
         places = [_place(device, offset) for offset in range(len(self.fitting(device)))]
@@ -268,16 +272,16 @@ class Placing:
 
     def _peak(self, place: str, nbytes: int, num_chunks: int) -> int:
         """Return the most bytes of a worker that would have chunks of such a variable."""
-        shares = self._shares(Home(place, nbytes, num_chunks))
+        shares = self._shares(VariablePlace(place, nbytes, num_chunks))
         return max(self._loads[address] + share for address, share in shares.items())
 
-    def _shares(self, home: Home) -> Counter[str]:
+    def _shares(self, variable_place: VariablePlace) -> Counter[str]:
         """Return the bytes of a variable by worker."""
         found: Counter[str] = Counter()
-        if self.fitting(device_of(home.place)):
-            for number in range(home.num_chunks):
-                address = self._worker(home.place, number, home.num_chunks)
-                found[address] += home.nbytes // home.num_chunks
+        if self.fitting(device_of(variable_place.place)):
+            for number in range(variable_place.num_chunks):
+                address = self._worker(variable_place.place, number, variable_place.num_chunks)
+                found[address] += variable_place.nbytes // variable_place.num_chunks
         return found
 
     # -- tasks ----------------------------------------------------------------------------------
@@ -287,31 +291,31 @@ class Placing:
         found = self.fitting(device)
         return found[(int(offset or 0) + number * len(found) // count) % len(found)].address
 
-    def wish(self, place: str, number: int = 0, count: int = 1) -> dict[str, Any]:
+    def annotations_at(self, place: str, number: int = 0, count: int = 1) -> dict[str, Any]:
         """Return the Dask annotations of task `number` of `count` at a place."""
         device = device_of(place)
         bound = self.is_bound(device)
-        if not bound and len(self.offers) < 2:
+        if not bound and len(self.worker_infos) < 2:
             return {}
         found = self.require(device, "tasks")
         if found and (count > 1 or "@" in place):
-            wish: dict[str, Any] = {"workers": [self._worker(place, number, count)]}
+            wanted: dict[str, Any] = {"workers": [self._worker(place, number, count)]}
         elif bound:
             own = [o for o in found if (o.job, o.task) == self.workers.preferred]
-            wish = {"workers": [offer.address for offer in own or found]}
+            wanted = {"workers": [info.address for info in own or found]}
         else:
             return {}
-        return wish if bound else {**wish, "allow_other_workers": True}
+        return wanted if bound else {**wanted, "allow_other_workers": True}
 
-    def wish_of(self, key: str, number: int, count: int) -> dict[str, Any]:
+    def variable_annotations(self, key: str, number: int, count: int) -> dict[str, Any]:
         """Return the Dask annotations of a task that makes chunk `number` of a variable."""
-        home = self.homes.get(key)
-        return self.wish(home.place if home else "", number, count)
+        variable_place = self.variable_places.get(key)
+        return self.annotations_at(variable_place.place if variable_place else "", number, count)
 
     def type_of(self, key: str) -> str:
         """Return the type of the device that a variable lives on."""
-        home = self.homes.get(key)
-        return device_type_of(home.place if home else "")
+        variable_place = self.variable_places.get(key)
+        return device_type_of(variable_place.place if variable_place else "")
 
     def check(self, plan: Plan) -> None:
         """Raise where a region has no worker to be on; see `require`."""
@@ -319,11 +323,11 @@ class Placing:
             op = region.ops[0]
             self.require(device_of(region.place), _named(op.name), op.name)
 
-    def check_homes(self, keys: Iterable[str]) -> None:
+    def check_variables(self, keys: Iterable[str]) -> None:
         """Raise where a variable has no worker to be on; see `require`."""
         for key in keys:
-            if key in self.homes:
-                self.require(device_of(self.homes[key].place), f"variable {key!r}")
+            if key in self.variable_places:
+                self.require(device_of(self.variable_places[key].place), f"variable {key!r}")
 
     def where(self, region: Region) -> str:
         """Return where the tasks of a region run, in words."""
@@ -331,15 +335,15 @@ class Placing:
 
     def described(self, device: str) -> str:
         """Return a device, and the workers on which its tasks run."""
-        names = ", ".join(dict.fromkeys(offer.name for offer in self.fitting(normal(device))))
+        names = ", ".join(dict.fromkeys(info.name for info in self.fitting(normal(device))))
         return f"{device or 'anywhere'} (workers {names or 'none'})"
 
 
-def by_annotation(wishes: Mapping[Any, dict[str, Any]]) -> dict[str, dict[Any, Any]]:
+def by_annotation(annotations_of: Mapping[Any, dict[str, Any]]) -> dict[str, dict[Any, Any]]:
     """Return key -> annotation -> value as annotation -> key -> value, as graphs have it."""
     found: dict[str, dict[Any, Any]] = {}
-    for key, wish in wishes.items():
-        for name, value in wish.items():
+    for key, found_at in annotations_of.items():
+        for name, value in found_at.items():
             found.setdefault(name, {})[key] = value
     return found
 

@@ -34,8 +34,8 @@ def listen_to_pauses(client: Client) -> None:
 
 
 def _publish(event: tuple[float, dict[str, Any]]) -> None:
-    _, told = event
-    events.publish(events.RunsRepeated(told["num_runs"], told["worker"]))
+    _, message = event
+    events.publish(events.RunsRepeated(message["num_runs"], message["worker"]))
 
 
 def _warn(event: tuple[float, dict[str, Any]]) -> None:

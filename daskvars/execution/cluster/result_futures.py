@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class Outcome:
+class RunResults:
     """All results of one run.
 
     Attributes:
@@ -24,7 +24,7 @@ class Outcome:
         self.values: list[Any] | None = None
 
     @property
-    def is_there(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether the results can be fetched without waiting."""
         return self.run is not None and self.run.is_done
 
@@ -39,19 +39,19 @@ class Outcome:
         return self.values
 
 
-class Deferred(NamedTuple):
+class ResultFuture(NamedTuple):
     """One result of a run, to be had later.
 
     Attributes:
-      outcome: the results of the run.
+      results: the results of the run.
       number: which of them.
       shape: its shape.
     """
 
-    outcome: Outcome
+    results: RunResults
     number: int
     shape: tuple[int, ...]
 
     def result(self) -> Any:
-        """Return the value; see `Outcome.get`."""
-        return self.outcome.get()[self.number]
+        """Return the value; see `RunResults.get`."""
+        return self.results.get()[self.number]

@@ -41,7 +41,7 @@ class RunFeeds:
         template: Template,
         stamp: str,
         feeds: Sequence[Any],
-        homes: Sequence[str],
+        addresses: Sequence[str],
     ) -> None:
         self.template, self.stamp, self.feeds = template, stamp, feeds
         self.tasks: dict[Any, Any] = {}
@@ -65,7 +65,7 @@ class RunFeeds:
             else:
                 self._room -= value.nbytes
         if large:
-            self._scattered = scattered(client, large, homes)
+            self._scattered = scattered(client, large, addresses)
             self.retained.extend(self._scattered.values())
 
     def argument(self, block_id: BlockId) -> Any:
@@ -127,8 +127,8 @@ def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
 def scattered(
     client: Client,
     data: dict[str, Any],
-    homes: Sequence[str],
-    wishes: Mapping[str, dict[str, Any]] | None = None,
+    addresses: Sequence[str],
+    annotations_of: Mapping[str, dict[str, Any]] | None = None,
 ) -> dict[str, Future]:
     """Send arrays to the workers, spread over them in order, and return their futures.
 
@@ -137,30 +137,34 @@ def scattered(
     Args:
       client: the cluster.
       data: arrays by key.
-      homes: the workers.
-      wishes: key -> Dask annotations, of arrays that certain workers are to have.
+      addresses: the workers.
+      annotations_of: key -> Dask annotations, of arrays that certain workers are to have.
     """
-    wished = {key: wish["workers"][0] for key, wish in (wishes or {}).items() if wish}
+    wanted_worker = {
+        key: found["workers"][0] for key, found in (annotations_of or {}).items() if found
+    }
     for _ in range(SCATTER_ATTEMPTS - 1):
         try:
-            return client.sync(_scatter, client, data, homes, wished)
+            return client.sync(_scatter, client, data, addresses, wanted_worker)
         except (OSError, KeyError):
             time.sleep(SCATTER_PAUSE_S)
-            homes, wished = sorted(client.nthreads()), {}
-    return client.sync(_scatter, client, data, homes, wished)
+            addresses, wanted_worker = sorted(client.nthreads()), {}
+    return client.sync(_scatter, client, data, addresses, wanted_worker)
 
 
 async def _scatter(
-    client: Client, data: dict[str, Any], homes: Sequence[str], wished: Mapping[str, str]
+    client: Client, data: dict[str, Any], addresses: Sequence[str], wanted_worker: Mapping[str, str]
 ) -> dict[str, Future]:
     shares: dict[str | None, dict[str, Any]] = {}
     for number, (key, array) in enumerate(data.items()):
-        home = wished.get(key) or (homes[number * len(homes) // len(data)] if homes else None)
-        shares.setdefault(home, {})[key] = array
+        address = wanted_worker.get(key) or (
+            addresses[number * len(addresses) // len(data)] if addresses else None
+        )
+        shares.setdefault(address, {})[key] = array
     sent = await asyncio.gather(
         *(
-            client.scatter(share, workers=home and [home], hash=False, asynchronous=True)
-            for home, share in shares.items()
+            client.scatter(share, workers=address and [address], hash=False, asynchronous=True)
+            for address, share in shares.items()
         )
     )
     return {key: future for found in sent for key, future in found.items()}

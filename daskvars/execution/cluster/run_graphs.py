@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from daskvars.execution.cluster.output_groups import Bundling, bundlings
-from daskvars.execution.engine.blocks import recipe
+from daskvars.execution.cluster.output_groups import OutputGroups, output_groups
+from daskvars.execution.engine.blocks import block_steps
 from daskvars.execution.engine.steps import updated_inputs
 from daskvars.lowering.plan import BlockId, Index, Origin, Plan, Region
 from daskvars.remote.dask_internals import Task, TaskRef
@@ -20,27 +20,27 @@ from daskvars.remote.tasks.block_arguments import Cut, Take
 from daskvars.remote.tasks.region_tasks import PackedRegion, pack_region, pick, run_region
 
 Leaf = Callable[[BlockId], tuple[Any, int | None]]
-Wish = Callable[[str, int, int], dict[str, Any]]
+AnnotationsAt = Callable[[str, int, int], dict[str, Any]]
 
 
-class Place(NamedTuple):
+class OutputKey(NamedTuple):
     """Where a run has a piece: the two ends of a key, and the output of the bundle under it."""
 
-    head: str
-    tail: str
+    prefix: str
+    suffix: str
     position: int
 
     def key(self, stamp: str) -> str:
         """Return the key in the run of that stamp."""
-        return f"{self.head}-{stamp}-{self.tail}"
+        return f"{self.prefix}-{stamp}-{self.suffix}"
 
 
 class BlockTask(NamedTuple):
     """The task of one block: its place, and where its dependencies come from."""
 
     block: Index
-    place: Place
-    dependencies: tuple[Place | BlockId, ...]
+    output_key: OutputKey
+    dependencies: tuple[OutputKey | BlockId, ...]
     number: int  # of the region's tasks, for spreading them
 
 
@@ -57,7 +57,7 @@ class Template:
 
     def __init__(self, plan: Plan, token: str) -> None:
         self.plan = plan
-        self.bundlings: list[Bundling] = bundlings(plan)
+        self.output_groups: list[OutputGroups] = output_groups(plan)
         self.packed: list[PackedRegion] = []
         self.tasks: list[list[BlockTask]] = []
         for number, region in enumerate(plan.regions):
@@ -73,7 +73,7 @@ class Template:
                     pairs,
                     kept,
                     region.device_type,
-                    self.bundlings[number].new_bytes + region.program.largest_between,
+                    self.output_groups[number].new_bytes + region.program.largest_between,
                     self._values(number),
                 )
             )
@@ -84,7 +84,7 @@ class Template:
         used = {s.value.origin.region for r in plan.regions for s in r.inputs if s.value}
         used.update(value.origin.region for value in results)
         self.sinks = [
-            task.place
+            task.output_key
             for number, tasks in enumerate(self.tasks)
             if number not in used
             for task in tasks
@@ -92,24 +92,24 @@ class Template:
 
     def _values(self, number: int) -> list[tuple[str, int]]:
         """Return the variables that a region writes, with the bytes of a block."""
-        sizes = self.bundlings[number].sizes
+        sizes = self.output_groups[number].sizes
         return [
             (key, sizes[value.origin.position])
             for key, value in self.plan.updates.items()
             if value.origin.region == number
         ]
 
-    def place(self, block_id: BlockId) -> Place:
+    def output_key(self, block_id: BlockId) -> OutputKey:
         """Return where a region's output is."""
         (number, position), block = block_id
-        bundling = self.bundlings[number]
-        group, position = bundling.where[position]
-        if bundling.is_split:
-            return Place("pick", joined(number, group, *block), position)
-        return self._bundle(number, block)._replace(position=position)
+        grouping = self.output_groups[number]
+        group, position = grouping.where[position]
+        if grouping.is_split:
+            return OutputKey("pick", joined(number, group, *block), position)
+        return self._task_key(number, block)._replace(position=position)
 
-    def _bundle(self, number: int, block: Index) -> Place:
-        return Place(self.plan.regions[number].label, joined(number, *block), 0)
+    def _task_key(self, number: int, block: Index) -> OutputKey:
+        return OutputKey(self.plan.regions[number].label, joined(number, *block), 0)
 
     def _region(self, number: int, region: Region) -> tuple[dict[Index, Any], list[BlockTask]]:
         steps: dict[Index, Any] = {}
@@ -117,12 +117,12 @@ class Template:
         for count, block in enumerate(region.blocks()):
             inputs = _Inputs(self, region, block)
             steps[block] = inputs.steps
-            place = self._bundle(number, block)
-            tasks.append(BlockTask(block, place, tuple(inputs.dependencies), count))
+            output_key = self._task_key(number, block)
+            tasks.append(BlockTask(block, output_key, tuple(inputs.dependencies), count))
         return steps, tasks
 
     def graph(
-        self, stamp: str, programs: Sequence[str], leaf: Leaf, wish: Wish
+        self, stamp: str, programs: Sequence[str], leaf: Leaf, annotations_at: AnnotationsAt
     ) -> tuple[dict[Any, Any], dict[str, dict[Any, Any]]]:
         """Return the tasks of one run, and their annotations.
 
@@ -130,7 +130,7 @@ class Template:
           stamp: executor and run.
           programs: the key of each region's program.
           leaf: ``leaf(block_id) -> (TaskRef or plain data, position)`` for blocks from outside.
-          wish: ``wish(place, number, count)``: annotations of a region's task.
+          annotations_at: ``annotations_at(place, number, count)``: annotations of a region's task.
         """
         tasks: dict[Any, Any] = {}
         annotations: dict[str, dict[Any, Any]] = {}
@@ -138,21 +138,23 @@ class Template:
             program = TaskRef(programs[number])
             for task in self.tasks[number]:
                 arguments, positions = _arguments(task, stamp, leaf)
-                key = task.place.key(stamp)
+                key = task.output_key.key(stamp)
                 tasks[key] = Task(key, run_region, program, task.block, positions, *arguments)
                 keys = [key, *self._pick(number, task, stamp, tasks)]
-                for name, value in wish(region.place, task.number, region.num_tasks).items():
+                for name, value in annotations_at(
+                    region.place, task.number, region.num_tasks
+                ).items():
                     annotations.setdefault(name, {}).update(dict.fromkeys(keys, value))
         return tasks, annotations
 
     def _pick(self, number: int, task: BlockTask, stamp: str, tasks: dict[Any, Any]) -> list[str]:
         """Add the tasks that split a bundle, if it is split, and return their keys."""
         keys: list[str] = []
-        if self.bundlings[number].is_split:
-            bundle = TaskRef(task.place.key(stamp))
-            for group, positions in enumerate(self.bundlings[number].groups):
-                keys.append(Place("pick", joined(number, group, *task.block), 0).key(stamp))
-                tasks[keys[-1]] = Task(keys[-1], pick, bundle, positions)
+        if self.output_groups[number].is_split:
+            task_outputs = TaskRef(task.output_key.key(stamp))
+            for group, positions in enumerate(self.output_groups[number].groups):
+                keys.append(OutputKey("pick", joined(number, group, *task.block), 0).key(stamp))
+                tasks[keys[-1]] = Task(keys[-1], pick, task_outputs, positions)
         return keys
 
 
@@ -162,17 +164,17 @@ class _Inputs:
     def __init__(self, template: Template, region: Region, block: Index) -> None:
         self.template = template
         self.block_ids: list[BlockId] = []
-        self.dependencies: list[Place | BlockId] = []
+        self.dependencies: list[OutputKey | BlockId] = []
         self.numbers: dict[Any, int] = {}
-        by_bundle = recipe(region, block, _itself, self.block_ids)
-        self.steps = [_mapped(step, self._moved) for step in by_bundle]
+        by_task = block_steps(region, block, _itself, self.block_ids)
+        self.steps = [_mapped(step, self._moved) for step in by_task]
 
     def _moved(self, take: Take) -> Take:
         found: Any = self.block_ids[take.dependency]
         position = None
         if found.origin.region >= 0:
             origin = Origin(found.origin.region, take.position)
-            found = self.template.place(BlockId(origin, found.block))
+            found = self.template.output_key(BlockId(origin, found.block))
             position = found.position
         identity = found[:2]
         if identity not in self.numbers:
@@ -194,7 +196,7 @@ def _arguments(task: BlockTask, stamp: str, leaf: Leaf) -> tuple[list[Any], Any]
     arguments: list[Any] = []
     positions: list[int | None] = []
     for dependency in task.dependencies:
-        if isinstance(dependency, Place):
+        if isinstance(dependency, OutputKey):
             argument, position = TaskRef(dependency.key(stamp)), None
         else:
             argument, position = leaf(dependency)

@@ -26,7 +26,7 @@ from daskvars.chunk_grid import block_slices
 from daskvars.execution.cluster.chunk_tasks import write_chunks
 from daskvars.execution.engine.durable import seal_version
 from daskvars.remote.dask_internals import Task
-from daskvars.remote.tasks.chunk_tasks import load_bundle
+from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.remote.versions.shared_versions import Variables
 from daskvars.state import VersionId, ZarrStore
 from daskvars.state.stores.store import Digests
@@ -47,7 +47,7 @@ class Sealer:
     Attributes:
       is_durable: whether versions outlive the cluster, in a store that somebody named.
       version: the last one that is durable, as far as is known here; None before the first.
-      is_asked: whether the scheduler has asked this client.
+      is_requested: whether the scheduler has asked this client.
       num_seals: how many snapshots were written from here.
     """
 
@@ -55,15 +55,15 @@ class Sealer:
         self.executor, self.store = executor, store
         self.is_durable = store is not None
         self.version: VersionId | None = None
-        self.is_asked = False
+        self.is_requested = False
         self.num_seals = 0
         self._works = True
         self._scratch: weakref.finalize | None = None
 
-    def seal_if_asked(self) -> None:
+    def seal_if_requested(self) -> None:
         """Seal if the scheduler has asked for it and no other client has begun."""
-        if self.is_asked:
-            self.is_asked = False
+        if self.is_requested:
+            self.is_requested = False
             self._attempt()
 
     def seal(self) -> None:
@@ -75,19 +75,19 @@ class Sealer:
         executor = self.executor
         session = {"name": executor.name, "session": executor.token}
         executor.fetch()  # what the scheduler will not be able to compute again
-        granted = executor.ask("begin_seal", client=executor.client.id, **session)
+        granted = executor.call_scheduler("begin_seal", client=executor.client.id, **session)
         if granted is None:
             return False
         start = time.monotonic()
-        done: dict[str, Any] = {"durable": None, "recipes": {}}
+        done: dict[str, Any] = {"durable": None, "reload_tasks": {}}
         try:
             done = self._written(*granted)
         finally:
             took = time.monotonic() - start
             pause = min(SHARE * took, config.get().seal_every_s) if self._works else float("inf")
-            executor.ask("end_seal", pause_s=pause, **done, **session)
+            executor.call_scheduler("end_seal", pause_s=pause, **done, **session)
         if not self._works:
-            executor.runs.give_up()
+            executor.in_flight.discard_log()
         return True
 
     def _written(self, variables: Variables, changed: set[str], base: VersionId) -> dict[str, Any]:
@@ -95,9 +95,9 @@ class Sealer:
         executor = self.executor
         # Made whatever comes: that they go tells the scheduler that this client wants them no more.
         state = executor.pinned(variables)
-        store = self.place() if changed else None
+        store = self.open_store() if changed else None
         if store is None:
-            return {"durable": None, "recipes": {}}
+            return {"durable": None, "reload_tasks": {}}
         self.num_seals += 1
         stamp = f"seal-{executor.token}.{self.num_seals}"
 
@@ -111,54 +111,54 @@ class Sealer:
         manifest = seal_version(store, records, changed, base, write)
         self.version = manifest.id
         path = store.place(manifest.version)
-        recipes = self._recipes(variables, store.storage, path, manifest.token)
-        return {"durable": manifest.id, "recipes": recipes}
+        reload_tasks = self._reload_tasks(variables, store.storage, path, manifest.token)
+        return {"durable": manifest.id, "reload_tasks": reload_tasks}
 
-    def _recipes(
+    def _reload_tasks(
         self, variables: Variables, storage: Any, path: str, token: str
     ) -> dict[Any, Task]:
         """Return for each key of some variables the task that loads what is under it."""
         wanted: dict[Any, list[Any]] = {}
         for name, (record, blocks) in variables.items():
-            for index, held in blocks.items():
+            for index, location in blocks.items():
                 region = block_slices(record.chunks, index)
-                wanted.setdefault(held.key, []).append((held.position, name, region))
-        type_of = self.executor.placing.type_of
+                wanted.setdefault(location.key, []).append((location.position, name, region))
+        type_of = self.executor.placement.type_of
         return {
-            key: Task(key, load_bundle, storage, path, found, token, type_of(found[0][1]))
+            key: Task(key, load_outputs, storage, path, found, token, type_of(found[0][1]))
             for key, found in wanted.items()
         }
 
-    # -- the place ------------------------------------------------------------------------------
+    # -- the store ------------------------------------------------------------------------------
 
-    def place(self) -> ZarrStore | None:
-        """Return where to; None, with a warning, where that is a place that workers do not see."""
+    def open_store(self) -> ZarrStore | None:
+        """Return where to; None, with a warning, where workers do not see that."""
         if self.store is None and self._works:
-            place = self._new_place()
-            blind = self.executor.blind(place)
+            path = self._new_location()
+            blind = self.executor.workers_without_access(path)
             self._works = not blind
             if blind:
                 warnings.warn(
-                    f"workers {', '.join(blind)} do not see the directory {place!r}, so history is "
+                    f"workers {', '.join(blind)} do not see the directory {path!r}, so history is "
                     "kept and grows with every run; set config.scratch to a directory or URL that "
                     "all workers reach, or give the session a store",
                     stacklevel=2,
                 )
             else:
-                self.store = ZarrStore(place, keep=1)
+                self.store = ZarrStore(path, keep=1)
         return self.store
 
-    def _new_place(self) -> str:
+    def _new_location(self) -> str:
         executor, scratch = self.executor, config.get().scratch
         if not executor.is_private:
-            return executor.ask("place", name=executor.name, scratch=scratch)
+            return executor.call_scheduler("scratch_location", name=executor.name, scratch=scratch)
         if scratch is not None and "://" in scratch:
             return f"{scratch}/{executor.name}"
         if scratch is not None:
             os.makedirs(scratch, exist_ok=True)
-        place = tempfile.mkdtemp(prefix="daskvars-", dir=scratch)
-        self._scratch = weakref.finalize(self, shutil.rmtree, place, ignore_errors=True)
-        return place
+        path = tempfile.mkdtemp(prefix="daskvars-", dir=scratch)
+        self._scratch = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        return path
 
     def close(self) -> None:
         """Remove what a private state has written; what others may want stays."""

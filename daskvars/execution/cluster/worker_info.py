@@ -23,7 +23,7 @@ from daskvars.remote.scheduler.worker_watch import TOPIC, WorkerWatch
 _NAMES = re.compile(r"(?:/job:(\w+)(?:/replica:\d+)?/task:|(?:([A-Za-z]\w*)-)?)(\d+)")
 
 
-class Offer(NamedTuple):
+class WorkerInfo(NamedTuple):
     """What one worker offers.
 
     Attributes:
@@ -68,13 +68,13 @@ def task_of(name: str) -> tuple[str, int | None]:
     return found[1] or found[2] or "worker", int(found[3])
 
 
-def read_offers(client: Client) -> tuple[Offer, ...]:
+def read_worker_infos(client: Client) -> tuple[WorkerInfo, ...]:
     """Return what the live workers offer, in the order of jobs, tasks and names."""
     found = []
     for address, worker in client.scheduler_info(n_workers=-1)["workers"].items():
         name = str(worker["name"])
         found.append(
-            Offer(
+            WorkerInfo(
                 name,
                 address,
                 *task_of(name),
@@ -87,11 +87,11 @@ def read_offers(client: Client) -> tuple[Offer, ...]:
     return tuple(sorted(found, key=_order))
 
 
-def _order(offer: Offer) -> Any:
-    return offer.job, offer.task is None, offer.task or 0, offer.name, offer.address
+def _order(info: WorkerInfo) -> Any:
+    return info.job, info.task is None, info.task or 0, info.name, info.address
 
 
-def matching(offers: Sequence[Offer], device: str) -> list[Offer]:
+def matching(worker_infos: Sequence[WorkerInfo], device: str) -> list[WorkerInfo]:
     """Return the workers on which operations of a device may run.
 
     A GPU's number counts those of the task, or without a task those of all workers that fit the
@@ -100,23 +100,23 @@ def matching(offers: Sequence[Offer], device: str) -> list[Offer]:
     spec = DeviceSpec.from_string(device)
     if spec.replica not in (None, 0):
         return []
-    found = [o for o in offers if spec.job in (None, o.job) and spec.task in (None, o.task)]
+    found = [o for o in worker_infos if spec.job in (None, o.job) and spec.task in (None, o.task)]
     if spec.device_type is None:
         return found
     if spec.device_type == "CPU":
-        return [offer for offer in found if not offer.num_gpus] or found
+        return [info for info in found if not info.num_gpus] or found
     if spec.device_type != "GPU":
         return []
-    found = [offer for offer in found if offer.num_gpus]
+    found = [info for info in found if info.num_gpus]
     if spec.device_index is None:
         return found
-    gpus = [offer for offer in found for _ in range(offer.num_gpus)]
+    gpus = [info for info in found for _ in range(info.num_gpus)]
     return gpus[spec.device_index : spec.device_index + 1]
 
 
-def listed(offers: Iterable[Offer]) -> str:
+def listed(worker_infos: Iterable[WorkerInfo]) -> str:
     """Return offers as text."""
-    return "; ".join(map(str, offers)) or "none"
+    return "; ".join(map(str, worker_infos)) or "none"
 
 
 class Workers:
@@ -131,7 +131,7 @@ class Workers:
 
     def __init__(self, client: Client) -> None:
         self._client = weakref.ref(client)
-        self._offers: tuple[Offer, ...] = ()
+        self._infos: tuple[WorkerInfo, ...] = ()
         self._lock = threading.Lock()
         self._stale = True
         self.version = 0
@@ -144,11 +144,11 @@ class Workers:
         self._stale = True
 
     @property
-    def offers(self) -> tuple[Offer, ...]:
+    def worker_infos(self) -> tuple[WorkerInfo, ...]:
         """What they offer now."""
         if self._stale:
             self.refresh()
-        return self._offers
+        return self._infos
 
     def refresh(self) -> None:
         """Ask the scheduler."""
@@ -157,19 +157,19 @@ class Workers:
         if client is None:
             return
         with self._lock:
-            found = read_offers(client)
-            if [o[:6] for o in found] != [o[:6] for o in self._offers]:
+            found = read_worker_infos(client)
+            if [o[:6] for o in found] != [o[:6] for o in self._infos]:
                 self.version += 1
-            self._offers = found
+            self._infos = found
 
-    def wait_for(self, device: str, patience_s: float) -> list[Offer]:
+    def wait_for(self, device: str, patience_s: float) -> list[WorkerInfo]:
         """Return the workers that fit a device, once there are any, or none in that time."""
         end = time.monotonic() + patience_s
-        found = matching(self.offers, device)
+        found = matching(self.worker_infos, device)
         while not found and time.monotonic() < end:
             time.sleep(0.1)
             self.refresh()
-            found = matching(self._offers, device)
+            found = matching(self._infos, device)
         return found
 
 

@@ -13,7 +13,7 @@ from daskvars.lowering.plan import BlockId, PlanValue, Region
 from daskvars.remote.tasks.block_arguments import Cut, Take
 
 
-def recipe(
+def block_steps(
     region: Region,
     block: Any,
     reference: Callable[[BlockId], tuple[Any, int | None]],
@@ -30,14 +30,14 @@ def recipe(
     positions: dict[Any, int] = {}
 
     def take(block_id: BlockId) -> Take:
-        bundle = (
+        task_id = (
             (block_id.origin.region, block_id.block) if block_id.origin.region >= 0 else block_id
         )
         found, position = reference(block_id)
-        if bundle not in positions:
-            positions[bundle] = len(dependencies)
+        if task_id not in positions:
+            positions[task_id] = len(dependencies)
             dependencies.append(found)
-        return Take(positions[bundle], position)
+        return Take(positions[task_id], position)
 
     steps: list[Any] = []
     for region_input in region.inputs:

@@ -110,8 +110,8 @@ class Engine:
                     raise self._loss
                 self.plans = PlanCache()
                 found = self._new_executor()
-                if found.placing is not None:
-                    found.placing.soft = self.is_soft
+                if found.placement is not None:
+                    found.placement.soft = self.is_soft
                 self._executor = found
             return self._executor
 
@@ -128,8 +128,8 @@ class Engine:
         if not isinstance(executor, ClusterExecutor) or not executor.is_closed:
             return
         self._executor, self.values = None, self._here
-        if not executor.is_home:
-            self._loss, self._lost_to = executor.lost(), executor
+        if not executor.is_retrieved:
+            self._loss, self._lost_to = executor.lost_error(), executor
             self.lost = frozenset(executor.values.capture()[1])
             if self.store is None:
                 self._here.clear()  # else what was here before they moved would stand for them

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from daskvars.execution.engine import events, feeds
-from daskvars.execution.local.devices import check_devices, places_here
+from daskvars.execution.local.devices import check_devices, local_places
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering import lower
 from daskvars.lowering.prune import prune
@@ -56,7 +56,7 @@ class Program:
 
         Args:
           values: of the fed tensors.
-          later: whether results may be `Deferred`, where waiting for them costs time.
+          later: whether results may be `ResultFuture`, where waiting for them costs time.
         """
         if not events.subscribers:
             return self._run(values, later)
@@ -103,7 +103,7 @@ class Program:
     def _lowered(self, values: Sequence[Any]) -> Any:
         start = time.perf_counter()
         executor = self.engine.executor
-        if executor.placing is None:
+        if executor.placement is None:
             operations = prune(self.fetches, self.targets, self.fed)
             check_devices(operations, self.engine.is_soft)
         plan = self._lower(values, 1)
@@ -123,7 +123,7 @@ class Program:
             engine.state_of,
             self.sequential,
             self.identify,
-            engine.executor.placing or places_here(),
+            engine.executor.placement or local_places(),
             engine.updates_newest,
         )
 

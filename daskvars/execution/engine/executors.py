@@ -59,12 +59,12 @@ def before_close(client: Client, executor: Any) -> None:
     """Have an executor's values come home before its client is closed in order."""
     found = weakref.ref(executor)
 
-    def come_home() -> None:
+    def retrieve_values() -> None:
         executor = found()
         if executor is not None:
-            executor.come_home(is_exit=_exiting.is_set())
+            executor.retrieve_values(is_exit=_exiting.is_set())
 
-    dask_internals.before_close(client, come_home)
+    dask_internals.before_close(client, retrieve_values)
 
 
 _shared: dict[Any, Any] = {}

@@ -94,7 +94,7 @@ def _rechunk(values: Values, executor: Any, variables: Mapping[str, Rechunk], wh
             shorten(change.wanted),
         )
     dirty = values.dirty
-    executor.bind(rechunk(variables, executor.placing))([], None)
+    executor.bind(rechunk(variables, executor.placement))([], None)
     # What is in the store says the same: no reason to write it again, or to lose against another.
     values.mark_clean(variables.keys() - dirty)
     values.note_arrival()

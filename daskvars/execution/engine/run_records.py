@@ -76,28 +76,28 @@ def log_placement(
 
     On a cluster the workers that offer it follow.
     """
-    placing = engine.executor.placing
+    placement = engine.executor.placement
     for op in prune(list(fetches), list(targets), fed):
         device = op.device or CPU
-        if placing is not None:
-            device = placing.described(op.device)
+        if placement is not None:
+            device = placement.described(op.device)
         print(f"{op.name}: ({op.type}): {device}", file=sys.stderr)
 
 
 def devices_of(engine: Engine) -> list[DeviceAttributes]:
     """Return the devices of this process, or of the workers of the active cluster."""
     executor = engine.executor
-    if executor.placing is None:
+    if executor.placement is None:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return [DeviceAttributes(CPU, "CPU", memory)]
     found = []
-    for offer in executor.placing.offers:
-        place = DeviceSpec(job=offer.job, replica=0, task=offer.task)
+    for info in executor.placement.worker_infos:
+        place = DeviceSpec(job=info.job, replica=0, task=info.task)
         found += [
             DeviceAttributes(
-                f"{place.to_string()}/device:{kind}:{index}", kind, offer.memory_limit_bytes
+                f"{place.to_string()}/device:{kind}:{index}", kind, info.memory_limit_bytes
             )
-            for kind, count in (("CPU", 1), ("GPU", offer.num_gpus))
+            for kind, count in (("CPU", 1), ("GPU", info.num_gpus))
             for index in range(count)
         ]
     return found

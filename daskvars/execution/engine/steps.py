@@ -35,19 +35,19 @@ class Step:
             self.position = {p: i for i, p in enumerate(self.split.kept)}
             self.given = {p: i for i, p in enumerate(self.split.updates)}
 
-    def result(self, bundle: tuple[Any, ...], position: int) -> Any:
+    def result(self, outputs: tuple[Any, ...], position: int) -> Any:
         """Return output `position` of the region from what its first half returned."""
-        return bundle[position if self.split is None else self.position[position]]
+        return outputs[position if self.split is None else self.position[position]]
 
     def finish(
-        self, arrays: list[Any], bundle: tuple[Any, ...], shared: frozenset[int] = frozenset()
+        self, arrays: list[Any], outputs: tuple[Any, ...], shared: frozenset[int] = frozenset()
     ) -> tuple[Any, ...]:
         """Run the second half on the variables' arrays, which it changes, save those at `shared`.
 
         The new values of these are written elsewhere on the way: that costs less than a copy.
         """
         second = compiled(self._beside(shared), numpy) if shared else self.second
-        return second(*arrays, *bundle[len(self.split.kept) :])
+        return second(*arrays, *outputs[len(self.split.kept) :])
 
     def _beside(self, shared: frozenset[int]) -> RegionProgram:
         found = self._programs.get(shared)

@@ -21,7 +21,7 @@ CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 
 
-class PlacesHere:
+class LocalPlaces:
     """Gives lowering the two places of a process that has a GPU."""
 
     why_anywhere = ""
@@ -37,9 +37,9 @@ class PlacesHere:
         return self.of_device(device, key)[0]
 
 
-def places_here() -> PlacesHere | None:
+def local_places() -> LocalPlaces | None:
     """Return the places of this process, None if there is only one."""
-    return PlacesHere() if backend.GPU_AVAILABLE else None
+    return LocalPlaces() if backend.GPU_AVAILABLE else None
 
 
 def on_devices(values: dict[str, Any], devices: Mapping[str, str]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import numpy
 from daskvars import backend, chunk_grid, config
 from daskvars.device_array import on_host
 from daskvars.errors import FailedPreconditionError
-from daskvars.execution.engine.blocks import owned, recipe, whole
+from daskvars.execution.engine.blocks import block_steps, owned, whole
 from daskvars.execution.engine.durable import Durable, read_version
 from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.lazy_feeds import LazyFeed, LazyTasks
@@ -98,7 +98,7 @@ class LocalExecutor:
             return self._pool
 
     @property
-    def placing(self) -> None:
+    def placement(self) -> None:
         """What chooses workers: nothing, as everything runs in this process."""
 
     def recovering(self, action: Callable[[], Any]) -> Any:
@@ -253,7 +253,7 @@ class _Bound:
         """
         with self.values.exclusive():
             leased = self.values.leased()
-            for number, variables, bundle in splits:
+            for number, variables, task_outputs in splits:
                 step = self.steps[number]
                 arrays = [state[self.state_numbers[key]][index] for key, index in variables]
                 shared = frozenset(
@@ -262,7 +262,7 @@ class _Bound:
                     # A view is not the variable's own memory, nor is what nobody may write into.
                     if id(array) in leased or array.base is not None or not array.flags.writeable
                 )
-                results = step.finish(arrays, bundle, shared)
+                results = step.finish(arrays, task_outputs, shared)
                 for key, value in self.plan.updates.items():
                     if value.origin.region == number and value.origin.position in step.given:
                         index = next(i for k, i in variables if k == key)
@@ -413,19 +413,19 @@ class _Threaded(_Bound):
         at_hand = {block_id: key for block_id, key in block_ids.items() if isinstance(key, Literal)}
         asked = {block_id: key for block_id, key in block_ids.items() if block_id not in at_hand}
         computed = dask.threaded.get(graph, list(asked.values()), pool=self.executor.threads())
-        bundles = {**at_hand, **dict(zip(asked, computed, strict=True))}
-        return self._results(bundles, splits, version, state)
+        task_outputs = {**at_hand, **dict(zip(asked, computed, strict=True))}
+        return self._results(task_outputs, splits, version, state)
 
     def _results(
-        self, bundles: Any, splits: list[Any], version: int, state: list[Any]
+        self, task_outputs: Any, splits: list[Any], version: int, state: list[Any]
     ) -> list[Any]:
         plan, steps = self.plan, self.steps
 
         def fetch(block_id: BlockId) -> Any:
             region, position = block_id.origin
             if region >= 0:
-                return steps[region].result(bundles[region, block_id.block], position)
-            return owned(plain(bundles[block_id]))
+                return steps[region].result(task_outputs[region, block_id.block], position)
+            return owned(plain(task_outputs[block_id]))
 
         outputs = [whole(value, fetch) for value in plan.outputs]
         if not plan.updates:
@@ -453,7 +453,7 @@ class _Threaded(_Bound):
                 index = region_input.take(block).block if region_input.value.layout else ()
                 index = index or (0,) * len(region_input.value.spec.shape)
                 variables.append((key, index))
-            prepared.append((number, variables, bundles[number, block]))
+            prepared.append((number, variables, task_outputs[number, block]))
         shielded(lambda: self.guarded(self.finish, new, prepared, state))
         return outputs
 
@@ -486,7 +486,7 @@ class _Threaded(_Bound):
 
     def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
         step, dependencies = self.steps[number], list[Any]()
-        steps = recipe(
+        steps = block_steps(
             region, block, lambda block_id: self._located(block_id, leaves), dependencies
         )
         return (run_block, step.function, step.xp, Literal(steps), dependencies)

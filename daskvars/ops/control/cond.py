@@ -26,6 +26,7 @@ from daskvars.ops.array.reshaping import identity
 from daskvars.ops.control.dependencies import Assert, control_dependencies
 from daskvars.ops.control.subgraphs import (
     KEPT_READ,
+    assemble_chunk,
     awaited_by,
     captures_of,
     check_kept,
@@ -38,7 +39,6 @@ from daskvars.ops.control.subgraphs import (
     merged_specs,
     position_of,
     positions_in,
-    put_together,
     read_inside,
     rows_of,
     taken_apart,
@@ -217,7 +217,7 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
     if not arrays:
         raise ValueError(f"cond {full!r}: true_fn and false_fn must return at least one result.")
     outputs = _if(pred, graphs, full).outputs[: len(arrays)]
-    return put_together(
+    return assemble_chunk(
         nest.pack(
             structures[0],
             [
@@ -316,7 +316,7 @@ def _last_of(pairs: list[tuple[Any, Any]], name: str) -> Callable[[], Any]:
         preds = stack([convert_to_tensor(pred) for pred, _ in pairs])
         message = f"Input error: None of the conditions of {name!r} evaluated as True:"
         with control_dependencies([Assert(reduce_any(preds), [message, preds])]):
-            return put_together(nest.map_structure(_again, taken_apart(pairs[-1][1]())))
+            return assemble_chunk(nest.map_structure(_again, taken_apart(pairs[-1][1]())))
 
     return checked
 

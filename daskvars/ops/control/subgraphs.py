@@ -101,13 +101,13 @@ def taken_apart(structure: Any) -> Any:
     return nest.map_structure(parts, structure)
 
 
-def put_together(structure: Any) -> Any:
+def assemble_chunk(structure: Any) -> Any:
     """Return what `taken_apart` was given."""
     if isinstance(structure, Rows | ShapedRows):
         return IndexedSlices(*structure)
     if isinstance(structure, list | tuple | dict):
         items = structure.values() if isinstance(structure, dict) else structure
-        whole = [put_together(item) for item in items]
+        whole = [assemble_chunk(item) for item in items]
         if isinstance(structure, dict):
             return type(structure)(zip(structure, whole, strict=True))
         return type(structure)(*whole) if hasattr(structure, "_fields") else type(structure)(whole)

@@ -24,6 +24,7 @@ from daskvars.ops.control.subgraphs import (
     KEPT_READ,
     Rows,
     ShapedRows,
+    assemble_chunk,
     awaited_by,
     captures_of,
     check_kept,
@@ -35,7 +36,6 @@ from daskvars.ops.control.subgraphs import (
     merged_specs,
     position_of,
     positions_in,
-    put_together,
     read_inside,
     rows_of,
     taken_apart,
@@ -245,7 +245,7 @@ def while_loop(
         results = nest.map_structure(
             lambda t: stop_gradient(t) if isinstance(t, Tensor) else t, results
         )
-    results = put_together(results)
+    results = assemble_chunk(results)
     return results if return_same_structure or len(loop_vars) != 1 else results[0]
 
 
@@ -253,12 +253,12 @@ def _eager_loop(cond: Any, body: Any, loop_vars: Any, maximum: Any, same: bool) 
     def value(item: Any) -> Any:
         return item if isinstance(item, TensorArray) else convert_to_tensor(item)
 
-    values = put_together(nest.map_structure(value, taken_apart(loop_vars)))
+    values = assemble_chunk(nest.map_structure(value, taken_apart(loop_vars)))
     iteration = 0
     while (maximum is None or iteration < maximum) and bool(cond(*values)):
         results = body(*values)
         values = results if isinstance(results, list | tuple) else [results]
-        values = put_together(nest.map_structure(value, taken_apart(values)))
+        values = assemble_chunk(nest.map_structure(value, taken_apart(values)))
         iteration += 1
     return values if same or len(values) != 1 else values[0]
 
@@ -313,10 +313,10 @@ def _while(
     specs = [Spec(t.spec.dtype.base_dtype, t.spec.shape) for t in start]
     if invariants is not None:
         specs = _with_invariants(full, specs, _shapes_of_leaves(parts, invariants))
-    test, _ = trace(lambda *v: cond(*put_together(packed(v))), specs, f"{full}/cond", outer)
+    test, _ = trace(lambda *v: cond(*assemble_chunk(packed(v))), specs, f"{full}/cond", outer)
 
     def step(*values: Any) -> Any:
-        results = body(*put_together(packed(values)))
+        results = body(*assemble_chunk(packed(values)))
         return results if isinstance(results, list | tuple) else [results]
 
     loop, results = trace(step, specs, f"{full}/body", outer)

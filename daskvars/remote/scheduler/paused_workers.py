@@ -24,7 +24,7 @@ from daskvars.remote.scheduler.worker_watch import OURS
 from daskvars.remote.versions.shared_graphs import keepers
 
 TOPIC = "daskvars-paused"
-LOOK_MS = 1_000
+POLL_MS = 1_000
 STALLED_S = 15.0  # of pause without progress, before what waits fails
 MOST_NAMED = 10
 
@@ -39,24 +39,26 @@ class PausedWorkers(SchedulerPlugin):
         """Begin to look."""
         self.scheduler = scheduler
         self.since: dict[Any, tuple[Any, float]] = {}  # worker -> what it had done, and when
-        self.timer = PeriodicCallback(self.look, LOOK_MS)
+        self.timer = PeriodicCallback(self.poll, POLL_MS)
         self.timer.start()
 
     async def close(self) -> None:
         """Look no more."""
         self.timer.stop()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Look at all workers once."""
         now = time.monotonic()
         paused = [w for w in self.scheduler.workers.values() if w.status.name == "paused"]
         for worker in self.since.keys() - set(paused):
             del self.since[worker]
-            self._tell(worker, "goes on" if worker.address in self.scheduler.workers else "is gone")
+            self._notify(
+                worker, "goes on" if worker.address in self.scheduler.workers else "is gone"
+            )
         for worker in paused:
             done = progress(worker)
             if worker not in self.since:
-                self._tell(
+                self._notify(
                     worker,
                     f"is paused: {self.memory_of(worker)}. Dask starts no task on "
                     "it until that is less",
@@ -68,7 +70,7 @@ class PausedWorkers(SchedulerPlugin):
         if stalled:
             self._fail_waiting(stalled)
 
-    def _tell(self, worker: Any, what: str) -> None:
+    def _notify(self, worker: Any, what: str) -> None:
         name = f"worker {worker.name} at {worker.address}"
         self.scheduler.log_event(TOPIC, {"text": f"{name} {what}"})
 

@@ -9,7 +9,7 @@ from typing import Any
 from distributed import Scheduler, SchedulerPlugin
 
 from daskvars.remote.dask_internals import fail_task, stranded_error, stranded_tasks
-from daskvars.remote.groups_page import mend_groups_page
+from daskvars.remote.groups_page import patch_groups_page
 
 TOPIC = "daskvars-workers"
 OURS = re.compile(r"-0[0-9a-f]{15}[-.]")  # an executor's token in the keys of its tasks
@@ -28,7 +28,7 @@ class WorkerWatch(SchedulerPlugin):
     async def start(self, scheduler: Scheduler) -> None:
         """Take note of the scheduler."""
         self.scheduler = scheduler
-        mend_groups_page()
+        patch_groups_page()
 
     def add_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
         """Tell of a new worker."""

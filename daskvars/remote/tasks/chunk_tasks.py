@@ -1,7 +1,7 @@
 """What workers do to seal a version: write blocks, and load them where they were lost.
 
 A seal cuts a value loose from the tasks that made it. Each block is written by a worker that holds
-it and stays where it is; what computes it from then on, if it is lost, is a `load_bundle` task,
+it and stays where it is; what computes it from then on, if it is lost, is a `load_outputs` task,
 which has no ancestors: it reads the chunk and verifies it.
 """
 
@@ -17,7 +17,7 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.backend import namespace
 from daskvars.device_array import on_device
-from daskvars.remote.task_outputs import Bundle
+from daskvars.remote.task_outputs import TaskOutputs
 from daskvars.state.checkpoint import open_source
 from daskvars.state.failures import store_failure
 from daskvars.state.format.assembly import assemble_region, part_of
@@ -46,7 +46,7 @@ class Fragment(NamedTuple):
     target: Region | None = None
 
 
-def write_parts(
+def write_stored_chunks(
     storage: ZarrStorage,
     path: str,
     parts: Sequence[tuple[ChunkRef, Sequence[Fragment]]],
@@ -73,19 +73,19 @@ def write_parts(
         )
     digests = []
     for chunk, fragments in parts:
-        array = put_together(chunk, fragments, dependencies)
+        array = assemble_chunk(chunk, fragments, dependencies)
         is_version = isinstance(array, Versioned)
         digests.append(write_ref(storage, path, chunk, array if is_version else np.asarray(array)))
     return digests
 
 
-def write_aside(*arguments: Any) -> list[int]:
-    """Do as `write_parts` does, in a thread that does not count among the worker's."""
+def write_in_background(*arguments: Any) -> list[int]:
+    """Do as `write_stored_chunks` does, in a thread that does not count among the worker's."""
     secede()
-    return write_parts(*arguments)
+    return write_stored_chunks(*arguments)
 
 
-def put_together(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies: Any) -> Any:
+def assemble_chunk(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies: Any) -> Any:
     """Give the elements of a stored chunk: the block that it is, or a new array."""
     result = None
     for number, position, source, target in fragments:
@@ -122,13 +122,13 @@ def load_regions(
     if source.token != token:
         raise store_failure(f"{source.place} was overwritten while it was read; read it again")
     run = partial(in_parallel, storage)
-    return Bundle(
+    return TaskOutputs(
         as_result(assemble_region(source.records[key], region, source.load, run), device_type)
         for key, region in wanted
     )
 
 
-def load_bundle(
+def load_outputs(
     storage: ZarrStorage,
     path: str,
     wanted: Sequence[tuple[int | None, str, Region]],
@@ -152,10 +152,10 @@ def load_bundle(
     positions = [position for position, _, _ in wanted]
     if positions[0] is None:
         return found[0]
-    bundle: list[Any] = [None] * (max(p for p in positions if p is not None) + 1)
+    outputs: list[Any] = [None] * (max(p for p in positions if p is not None) + 1)
     for position, block in zip(positions, found, strict=True):
-        bundle[position or 0] = block
-    return Bundle(bundle)
+        outputs[position or 0] = block
+    return TaskOutputs(outputs)
 
 
 def as_result(array: np.ndarray, device_type: str) -> Any:

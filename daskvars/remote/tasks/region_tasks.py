@@ -21,14 +21,14 @@ import numpy
 
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
-from daskvars.remote.dask_internals import current_key, pickle, show_seconds, weigh_anew
+from daskvars.remote.dask_internals import current_key, pickle, remeasure, show_seconds
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
-from daskvars.remote.task_outputs import Bundle
+from daskvars.remote.task_outputs import TaskOutputs
 from daskvars.remote.tasks.block_arguments import arguments_of
-from daskvars.remote.worker_memory import Values, keep_freed_memory, room
+from daskvars.remote.worker_memory import ValueSizes, keep_freed_memory, reserve_memory
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
 
 # A figure costs the worker and the scheduler some 50 us: with one for each kernel, a step of a
@@ -51,7 +51,7 @@ def pack_region(
     kept: Sequence[int],
     device_type: str = "CPU",
     nbytes: int = 0,
-    values: Values = (),
+    values: ValueSizes = (),
 ) -> PackedRegion:
     """Return a region as bytes.
 
@@ -96,7 +96,7 @@ class WorkerRegion:
         kept: Sequence[int],
         device_type: str,
         nbytes: int,
-        values: Values,
+        values: ValueSizes,
     ) -> None:
         check_region(program)
         check_positions(program, "kept", kept)
@@ -128,7 +128,7 @@ class WorkerRegion:
             found = self._updated(arguments, found)
         for position in self.kept:
             found[position] = versioned(found[position])
-        return Bundle([as_result(self.xp, value) for value in found])
+        return TaskOutputs([as_result(self.xp, value) for value in found])
 
     def _updated(self, arguments: list[Any], found: list[Any]) -> list[Any]:
         """Change rows of the variables, and return all outputs in their order."""
@@ -142,7 +142,7 @@ class WorkerRegion:
         blocks, key = [arguments[number] for number in split.variables], current_key()
         new = changed(blocks, key, write)
         if key is not None:
-            weigh_anew(key)
+            remeasure(key)
         outputs = dict(zip(split.kept, found, strict=False))
         outputs.update(zip(split.updates, new, strict=True))
         return [outputs[position] for position in range(len(outputs))]
@@ -189,7 +189,7 @@ def run_region(
             d if p is None else d[p] for d, p in zip(dependencies, positions, strict=True)
         )
     with (
-        room(region.nbytes, region.label, region.values),
+        reserve_memory(region.nbytes, region.label, region.values),
         backend.one_blas_thread,
         numpy.errstate(all="ignore"),
     ):
@@ -208,16 +208,16 @@ def aligned(value: Any) -> Any:
     return value
 
 
-def pick(bundle: tuple, positions: Sequence[int]) -> tuple:
+def pick(outputs: tuple, positions: Sequence[int]) -> tuple:
     """Return some outputs of a bundle, so that the others need not travel with them."""
-    return Bundle([bundle[position] for position in positions])
+    return TaskOutputs([outputs[position] for position in positions])
 
 
-def given(value: Any) -> Any:
+def identity(value: Any) -> Any:
     """Return a block of a variable as a result of its own, which may be fetched."""
     return value
 
 
-def shape_of(bundle: tuple, position: int | None) -> tuple[int, ...]:
+def shape_of(outputs: tuple, position: int | None) -> tuple[int, ...]:
     """Return the shape of a result that nobody could know before."""
-    return numpy.shape(bundle if position is None else bundle[position])
+    return numpy.shape(outputs if position is None else outputs[position])

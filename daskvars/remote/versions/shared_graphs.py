@@ -7,7 +7,7 @@ from operator import getitem
 from typing import Any, NamedTuple
 
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.remote.versions.shared_versions import BlockRef, Claim, Held
+from daskvars.remote.versions.shared_versions import BlockLocation, BlockRef, RunHeader
 
 OPERATION = "daskvars_versions"
 
@@ -24,17 +24,17 @@ class Binding(NamedTuple):
     """Binds the tasks of a run on a shared state, on the scheduler of that id."""
 
     scheduler: str
-    claim: Claim
+    header: RunHeader
 
     def __call__(self, tasks: Mapping[Any, Task]) -> dict[Any, Task]:
-        return keepers[self.scheduler].bound(self.claim, tasks)
+        return keepers[self.scheduler].bound(self.header, tasks)
 
 
 def shared_run_graph(
-    tasks: Any, annotations: Any, token: str, scheduler: str, claim: Claim
+    tasks: Any, annotations: Any, token: str, scheduler: str, header: RunHeader
 ) -> RunGraph:
     """Return the tasks of a run on a shared state; the scheduler binds them as it takes them."""
-    return RunGraph(tasks, annotations, token, Binding(scheduler, claim))
+    return RunGraph(tasks, annotations, token, Binding(scheduler, header))
 
 
 def references(task: Any) -> list[BlockRef]:
@@ -42,7 +42,7 @@ def references(task: Any) -> list[BlockRef]:
     return [a for a in getattr(task, "args", ()) if isinstance(a, BlockRef)]
 
 
-def bound_task(task: Task, found: Mapping[BlockRef, Held]) -> Task:
+def bound_task(task: Task, found: Mapping[BlockRef, BlockLocation]) -> Task:
     """Return a task that takes what the blocks that it refers to were bound to."""
     if not references(task):
         return task
@@ -50,8 +50,8 @@ def bound_task(task: Task, found: Mapping[BlockRef, Held]) -> Task:
     return Task(task.key, task.func, *arguments)
 
 
-def bound_argument(held: Held) -> Any:
+def bound_argument(location: BlockLocation) -> Any:
     """Return what a task takes for a block: a key, or one output of the bundle under it."""
-    if held.position is None:
-        return TaskRef(held.key)
-    return Task(None, getitem, TaskRef(held.key), held.position)
+    if location.position is None:
+        return TaskRef(location.key)
+    return Task(None, getitem, TaskRef(location.key), location.position)

@@ -28,7 +28,7 @@ from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 
 
-class Held(NamedTuple):
+class BlockLocation(NamedTuple):
     """Where a block is: a Dask key, which output of the bundle, about how much the rest is."""
 
     key: Any
@@ -42,13 +42,13 @@ class BlockRef(NamedTuple):
     Attributes:
         variable: its key in the state.
         block: the block's index.
-        seen: of the newest version that is finished or includes the session's own last run,
+        stale: of the newest version that is finished or includes the session's own last run,
             rather than of the newest of all.
     """
 
     variable: str
     block: Index
-    seen: bool = False
+    stale: bool = False
 
 
 Variables = dict[str, tuple[VariableRecord, Mapping[Index, Any]]]
@@ -75,7 +75,7 @@ class LostStateError(UnavailableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class RunHeader:
     """What a run says of itself.
 
     Attributes:
@@ -85,8 +85,8 @@ class Claim:
         writes: the variables' new values: record (None: as it was) and blocks, which may be those
             of other variables (`BlockRef`).
         layouts: the record of each variable read, as the run expects it.
-        is_early: whether this is only what a run computes before it is put in the chain.
-        exact: the number of the early claim which must have been bound to the newest version, as
+        is_first_phase: whether this is only what a run computes before it is put in the chain.
+        exact: the number of the first phase which must have been bound to the newest version, as
             the newest still is; None where that does not matter.
     """
 
@@ -99,28 +99,28 @@ class Claim:
         default_factory=dict
     )
     layouts: Mapping[str, VariableRecord] = field(default_factory=dict)
-    is_early: bool = False
+    is_first_phase: bool = False
     exact: int | None = None
 
 
 @dataclass(eq=False, slots=True)
-class Pending:
+class PendingRun:
     """A run that is bound and not finished.
 
     Attributes:
-        claim: what it said.
+        header: what it said.
         after: all variables as it leaves them.
         version: the number of that version.
-        held: keys that are held for it besides its results.
-        bound: keys that are held until its graph is known to the scheduler.
+        held_keys: keys that are held for it besides its results.
+        bound_keys: keys that are held until its graph is known to the scheduler.
         missing: keys that are still to be computed; None before the graph is known.
     """
 
-    claim: Claim
+    header: RunHeader
     after: Variables
     version: int
-    held: list[Any]
-    bound: list[Any]
+    held_keys: list[Any]
+    bound_keys: list[Any]
     missing: set[Any] | None = None
 
     @property
@@ -156,7 +156,7 @@ class SharedVersions:
         self.finished: Variables = {}
         self.newest: Variables = {}
         self.version = self.finished_version = 0
-        self.chain: deque[Pending] = deque()
+        self.chain: deque[PendingRun] = deque()
         self.holds: Counter[Any] = Counter()
         self.dropped: list[Any] = []
         self.epochs: dict[str, int] = {}
@@ -165,22 +165,22 @@ class SharedVersions:
         self.sealed_by: dict[str, int] = {}
         self.written_by: dict[str, int] = {}
         self.durable = NO_VERSION
-        self._early: dict[str, tuple[int, int]] = {}  # session -> number of a claim, version
+        self._early: dict[str, tuple[int, int]] = {}  # session -> number of a first phase, version
 
     # -- arriving -------------------------------------------------------------------------------
 
-    def refuse(self, claim: Claim) -> dict[str, Any]:
+    def refuse(self, header: RunHeader) -> dict[str, Any]:
         """Refuse what a session sends until it knows that one of its runs cannot be bound."""
-        self.epochs[claim.session] = claim.epoch + 1
-        return {"failed": claim.number, "why": "refused", "epoch": claim.epoch + 1}
+        self.epochs[header.session] = header.epoch + 1
+        return {"failed": header.number, "why": "refused", "epoch": header.epoch + 1}
 
     def bind(
-        self, claim: Claim, refs: Iterable[BlockRef], is_there: Callable[[Any], bool]
-    ) -> tuple[Pending, dict[BlockRef, Held]]:
+        self, header: RunHeader, refs: Iterable[BlockRef], is_there: Callable[[Any], bool]
+    ) -> tuple[PendingRun, dict[BlockRef, BlockLocation]]:
         """Put a run at the end of the chain, and return what the blocks that it takes are.
 
         Args:
-            claim: the run.
+            header: the run.
             refs: blocks of variables that its tasks take.
             is_there: whether the scheduler knows a key.
 
@@ -189,53 +189,55 @@ class SharedVersions:
             StaleViewError: the variables are not as the run expects them.
             LostStateError: blocks are lost.
         """
-        if self.epochs.get(claim.session) != claim.epoch:
+        if self.epochs.get(header.session) != header.epoch:
             raise StaleEpochError(
                 None,
                 None,
-                f"run {claim.number} was sent before it was known "
+                f"run {header.number} was sent before it was known "
                 "that runs before it were undone; send it again",
             )
-        before = {False: self.newest, True: self._seen_by(claim.session)}  # by BlockRef.seen
-        check_layouts(claim, before[False])
-        if claim.exact is not None and self._early.get(claim.session) != (
-            claim.exact,
+        before = {False: self.newest, True: self._stale_view(header.session)}  # by BlockRef.stale
+        check_layouts(header, before[False])
+        if header.exact is not None and self._early.get(header.session) != (
+            header.exact,
             self.version,
         ):
             raise StaleViewError(
                 None,
                 None,
-                f"another client has changed variables of the state {claim.name!r} "
-                f"while run {claim.number} computed the shapes of its results",
+                f"another client has changed variables of the state {header.name!r} "
+                f"while run {header.number} computed the shapes of its results",
             )
-        found = {ref: self._find(before[ref.seen], ref) for ref in refs}
+        found = {ref: self._find(before[ref.stale], ref) for ref in refs}
         writes: Variables = {
             key: (
                 record or self._record(key),
                 {
-                    index: self._find(before[block.seen], block)
+                    index: self._find(before[block.stale], block)
                     if isinstance(block, BlockRef)
                     else block
                     for index, block in blocks.items()
                 },
             )
-            for key, (record, blocks) in claim.writes.items()
+            for key, (record, blocks) in header.writes.items()
         }
-        lost = sorted({ref.variable for ref, held in found.items() if not is_there(held.key)})
+        lost = sorted(
+            {ref.variable for ref, location in found.items() if not is_there(location.key)}
+        )
         if lost:
-            raise lost_state(lost, f"run {claim.number}", self.durable)
-        bound = [held.key for held in found.values()]
-        if claim.is_early:
-            self._early[claim.session] = claim.number, self.version
-            self.holds.update(bound)
-            return Pending(claim, self.newest, self.version, [], bound), found
-        self.bound_by[claim.session] = claim.number
+            raise lost_state(lost, f"run {header.number}", self.durable)
+        bound_keys = [location.key for location in found.values()]
+        if header.is_first_phase:
+            self._early[header.session] = header.number, self.version
+            self.holds.update(bound_keys)
+            return PendingRun(header, self.newest, self.version, [], bound_keys), found
+        self.bound_by[header.session] = header.number
         if writes:
             self.newest = {**self.newest, **writes}
             self.version += 1
-            self.written_by[claim.session] = self.version
-        pending = Pending(claim, self.newest, self.version, list(claim.keys), bound)
-        self.holds.update([*pending.held, *pending.bound, *keys_of(writes)])
+            self.written_by[header.session] = self.version
+        pending = PendingRun(header, self.newest, self.version, list(header.keys), bound_keys)
+        self.holds.update([*pending.held_keys, *pending.bound_keys, *keys_of(writes)])
         self.chain.append(pending)
         return pending, found
 
@@ -244,7 +246,7 @@ class SharedVersions:
             raise StaleViewError(None, None, f"variable {key!r} has no value any more")
         return self.newest[key][0]
 
-    def _find(self, variables: Variables, ref: BlockRef) -> Held:
+    def _find(self, variables: Variables, ref: BlockRef) -> BlockLocation:
         found = variables.get(ref.variable) or self.newest.get(ref.variable)
         if found is None or ref.block not in found[1]:
             raise StaleViewError(
@@ -252,17 +254,17 @@ class SharedVersions:
             )
         return found[1][ref.block]
 
-    def _seen_by(self, session: str) -> Variables:
+    def _stale_view(self, session: str) -> Variables:
         for pending in reversed(self.chain):
-            if pending.claim.session == session:
+            if pending.header.session == session:
                 return pending.after
         return self.finished
 
-    def arrived(self, pending: Pending, missing: set[Any]) -> None:
+    def graph_registered(self, pending: PendingRun, missing: set[Any]) -> None:
         """Take note that the scheduler knows a run's tasks, and which are not computed yet."""
         pending.missing = missing
-        self.drop(pending.bound)
-        pending.bound = []
+        self.drop(pending.bound_keys)
+        pending.bound_keys = []
         self.advance()
 
     # -- finishing and failing ------------------------------------------------------------------
@@ -271,15 +273,15 @@ class SharedVersions:
         """Finish what can be finished, from the front of the chain."""
         while self.chain and self.chain[0].is_complete:
             pending = self.chain.popleft()
-            written = pending.claim.writes.keys()
+            written = pending.header.writes.keys()
             self.drop(keys_of({k: self.finished[k] for k in written & self.finished.keys()}))
-            self.drop(pending.held)
+            self.drop(pending.held_keys)
             if written:
                 self.finished, self.finished_version = pending.after, pending.version
-            self.finished_by[pending.claim.session] = pending.claim.number
-            self.notify(pending.claim.session, {"done": pending.claim.number})
+            self.finished_by[pending.header.session] = pending.header.number
+            self.notify(pending.header.session, {"done": pending.header.number})
 
-    def fail(self, pending: Pending, why: str) -> None:
+    def fail(self, pending: PendingRun, why: str) -> None:
         """Undo a run that cannot be finished, and if it writes all that came after it.
 
         Args:
@@ -287,19 +289,19 @@ class SharedVersions:
             why: "erred", or "lost" where it is no fault of its own.
         """
         if pending not in self.chain:
-            self.drop(pending.bound)
-            pending.bound = []
+            self.drop(pending.bound_keys)
+            pending.bound_keys = []
             return
-        told = {"failed": pending.claim.number, "why": why}
-        owner = pending.claim.session
-        if pending.claim.writes:
+        message = {"failed": pending.header.number, "why": why}
+        owner = pending.header.session
+        if pending.header.writes:
             position = list(self.chain).index(pending)
             epochs = self._undo(position, but=owner)
-            self.notify(owner, {**told, "epoch": epochs[owner]})
+            self.notify(owner, {**message, "epoch": epochs[owner]})
         else:
             self.chain.remove(pending)
-            self.drop([*pending.held, *pending.bound])
-            self.notify(owner, told)
+            self.drop([*pending.held_keys, *pending.bound_keys])
+            self.notify(owner, message)
         self.advance()
 
     def _undo(self, position: int, but: str | None = None) -> dict[str, int]:
@@ -309,8 +311,8 @@ class SharedVersions:
         self.newest = runs[position - 1].after if position else self.finished
         first: dict[str, int] = {}
         for run in runs[position:]:
-            self.drop([*run.held, *run.bound, *keys_of(run.after, run.claim.writes)])
-            first.setdefault(run.claim.session, run.claim.number)
+            self.drop([*run.held_keys, *run.bound_keys, *keys_of(run.after, run.header.writes)])
+            first.setdefault(run.header.session, run.header.number)
         for session, number in first.items():
             self.epochs[session] = self.epochs.get(session, 0) + 1
             if session != but:
@@ -355,25 +357,25 @@ class SharedVersions:
 def keys_of(variables: Variables, names: Iterable[str] | None = None) -> Iterator[Any]:
     """Yield the key of each block of some variables."""
     for name in variables if names is None else names:
-        for held in variables[name][1].values():
-            yield held.key
+        for location in variables[name][1].values():
+            yield location.key
 
 
-def check_layouts(claim: Claim, found: Variables) -> None:
+def check_layouts(header: RunHeader, found: Variables) -> None:
     """Refuse a run that expects variables otherwise than they are.
 
     Raises:
         StaleViewError: naming what differs.
     """
-    for key, record in claim.layouts.items():
+    for key, record in header.layouts.items():
         have = found[key][0] if key in found else None
         if have is None or (have.dtype, have.chunks) != (record.dtype, record.chunks):
             is_now = f"{have.dtype} in chunks {have.chunks}" if have else "without a value"
             raise StaleViewError(
                 None,
                 None,
-                f"variable {key!r} is {is_now} in the state {claim.name!r}, but run "
-                f"{claim.number} expects it to be {record.dtype} in chunks {record.chunks}",
+                f"variable {key!r} is {is_now} in the state {header.name!r}, but run "
+                f"{header.number} expects it to be {record.dtype} in chunks {record.chunks}",
             )
 
 

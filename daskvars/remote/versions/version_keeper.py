@@ -34,15 +34,15 @@ from daskvars.remote.dask_internals import (
     hold_keys,
     pickle,
     release_keys,
-    replace_recipes,
+    replace_lineage,
     send_event,
     unrepeatable_inputs,
 )
 from daskvars.remote.versions.shared_graphs import OPERATION, bound_task, keepers, references, topic
 from daskvars.remote.versions.shared_versions import (
-    Claim,
     LostKeysError,
-    Pending,
+    PendingRun,
+    RunHeader,
     SharedVersions,
     StaleEpochError,
     Variables,
@@ -84,7 +84,7 @@ class State:
         self.sealed: Variables = {}
         self.scratch: str | None = None
 
-    def let_go(self, until: int | None = None) -> None:
+    def release_retained(self, until: int | None = None) -> None:
         """Keep no more what computes the versions up to one again; None: any."""
         old = [key for key, last in self.retained.items() if until is None or last <= until]
         for key in old:
@@ -117,9 +117,11 @@ class VersionKeeper(SchedulerPlugin):
         self.lock = threading.RLock()
         self.states: dict[str, State] = {}
         self.clients: dict[str, str] = {}  # session -> client
-        self.coming: dict[Any, tuple[State, Pending]] = {}  # one key of a run not known yet
+        self.awaiting_graph: dict[
+            Any, tuple[State, PendingRun]
+        ] = {}  # one key of a run not known yet
         self.expected: set[Any] = set()  # all keys of such runs
-        self.waiting: dict[Any, list[tuple[State, Pending]]] = {}
+        self.waiting: dict[Any, list[tuple[State, PendingRun]]] = {}
         add_handler(scheduler, OPERATION, self.answer)
         keepers[scheduler.id] = self
 
@@ -132,27 +134,27 @@ class VersionKeeper(SchedulerPlugin):
 
     # -- runs -----------------------------------------------------------------------------------
 
-    def bound(self, claim: Claim, tasks: Mapping[Any, Task]) -> dict[Any, Task]:
+    def bound(self, header: RunHeader, tasks: Mapping[Any, Task]) -> dict[Any, Task]:
         """Bind a run, and return its tasks with keys in place of variables' blocks."""
         refs = {a for task in tasks.values() for a in references(task)}
         outside = {key for task in tasks.values() for key in task.dependencies} - tasks.keys()
         with self.lock:
-            state = self.states[claim.name]
+            state = self.states[header.name]
             try:
                 gone = sorted(map(str, filterfalse(self._is_there, outside)))
                 if gone:
                     raise LostKeysError(f"{', '.join(gone)} are lost")
-                pending, found = state.versions.bind(claim, refs, self._is_there)
+                pending, found = state.versions.bind(header, refs, self._is_there)
             except StaleEpochError:
                 raise  # told when the epoch began
             except Exception:
-                if claim.is_early:
+                if header.is_first_phase:
                     raise
-                told = state.versions.refuse(claim)
-                self.loop.call_soon_threadsafe(self._notify, claim.name, claim.session, told)
+                message = state.versions.refuse(header)
+                self.loop.call_soon_threadsafe(self._notify, header.name, header.session, message)
                 raise
-            self.coming[claim.keys[0]] = state, pending
-            self.expected.update(claim.keys)
+            self.awaiting_graph[header.keys[0]] = state, pending
+            self.expected.update(header.keys)
         return {key: bound_task(task, found) for key, task in tasks.items()}
 
     def _is_there(self, key: Any) -> bool:
@@ -166,20 +168,20 @@ class VersionKeeper(SchedulerPlugin):
     ) -> None:
         """Take note that the scheduler knows the tasks of a run."""
         for key in keys:
-            if key in self.coming:
+            if key in self.awaiting_graph:
                 with self.lock:
-                    self._arrive(*self.coming.pop(key))
+                    self._on_graph(*self.awaiting_graph.pop(key))
                 return
 
-    def _arrive(self, state: State, pending: Pending) -> None:
+    def _on_graph(self, state: State, pending: PendingRun) -> None:
         tasks, versions = self.scheduler.tasks, state.versions
-        self.expected.difference_update(pending.claim.keys)
+        self.expected.difference_update(pending.header.keys)
         if pending not in versions.chain:
-            versions.arrived(pending, set())
+            versions.graph_registered(pending, set())
             self._flush(state)
             return
-        writes = pending.claim.writes
-        needed = {*pending.claim.keys, *keys_of(pending.after, writes)}
+        writes = pending.header.writes
+        needed = {*pending.header.keys, *keys_of(pending.after, writes)}
         retained = unrepeatable_inputs(self.scheduler, needed) - state.retained.keys()
         versions.holds.update(retained)
         state.retained.update(dict.fromkeys(retained, pending.version))
@@ -190,7 +192,7 @@ class VersionKeeper(SchedulerPlugin):
             self.waiting.setdefault(key, []).append((state, pending))
         state.num_runs += bool(writes)
         state.num_tasks += len(needed)
-        versions.arrived(pending, missing)
+        versions.graph_registered(pending, missing)
         self._flush(state)
 
     def transition(self, key: Any, start: Any, finish: Any, *_: Any, **__: Any) -> None:
@@ -210,10 +212,10 @@ class VersionKeeper(SchedulerPlugin):
         """Let go of a client that is gone: what has arrived of it is run all the same."""
         with self.lock:
             gone = {session for session, owner in self.clients.items() if owner == client}
-            for key, (state, pending) in list(self.coming.items()):
-                if pending.claim.session in gone:
-                    del self.coming[key]
-                    self.expected.difference_update(pending.claim.keys)
+            for key, (state, pending) in list(self.awaiting_graph.items()):
+                if pending.header.session in gone:
+                    del self.awaiting_graph[key]
+                    self.expected.difference_update(pending.header.keys)
                     state.versions.fail(pending, "lost")
                     self._flush(state)
             for session in gone:
@@ -222,13 +224,13 @@ class VersionKeeper(SchedulerPlugin):
     def restart(self, scheduler: Scheduler) -> None:
         """Take note that all blocks are lost."""
         with self.lock:
-            self.coming.clear()
+            self.awaiting_graph.clear()
             self.expected.clear()
             self.waiting.clear()
             for state in self.states.values():
                 versions = state.versions
                 versions.reset(versions.finished, versions.durable)
-                state.let_go()
+                state.release_retained()
 
     def _forget(self, session: str) -> None:
         self.clients.pop(session, None)
@@ -242,14 +244,14 @@ class VersionKeeper(SchedulerPlugin):
 
     # -- keys and messages ----------------------------------------------------------------------
 
-    def _notify(self, name: str, session: str, told: dict[str, Any]) -> None:
+    def _notify(self, name: str, session: str, message: dict[str, Any]) -> None:
         client = self.clients.get(session)
         if client is None:
             return
-        if "done" in told and (state := self.states[name]).is_due():
+        if "done" in message and (state := self.states[name]).is_due():
             state.sealer = session, time.monotonic(), 0
-            told = {**told, "seal": True}
-        send_event(self.scheduler, client, topic(session), told)
+            message = {**message, "seal": True}
+        send_event(self.scheduler, client, topic(session), message)
 
     def _flush(self, state: State) -> None:
         """Release what is in use no more: later, since Dask may be amid transitions."""
@@ -280,7 +282,7 @@ class VersionKeeper(SchedulerPlugin):
             is_private: whether the state goes when the session does.
 
         Returns:
-            The scheduler's id, how many sessions there are besides, and what `look` returns.
+            The scheduler's id, how many sessions there are besides, and what `records` returns.
         """
         if name not in self.states:
             versions = SharedVersions(partial(self._notify, name))
@@ -288,34 +290,34 @@ class VersionKeeper(SchedulerPlugin):
         number = len(self.clients)
         self.clients[session] = client
         self.states[name].versions.epochs[session] = 0
-        return self.scheduler.id, number, self.look(name)
+        return self.scheduler.id, number, self.records(name)
 
     def leave(self, session: str) -> None:
         """Let a session go."""
         self._forget(session)
 
-    def look(self, name: str) -> tuple[dict[str, Any], VersionId]:
+    def records(self, name: str) -> tuple[dict[str, Any], VersionId]:
         """Return the records of the variables, and the last durable version."""
         versions = self.states[name].versions
         return {key: record for key, (record, _) in versions.newest.items()}, versions.durable
 
-    def put(self, claim: Claim, is_first: bool, durable: VersionId) -> bool:
+    def put(self, header: RunHeader, is_first: bool, durable: VersionId) -> bool:
         """Set variables to blocks that are on workers.
 
         Args:
-            claim: as of a run.
+            header: as of a run.
             is_first: only where the state has no variables yet.
             durable: the version of the store that they come from.
         """
-        state = self.states[claim.name]
+        state = self.states[header.name]
         if is_first and (state.versions.newest or state.versions.chain):
             return False
-        pending, _ = state.versions.bind(claim, (), self._is_there)
+        pending, _ = state.versions.bind(header, (), self._is_there)
         if durable == NO_VERSION:
             state.num_runs, state.next_s = FIRST_RUNS, 0.0
         else:
             state.versions.durable, state.sealed = durable, state.versions.newest
-        self._arrive(state, pending)
+        self._on_graph(state, pending)
         return True
 
     def pin(self, name: str, client: str) -> Variables:
@@ -336,7 +338,7 @@ class VersionKeeper(SchedulerPlugin):
         """Fail a run whose graph the scheduler did not take; return whether there was one."""
         state = self.states[name]
         for pending in list(state.versions.chain):
-            if (pending.claim.session, pending.claim.number) == (session, number):
+            if (pending.header.session, pending.header.number) == (session, number):
                 state.versions.fail(pending, "lost")
                 self._flush(state)
                 return True
@@ -372,14 +374,14 @@ class VersionKeeper(SchedulerPlugin):
         for other in versions.epochs.keys() - {session} if not is_own else ():
             versions.epochs[other] += 1
             versions.notify(other, {"reset": True, "epoch": versions.epochs[other]})
-        state.let_go()
+        state.release_retained()
         state.sealed = state.versions.finished
         hold_keys(self.scheduler, keys_of(variables), state.holder)
         self._flush(state)
         return versions.epochs[session], versions.sealed_by.get(session, 0)
 
-    def place(self, name: str, scratch: str | None) -> str:
-        """Return a place for a state that has no store: in `scratch`, or in a new directory."""
+    def scratch_location(self, name: str, scratch: str | None) -> str:
+        """Return where to seal a state without a store: in `scratch`, or in a new directory."""
         state = self.states[name]
         if state.scratch is None:
             if scratch is not None and "://" in scratch:
@@ -425,7 +427,7 @@ class VersionKeeper(SchedulerPlugin):
         name: str,
         session: str,
         durable: VersionId | None,
-        recipes: Mapping[Any, Task],
+        reload_tasks: Mapping[Any, Task],
         pause_s: float,
     ) -> None:
         """Take note of a seal.
@@ -433,7 +435,7 @@ class VersionKeeper(SchedulerPlugin):
         Args:
             name, session: as before.
             durable: the version on disk that it made, None if it failed.
-            recipes: key -> the task that loads what is under it.
+            reload_tasks: key -> the task that loads what is under it.
             pause_s: how long nobody is to seal again.
         """
         state = self.states[name]
@@ -445,8 +447,8 @@ class VersionKeeper(SchedulerPlugin):
             return
         state.versions.sealed(version, durable, state.sealing_runs)
         state.sealed, state.num_tasks, state.retained_bytes = state.sealing, 0, 0
-        replace_recipes(self.scheduler, recipes)
-        state.let_go(version)
+        replace_lineage(self.scheduler, reload_tasks)
+        state.release_retained(version)
         self._flush(state)
 
 
@@ -455,13 +457,13 @@ REQUESTS = {
     for method in (
         VersionKeeper.open,
         VersionKeeper.leave,
-        VersionKeeper.look,
+        VersionKeeper.records,
         VersionKeeper.put,
         VersionKeeper.pin,
         VersionKeeper.pin_newest,
         VersionKeeper.withdraw,
         VersionKeeper.reset,
-        VersionKeeper.place,
+        VersionKeeper.scratch_location,
         VersionKeeper.drop,
         VersionKeeper.begin_seal,
         VersionKeeper.end_seal,

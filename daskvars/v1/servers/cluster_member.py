@@ -112,7 +112,7 @@ class ClusterMember:
         }
         workers.preferred = self.job, self.task
         end = time.monotonic() + PATIENCE_S
-        while not any((o.job, o.task) == workers.preferred for o in workers.offers):
+        while not any((o.job, o.task) == workers.preferred for o in workers.worker_infos):
             if self._error is not None or time.monotonic() > end:
                 raise self._unreachable(f"the worker of this task, at {self.scheduler_address}")
             time.sleep(0.05)
