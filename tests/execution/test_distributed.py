@@ -22,7 +22,7 @@ from daskvars.execution.cluster.errors import unavailable
 from daskvars.execution.cluster.executor import ClusterExecutor
 from daskvars.execution.cluster.output_groups import output_groups
 from daskvars.execution.cluster.remote_blocks import RemoteBlock
-from daskvars.execution.cluster.run_graphs import Place
+from daskvars.execution.cluster.run_graphs import OutputKey
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.local.executor import LocalExecutor
 
@@ -121,7 +121,7 @@ names = st.from_regex(r"[A-Za-z][A-Za-z0-9_./]{0,30}", fullmatch=True)
 )
 def test_a_key_is_grouped_under_its_label(label, token, numbers):
     stamp = f"0{token.hex[:15]}-7"
-    key = Place(label, "-".join(map(str, numbers)), 0).key(stamp)
+    key = OutputKey(label, "-".join(map(str, numbers)), 0).key(stamp)
     assert key_split(key) == label
 
 
