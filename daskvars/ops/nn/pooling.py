@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from daskvars import shapes
@@ -18,6 +19,7 @@ from daskvars.kernels.nn.windows import pool2d_shape
 from daskvars.ops.nn.windows import image_shape, image_sizes, per_axis, space_format, window_padding
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
+from daskvars.signatures import Argument, Family
 
 
 def _each_channel(inputs, attrs):
@@ -25,15 +27,8 @@ def _each_channel(inputs, attrs):
     return f"{','.join([term] * len(inputs))}->{term}"
 
 
-def _pooled(inputs, *, ksize, strides, padding, data_format="NHWC"):
-    shape = pool2d_shape(
-        image_shape(inputs[0]),
-        ksize=ksize,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-    )
-    return Spec(inputs[0].dtype, shape)
+def _pooled(inputs, **options):
+    return Spec(inputs[0].dtype, pool2d_shape(image_shape(inputs[0]), **options))
 
 
 def _options(op: Operation) -> dict[str, Any]:
@@ -78,41 +73,6 @@ MAX_POOL_GRAD_GRAD: OpDef = OpDef(
     kernel=pooling.max_pool_grad_grad,
     gradient=lambda op, g: (None, None, apply(MAX_POOL_GRAD, *op.inputs[:2], g, **_options(op))),
 )
-
-
-def max_pool(
-    value: Any,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str | None = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
-    """Return the maximum of each window.
-
-    Args:
-      value: [batch, height, width, channels] real, or in the order of `data_format`.
-      ksize: size of a window: an int, two ints, or four in the order of `data_format`.
-      strides: distance between windows, likewise.
-      padding: "SAME" or "VALID"; padding never wins.
-      data_format: "NHWC" or "NCHW".
-      name: name of the operation, by default "MaxPool".
-      input: the new name of `value`.
-
-    Returns:
-      [batch, rows, columns, channels] of the dtype of `value`.
-
-    Raises:
-      ValueError: the rank is not 4, or a window is larger than the image.
-
-    >>> import daskvars as dv
-    >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
-    >>> max_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
-    [5.0, 7.0, 13.0, 15.0]
-    """
-    value = either(input, value, "input", "value")
-    return _pool(MAX_POOL, value, ksize, strides, padding, data_format, name, "MaxPool")
 
 
 def _argmax_spec(inputs, *, dtype, **options):
@@ -208,56 +168,66 @@ AVG_POOL_GRAD = OpDef(
 )
 
 
-def avg_pool(
-    value: Any,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str | None = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
+# -- functions ---------------------------------------------------------------------------------
+
+POOLINGS = Family(
+    {
+        "value": Argument(
+            "[batch, height, width, channels] {types}, or in the order of `data_format`."
+        ),
+        "ksize": Argument("size of a window: an int, two, or four in the order of `data_format`."),
+        "strides": Argument("distance between windows, likewise."),
+        "padding": Argument('"SAME" or "VALID", or four (before, after) pairs.'),
+        "data_format": Argument('"NHWC" or "NCHW".', "NHWC", "str | None"),
+        "name": Argument('name of the operation, by default "{type}".', None, "str | None"),
+        "input": Argument("the new name of `value`.", None),
+    },
+    returns="[batch, rows, columns, channels] of the dtype of `value`.",
+    raises="ValueError: the rank is not 4, or a window is larger than the image.",
+    result="Tensor",
+)
+
+
+def _pooling(name: str, definition: OpDef, types: str, doc: str) -> Callable[..., Tensor]:
+    """Return the function of a pooling op."""
+    order = "value ksize=None strides=None padding=None data_format name input"
+
+    def call(given: dict[str, Any]) -> Tensor:
+        value = either(given["input"], given["value"], "input", "value")
+        data_format = space_format(given["data_format"])
+        options = {
+            "ksize": per_axis(given["ksize"], data_format, "ksize"),
+            "strides": per_axis(given["strides"], data_format, "strides"),
+            "padding": window_padding(given["padding"]),
+        }
+        with name_scope(given["name"], definition.type, [value]) as scope:
+            value = convert_to_tensor(value, name="value")
+            return apply(definition, value, name=scope, data_format=data_format, **options)
+
+    return POOLINGS.function(__name__, name, order, call, doc, types=types, type=definition.type)
+
+
+max_pool = _pooling(
+    "max_pool",
+    MAX_POOL,
+    "real",
+    """Return the maximum of each window; padding never wins.
+
+    >>> import daskvars as dv
+    >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
+    >>> max_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
+    [5.0, 7.0, 13.0, 15.0]
+    """,
+)
+avg_pool = _pooling(
+    "avg_pool",
+    AVG_POOL,
+    "floating",
     """Return the mean of each window; padding does not count.
-
-    Args:
-      value: [batch, height, width, channels] floating, or in the order of `data_format`.
-      ksize: see `max_pool`, also for the arguments after it.
-      name: name of the operation, by default "AvgPool".
-
-    Returns:
-      [batch, rows, columns, channels] of the dtype of `value`.
-
-    Raises:
-      ValueError: the rank is not 4, or a window is larger than the image.
 
     >>> import daskvars as dv
     >>> image = dv.reshape(dv.range(16.0), [1, 4, 4, 1])
     >>> avg_pool(image, 2, 2, "VALID").numpy().ravel().tolist()
     [2.5, 4.5, 10.5, 12.5]
-    """
-    value = either(input, value, "input", "value")
-    return _pool(AVG_POOL, value, ksize, strides, padding, data_format, name, "AvgPool")
-
-
-# -- both --------------------------------------------------------------------------------------
-
-
-def _pool(
-    definition: OpDef,
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str | None,
-    name: str | None,
-    default: str,
-) -> Tensor:
-    data_format = space_format(data_format)
-    options = {
-        "ksize": per_axis(ksize, data_format, "ksize"),
-        "strides": per_axis(strides, data_format, "strides"),
-        "padding": window_padding(padding),
-    }
-    with name_scope(name, default, [value]) as scope:
-        value = convert_to_tensor(value, name="value")
-        return apply(definition, value, name=scope, data_format=data_format, **options)
+    """,
+)

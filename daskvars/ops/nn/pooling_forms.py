@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,162 +14,103 @@ from daskvars.ops.array.reshaping import expand_dims, reshape, squeeze
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.nn.pooling import avg_pool, max_pool
 from daskvars.ops.rules.axes import either
+from daskvars.signatures import Argument, Family
+
+Given = dict[str, Any]
+
+POOLINGS = Family(
+    {
+        "input": Argument("[batch, {space}, channels] {types}, or in the order of `data_format`."),
+        "ksize": Argument("size of a window: {sizes} in the order of `data_format`."),
+        "strides": Argument("distance between windows, likewise."),
+        "padding": Argument('"SAME" or "VALID"; padding does not count.'),
+        "data_format": Argument("{formats}.", "", "str"),
+        "name": Argument('name of the operations, by default "{scope}".', None, "str | None"),
+    },
+    returns="""
+        [batch, {windows}, channels] of the dtype of `input`, in the order of `data_format`.
+    """,
+    raises="ValueError: an argument is none of those, or a size that is needed is not known.",
+    result="Tensor",
+)
+RANKS: list[dict[str, str]] = [
+    {
+        "of": "sequences",
+        "format": "NWC",
+        "formats": '"NWC" or "NCW"',
+        "space": "width",
+        "windows": "windows",
+        "sizes": "an int, a list of one, or of three",
+    },
+    {
+        "of": "images",
+        "format": "NHWC",
+        "formats": '"NHWC" or "NCHW"',
+        "space": "height, width",
+        "windows": "rows, columns",
+        "sizes": "an int, two, or four",
+    },
+    {
+        "of": "volumes",
+        "format": "NDHWC",
+        "formats": '"NDHWC" or "NCDHW"',
+        "space": "depth, height, width",
+        "windows": "planes, rows, columns",
+        "sizes": "an int, three, or five",
+    },
+]
 
 
-def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the maximum of each window of sequences.
-
-    Args:
-      input: [batch, width, channels] real, or [batch, channels, width].
-      ksize: size of a window: an int, a list of one, or of three in the order of `data_format`.
-      strides: distance between windows, likewise.
-      padding: "SAME" or "VALID".
-      data_format: "NWC" or "NCW".
-      name: name scope of the operations, by default "max_pool1d".
-
-    Returns:
-      [batch, windows, channels] of the dtype of `input`, in the order of `data_format`.
-
-    Raises:
-      ValueError: an argument is none of those.
-
-    >>> import daskvars as dv
-    >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel().tolist()
-    [3.0, 3.0]
-    """
-    return _sequences(max_pool, input, ksize, strides, padding, data_format, name, "max_pool1d")
+def _pooling(
+    kind: str, rank: int, pool: Callable[..., Tensor], scope: str, example: str = ""
+) -> Callable[..., Tensor]:
+    """Return the function of a kind of pooling in that many dimensions, made of that of images."""
+    name, words = f"{kind}_pool{rank}d", RANKS[rank - 1]
+    form = (_sequences, _images, _volumes)[rank - 1]
+    what, types = {"max": ("maximum", "real"), "avg": ("mean", "floating")}[kind]
+    return POOLINGS.function(
+        __name__,
+        name,
+        f"input ksize strides padding data_format='{words['format']}' name",
+        lambda given: form(pool, given, scope),
+        f"Return the {what} of each window of {words['of']}.\n\n{inspect.cleandoc(example)}",
+        types=types,
+        scope=scope,
+        **words,
+    )
 
 
-def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the mean of each window of sequences. See `max_pool1d`."""
-    return _sequences(avg_pool, input, ksize, strides, padding, data_format, name, "avg_pool1d")
-
-
-def _sequences(
-    pool: Callable[..., Tensor],
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str,
-    name: str | None,
-    default: str,
-) -> Tensor:
+def _sequences(pool: Callable[..., Tensor], given: Given, default: str) -> Tensor:
     """Pool images of height 1."""
+    data_format = given["data_format"]
     if data_format not in ("NWC", "NCW"):
         raise ValueError(f"data_format must be 'NWC' or 'NCW', got {data_format!r}")
     height, images = (1, "NHWC") if data_format == "NWC" else (2, "NCHW")
-    window = _sizes(ksize, 1, data_format, "ksize")
-    step = _sizes(strides, 1, data_format, "strides")
-    with name_scope(name, default, [value]):
-        value = expand_dims(convert_to_tensor(value, name="input"), height)
-        return squeeze(pool(value, (1, *window), (1, *step), padding, images), [height])
+    window = _sizes(given["ksize"], 1, data_format, "ksize")
+    step = _sizes(given["strides"], 1, data_format, "strides")
+    with name_scope(given["name"], default, [given["input"]]):
+        value = expand_dims(convert_to_tensor(given["input"], name="input"), height)
+        return squeeze(pool(value, (1, *window), (1, *step), given["padding"], images), [height])
 
 
-def max_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the maximum of each window of images. See `max_pool`."""
-    return max_pool(input, ksize, strides, padding, data_format, name or "max_pool2d")
+def _images(pool: Callable[..., Tensor], given: Given, default: str) -> Tensor:
+    names = ("input", "ksize", "strides", "padding", "data_format")
+    return pool(*(given[name] for name in names), given["name"] or default)
 
 
-def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the mean of each window of images. See `avg_pool`."""
-    return avg_pool(input, ksize, strides, padding, data_format, name or "avg_pool2d")
-
-
-def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the maximum of each window of volumes.
-
-    Args:
-      input: [batch, depth, height, width, channels] real, or in the order of `data_format`.
-      ksize: size of a window: an int, three, or five in the order of `data_format`.
-      strides: distance between windows, likewise.
-      padding: "SAME" or "VALID".
-      data_format: "NDHWC" or "NCDHW".
-      name: name scope of the operations, by default "MaxPool3D".
-
-    Returns:
-      [batch, planes, rows, columns, channels] of the dtype of `input`, in the order of
-      `data_format`.
-
-    Raises:
-      ValueError: more than one size of `input` is not known, or an argument is none of those.
-
-    >>> import daskvars as dv
-    >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
-    >>> float(max_pool3d(volume, 2, 2, "VALID")[0, 0, 0, 0, 0])
-    7.0
-    """
-    return _volumes(max_pool, input, ksize, strides, padding, data_format, name, "MaxPool3D")
-
-
-def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the mean of each window of volumes; padding does not count. See `max_pool3d`."""
-    return _volumes(avg_pool, input, ksize, strides, padding, data_format, name, "AvgPool3D")
-
-
-def _volumes(
-    pool: Callable[..., Tensor],
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str,
-    name: str | None,
-    default: str,
-) -> Tensor:
+def _volumes(pool: Callable[..., Tensor], given: Given, default: str) -> Tensor:
     """Pool the planes as images, then along the depth as rows of images.
 
     Both folds separate: a window's maximum is that of its planes' maxima, and the number of
     elements in it is a product.
     """
+    data_format = given["data_format"]
     if data_format not in ("NDHWC", "NCDHW"):
         raise ValueError(f"data_format must be 'NDHWC' or 'NCDHW', got {data_format!r}")
-    window = _sizes(ksize, 3, data_format, "ksize")
-    step = _sizes(strides, 3, data_format, "strides")
-    with name_scope(name, default, [value]):
-        value = convert_to_tensor(value, name="input")
+    window = _sizes(given["ksize"], 3, data_format, "ksize")
+    step = _sizes(given["strides"], 3, data_format, "strides")
+    with name_scope(given["name"], default, [given["input"]]):
+        value = convert_to_tensor(given["input"], name="input")
         if data_format == "NCDHW":
             value = transpose(value, [0, 2, 3, 4, 1])
         shape = value.spec.shape
@@ -178,12 +120,41 @@ def _volumes(
                 f"{value.name!r} has shape {value.shape}"
             )
         depth, channels = shape[1], shape[4]
-        planes = pool(reshape(value, [-1, *shape[2:]]), window[1:], step[1:], padding)
+        planes = pool(reshape(value, [-1, *shape[2:]]), window[1:], step[1:], given["padding"])
         rows, columns = planes.spec.shape[1:3]
         folded = reshape(planes, [-1, depth, rows * columns, channels])
-        folded = pool(folded, (window[0], 1), (step[0], 1), padding)
+        folded = pool(folded, (window[0], 1), (step[0], 1), given["padding"])
         pooled = reshape(folded, [-1, folded.spec.shape[1], rows, columns, channels])
         return transpose(pooled, [0, 4, 1, 2, 3]) if data_format == "NCDHW" else pooled
+
+
+max_pool1d = _pooling(
+    "max",
+    1,
+    max_pool,
+    "max_pool1d",
+    """
+    >>> import daskvars as dv
+    >>> max_pool1d([[[1.0], [3.0], [2.0]]], 2, 1, "VALID").numpy().ravel().tolist()
+    [3.0, 3.0]
+    """,
+)
+max_pool2d = _pooling("max", 2, max_pool, "max_pool2d")
+max_pool3d = _pooling(
+    "max",
+    3,
+    max_pool,
+    "MaxPool3D",
+    """
+    >>> import daskvars as dv
+    >>> volume = dv.reshape(dv.range(8.0), [1, 2, 2, 2, 1])
+    >>> float(max_pool3d(volume, 2, 2, "VALID")[0, 0, 0, 0, 0])
+    7.0
+    """,
+)
+avg_pool1d = _pooling("avg", 1, avg_pool, "avg_pool1d")
+avg_pool2d = _pooling("avg", 2, avg_pool, "avg_pool2d")
+avg_pool3d = _pooling("avg", 3, avg_pool, "AvgPool3D")
 
 
 def pool(

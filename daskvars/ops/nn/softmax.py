@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
@@ -16,6 +17,7 @@ from daskvars.ops.math.scans import static_axis, whole_along
 from daskvars.ops.math.transcendental import exp
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
+from daskvars.signatures import Argument, Family
 
 
 def whole_classes(inputs: Any, attrs: Any) -> str:
@@ -28,8 +30,15 @@ def _along_classes(x: Tensor, op: Any) -> Tensor:
     return reduce_sum(x, op.attrs["axis"], keepdims=True)
 
 
-def _softmax_slope(op, dy):
-    return apply(SOFTMAX_GRAD, op.outputs[0], dy, axis=op.attrs["axis"])
+def _op(type: str, operands: str, kernel: Any, gradient: Any) -> OpDef:
+    pattern = Contraction(whole_classes, None)
+    return OpDef(
+        type, operands, infer=like_first, pattern=pattern, kernel=kernel, gradient=gradient
+    )
+
+
+def _slope(op, dy):
+    return apply(GRADIENTS[op.type], op.outputs[0], dy, axis=op.attrs["axis"])
 
 
 def _softmax_grad_gradient(op, g):
@@ -39,52 +48,6 @@ def _softmax_grad_gradient(op, g):
     return for_y, apply(SOFTMAX_GRAD, y, g, axis=op.attrs["axis"])
 
 
-SOFTMAX = OpDef(
-    "Softmax",
-    "logits:D",
-    infer=like_first,
-    pattern=Contraction(whole_classes, None),
-    kernel=normalize.softmax,
-    gradient=_softmax_slope,
-)
-SOFTMAX_GRAD = OpDef(
-    "SoftmaxGrad",
-    "softmax:D, gradients:D",
-    infer=like_first,
-    pattern=Contraction(whole_classes, None),
-    kernel=normalize.softmax_grad,
-    gradient=_softmax_grad_gradient,
-)
-
-
-def softmax(
-    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Tensor:
-    """Return exp(logits) over their sum along an axis.
-
-    Args:
-      logits: [..., classes, ...] floating.
-      axis: the axis of the classes, by default the last.
-      name: name of the operation, by default "Softmax".
-      dim: the old name of `axis`.
-
-    Returns:
-      [..., classes, ...] of the dtype of `logits`; sums along the axis are 1.
-
-    Raises:
-      ValueError: there is no such axis, or it is given under both of its names.
-
-    >>> import daskvars as dv
-    >>> softmax([[1.0, 1.0]]).numpy().tolist()
-    [[0.5, 0.5]]
-    """
-    return _along(SOFTMAX, logits, axis, name, dim)
-
-
-def _log_softmax_slope(op, dy):
-    return apply(LOG_SOFTMAX_GRAD, op.outputs[0], dy, axis=op.attrs["axis"])
-
-
 def _log_softmax_grad_gradient(op, g):
     y, dy = op.inputs
     weighted = multiply(g, exp(y))
@@ -92,50 +55,62 @@ def _log_softmax_grad_gradient(op, g):
     return for_y, subtract(g, _along_classes(weighted, op))
 
 
-LOG_SOFTMAX = OpDef(
-    "LogSoftmax",
-    "logits:D",
-    infer=like_first,
-    pattern=Contraction(whole_classes, None),
-    kernel=normalize.log_softmax,
-    gradient=_log_softmax_slope,
+SOFTMAX = _op("Softmax", "logits:D", normalize.softmax, _slope)
+SOFTMAX_GRAD = _op(
+    "SoftmaxGrad", "softmax:D, gradients:D", normalize.softmax_grad, _softmax_grad_gradient
 )
-LOG_SOFTMAX_GRAD = OpDef(
+LOG_SOFTMAX = _op("LogSoftmax", "logits:D", normalize.log_softmax, _slope)
+LOG_SOFTMAX_GRAD = _op(
     "LogSoftmaxGrad",
     "logsoftmax:D, gradients:D",
-    infer=like_first,
-    pattern=Contraction(whole_classes, None),
-    kernel=normalize.log_softmax_grad,
-    gradient=_log_softmax_grad_gradient,
+    normalize.log_softmax_grad,
+    _log_softmax_grad_gradient,
+)
+GRADIENTS = {"Softmax": SOFTMAX_GRAD, "LogSoftmax": LOG_SOFTMAX_GRAD}
+
+SOFTMAXES = Family(
+    {
+        "logits": Argument("[..., classes, ...] floating."),
+        "axis": Argument("the axis of the classes, by default the last.", None, "int | None"),
+        "name": Argument('name of the operation, by default "{type}".', None, "str | None"),
+        "dim": Argument("the old name of `axis`.", None, "int | None"),
+    },
+    returns="[..., classes, ...] of the dtype of `logits`.",
+    raises="ValueError: there is no such axis, or it is given under both of its names.",
+    result="Tensor",
 )
 
 
-def log_softmax(
-    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-) -> Tensor:
+def _along(name: str, definition: OpDef, doc: str) -> Callable[..., Tensor]:
+    """Return the function of an op along an axis of classes."""
+
+    def call(given: dict[str, Any]) -> Tensor:
+        axis = either(given["axis"], given["dim"], "axis", "dim")
+        logits = convert_to_tensor(given["logits"], name="logits")
+        axis = static_axis(-1 if axis is None else axis, logits)
+        return apply(definition, logits, name=given["name"], axis=axis)
+
+    order = "logits axis name dim"
+    return SOFTMAXES.function(__name__, name, order, call, doc, type=definition.type)
+
+
+softmax = _along(
+    "softmax",
+    SOFTMAX,
+    """Return exp(logits) over their sum along an axis, so that sums along the axis are 1.
+
+    >>> import daskvars as dv
+    >>> softmax([[1.0, 1.0]]).numpy().tolist()
+    [[0.5, 0.5]]
+    """,
+)
+log_softmax = _along(
+    "log_softmax",
+    LOG_SOFTMAX,
     """Return the logarithm of the softmax, exact also where that would vanish.
-
-    Args:
-      logits: [..., classes, ...] floating.
-      axis: the axis of the classes, by default the last.
-      name: name of the operation, by default "LogSoftmax".
-      dim: the old name of `axis`.
-
-    Returns:
-      [..., classes, ...] of the dtype of `logits`.
-
-    Raises:
-      ValueError: there is no such axis, or it is given under both of its names.
 
     >>> import daskvars as dv
     >>> log_softmax([[0.0, 1000.0]]).numpy().tolist()
     [[-1000.0, 0.0]]
-    """
-    return _along(LOG_SOFTMAX, logits, axis, name, dim)
-
-
-def _along(definition: OpDef, logits: Any, axis: Any, name: str | None, dim: Any) -> Tensor:
-    axis = either(axis, dim, "axis", "dim")
-    logits = convert_to_tensor(logits, name="logits")
-    axis = static_axis(-1 if axis is None else axis, logits)
-    return apply(definition, logits, name=name, axis=axis)
+    """,
+)
