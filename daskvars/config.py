@@ -93,6 +93,8 @@ class Config:
     # Otherwise the first run of a plan does: a kernel hardly changes its mind, and 0.5 us a call
     # is what an addition of small arrays takes.
     check_every_run: bool = False
+    # Whether what each pass of lowering promises to the next is checked, for tests of passes.
+    verify_programs: bool = False
     # Operations added after the first run before a warning: a loop that builds the graph anew.
     graph_growth_warning: int = 5_000
 

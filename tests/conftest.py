@@ -11,7 +11,8 @@ import daskvars.v1 as tf
 from daskvars import config
 from tests import gpus, thresholds
 
-config.set(check_every_run=True)  # a kernel that contradicts its op is found whatever is run
+# A kernel that contradicts its op is found whatever is run, and so is a pass that breaks a promise.
+config.set(check_every_run=True, verify_programs=True)
 
 
 class NewNames:

@@ -3,6 +3,7 @@
 Vocabulary: a *program* is operations made functional (no variables, only values); a *region* is
 the nodes that become one task per block; a *plan* is the frozen result. Each pass is one function
 `Program -> Program` in the file of its name, and none names an op: they look at access patterns.
+What each promises to the next stands in `verify`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from daskvars.lowering.prune import prune
 from daskvars.lowering.route import route
 from daskvars.lowering.specialize import specialize
 from daskvars.lowering.split_update import split_update
+from daskvars.lowering.verify import passed
 
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
 
@@ -53,14 +55,15 @@ def lower(
     """
     global num_lowerings
     num_lowerings += 1
-    operations = prune(fetches, targets, feeds)
-    program = functionalize(
-        operations, fetches, feeds, state_of, sequential, identify, targets, is_async
+    operations = passed(prune, fetches, targets, feeds)
+    program = passed(
+        functionalize, operations, fetches, feeds, state_of, sequential, identify, targets, is_async
     )
-    program = specialize(program)
-    program = route(program)
-    program = propagate(program)
-    program = place(program, places)
+    program = passed(specialize, program)
+    program = passed(route, program)
+    program = passed(propagate, program)
+    program = passed(place, program, places)
     if is_async:
-        program = split_update(program)
-    return emit(program, fuse(program, math.inf if places is None else places.most_task_bytes))
+        program = passed(split_update, program)
+    most_bytes = math.inf if places is None else places.most_task_bytes
+    return passed(emit, program, passed(fuse, program, most_bytes))

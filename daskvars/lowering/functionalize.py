@@ -463,11 +463,16 @@ class _Subgraph:
 
     def bind(self, states: list, written: list, keys: list, first_state: int, first_key: int):
         """Turn variables and random keys into parameters, in the order they are passed."""
-        for (kind, what), leaf in list(self.leaves.items()):
+        bound = {}
+        for (kind, what), leaf in self.leaves.items():
             if kind == STATE:
-                leaf.kind, leaf.what = PARAMETER, first_state + states.index(what)
+                leaf.kind, what = PARAMETER, first_state + states.index(what)
             elif kind == KEY:
-                leaf.kind, leaf.what = PARAMETER, first_key + keys.index(what)
+                leaf.kind, what = PARAMETER, first_key + keys.index(what)
+            if leaf.kind != kind:
+                leaf.what = what
+            bound[leaf.kind, what] = leaf
+        self.program.leaves = bound
         for key in written:
             new = self.updates.get(key)
             if new is None:

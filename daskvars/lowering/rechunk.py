@@ -16,6 +16,7 @@ from daskvars.lowering.place import Places, place
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import CONSTANT, STATE, Program
 from daskvars.lowering.propagate import is_cut, propagate
+from daskvars.lowering.verify import passed
 
 
 class Rechunk(NamedTuple):
@@ -42,5 +43,5 @@ def rechunk(variables: Mapping[str, Rechunk], places: Places | None = None) -> P
         program.stored[key] = wanted
         program.devices[key] = device
     program.outputs = [program.leaf(CONSTANT, numpy.array(True), Spec(dtypes.bool, ()))]
-    program = place(propagate(program), places)
-    return emit(program, fuse(program))
+    program = passed(place, passed(propagate, program), places)
+    return passed(emit, program, passed(fuse, program))

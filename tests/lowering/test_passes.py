@@ -1,19 +1,26 @@
 """Passes keep a program's invariants, and whatever is cut where, the numbers stay."""
 
+import ast
+import dataclasses
+import functools
+import importlib
+import inspect
+import re
+from pathlib import Path
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import daskvars.v1 as tf
+from daskvars import config, errors, lowering
 from daskvars.chunk_grid import split_evenly
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.lowering.functionalize import functionalize
-from daskvars.lowering.fuse import fuse, lines_up
-from daskvars.lowering.program import Leaf
-from daskvars.lowering.propagate import propagate
-from daskvars.lowering.prune import prune
-from daskvars.lowering.specialize import specialize
-from daskvars.lowering.verify import verify
+from daskvars.lowering import verify
+from daskvars.lowering.program import Leaf, Ref
+
+rechunk = importlib.import_module("daskvars.lowering.rechunk")
 
 STEPS = (
     lambda a, b: a + b,
@@ -49,34 +56,250 @@ def chunks(parts):
     return tuple(split_evenly(6, p) for p in parts)
 
 
+def lowered(steps, for_x=(1, 1), for_y=(1, 1), for_w=(1, 1), **options):
+    """Return the plan of a program whose feeds and variable are cut into so many blocks."""
+    x, y, _, last, update = build(steps)
+    feeds = {
+        x: (Spec(tf.float64, (6, 6)), chunks(for_x)),
+        y: (Spec(tf.float64, (6, 6)), chunks(for_y)),
+    }
+
+    def state_of(handle):
+        return Spec(tf.float64, (6, 6)), chunks(for_w), True
+
+    return lowering.lower([last, update], [], feeds, state_of, **options)
+
+
 @settings(max_examples=60, deadline=None)
-@given(programs, layouts, layouts, layouts)
-def test_every_pass_keeps_the_invariants(steps, for_x, for_y, for_w):
+@given(programs, layouts, layouts, layouts, st.booleans())
+def test_every_pass_keeps_its_promises(steps, for_x, for_y, for_w, is_async):
     with tf.Graph().as_default():
-        x, y, _, last, update = build(steps)
-        feeds = {
-            x: (Spec(tf.float64, (6, 6)), chunks(for_x)),
-            y: (Spec(tf.float64, (6, 6)), chunks(for_y)),
-        }
+        assert lowered(steps, for_x, for_y, for_w, is_async=is_async).regions
 
-        def state_of(handle):
-            return Spec(tf.float64, (6, 6)), chunks(for_w), True
 
-        program = functionalize(prune([last, update], [], feeds), [last, update], feeds, state_of)
-        verify(program)
-        verify(specialize(program))
-        verify(propagate(program))
-        position = {}
-        for number, group in enumerate(fuse(program)):
-            for node in group.nodes:
-                position[id(node)] = number
-        for node in program.nodes:
-            for i, ref in enumerate(node.inputs):
-                if isinstance(ref.node, Leaf):
-                    continue
-                before, here = position[id(ref.node)], position[id(node)]
-                assert before <= here, "regions must be runnable in order"
-                assert before < here or lines_up(node, i), "inside a region blocks line up"
+def is_pass(node):
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PASSES
+
+
+ROOMS = sorted(Path(lowering.__file__).parent.glob("*.py"))
+PASSES = {path.stem for path in ROOMS if re.match('"""Pass [0-9]+[ :]', path.read_text())}
+
+
+def test_what_every_pass_makes_is_verified(monkeypatch):
+    """In all tests: see `tests/conftest.py`."""
+    verified = []
+    noted = {
+        name: lambda *args, name=name, check=check: (verified.append(name), check(*args))
+        for name, check in verify.PROMISES.items()
+    }
+    monkeypatch.setattr(verify, "PROMISES", noted)
+    with tf.Graph().as_default():
+        lowered([(0, 0, 1)], is_async=True)
+    assert config.get().verify_programs
+    assert {*verified} == PASSES == {*verify.PROMISES}
+    assert len(verified) == len(PASSES)
+    for path in (Path(lowering.__file__), Path(rechunk.__file__)):  # nothing else runs passes
+        assert not [n.func.id for n in ast.walk(ast.parse(path.read_text())) if is_pass(n)]
+
+
+def last_node(program):
+    return program.nodes[-1]
+
+
+def backwards(program):
+    program.nodes.reverse()
+
+
+def twice(program):
+    program.nodes.append(program.nodes[0])
+
+
+def no_output(program):
+    node = last_node(program)
+    node.inputs = [Ref(node.inputs[0].node, 7), *node.inputs[1:]]
+
+
+def misfiled(program):
+    next(iter(program.leaves.values())).kind = "nothing"
+
+
+def unknown_result(program):
+    program.outputs.append(Ref(Leaf("feed", 9, (Spec(tf.float64, ()),), [None])))
+
+
+def dead(program):
+    node = program.nodes[0]
+    copy = dataclasses.replace(node)
+    program.nodes.append(copy)
+
+
+def unused_leaf(program):
+    program.leaf("feed", 9, Spec(tf.float64, ()))
+
+
+def passes_on(program):
+    program.nodes[0].kernel = None
+
+
+def lacks_layouts(program):
+    last_node(program).layouts = []
+
+
+def lacks_wishes(program):
+    last_node(program).wanted = []
+
+
+def other_size(program):
+    last_node(program).layouts = [((5, 5), (6,)) for _ in last_node(program).layouts]
+
+
+def bad_map(program):
+    last_node(program).out_maps = [(9, 9) for _ in last_node(program).out_maps]
+
+
+def of_partial(program):
+    merge = next(node for node in program.nodes if node.merges is not None)
+    program.map_refs(lambda ref: merge.inputs[0] if ref.node is merge else ref)
+    program.nodes.remove(merge)
+
+
+def gives_partial(program):
+    merge = next(node for node in program.nodes if node.merges is not None)
+    program.outputs.append(merge.inputs[0])
+
+
+def merges_others(program):
+    merge = next(node for node in program.nodes if node.merges is not None)
+    merge.merges = (*merge.merges, 5)
+
+
+def otherwise_kept(program):
+    program.stored = dict.fromkeys(program.updates, ((1, 5), (6,)))
+
+
+def nowhere(program):
+    program.nodes[0].place = "/cpu:0"
+
+
+def unmarked(program):
+    for node in program.nodes:
+        node.needs_newest = False
+
+
+def forgotten(groups):
+    groups[0].nodes.pop()
+
+
+def in_two(groups):
+    groups[-1].nodes.append(groups[0].nodes[0])
+
+
+def out_of_order(groups):
+    groups.reverse()
+
+
+def elsewhere(groups):
+    groups[0].place = "/gpu:0"
+
+
+def one_region(groups):
+    first, second = groups[:2]  # neither needs the newest version
+    for node in second.nodes:
+        node.grid = first.grid
+    first.nodes += second.nodes
+    del groups[1]
+
+
+def reversed_regions(plan):
+    return dataclasses.replace(plan, regions=plan.regions[::-1])
+
+
+def fewer_leaves(plan):
+    return dataclasses.replace(plan, leaves=())
+
+
+def more_inputs(plan):
+    region = dataclasses.replace(plan.regions[0], inputs=plan.regions[0].inputs[1:])
+    return dataclasses.replace(plan, regions=(region, *plan.regions[1:]))
+
+
+def bad_slots(plan):
+    region = plan.regions[0]
+    program = dataclasses.replace(region.program, outputs=(999,), cache={})
+    region = dataclasses.replace(region, program=program)
+    return dataclasses.replace(plan, regions=(region, *plan.regions[1:]))
+
+
+BREACHES = [
+    ("prune", list.reverse, "comes before what it needs"),
+    ("prune", lambda ops: ops.append(ops[0]), "run twice"),
+    ("prune", lambda ops: ops.__delitem__(-1), "is not run"),
+    *[
+        (step, breach, message)
+        for step in ("functionalize", "specialize", "route", "propagate", "place", "split_update")
+        for breach, message in [
+            (backwards, "comes later or never"),
+            (twice, "in the program twice"),
+            (no_output, "an output that is none"),
+            (misfiled, "is filed as"),
+            (unknown_result, "a result is of no node"),
+        ]
+    ],
+    *[
+        (step, breach, message)
+        for step in ("specialize", "route")
+        for breach, message in [
+            (dead, "nobody uses"),
+            (unused_leaf, "nobody uses the leaves"),
+            (passes_on, "only gives on"),
+        ]
+    ],
+    *[
+        (step, breach, message)
+        for step in ("propagate", "place", "split_update")
+        for breach, message in [
+            (lacks_layouts, "lacks a layout"),
+            (lacks_wishes, "what chunks it wants"),
+            (other_size, "is not Spec"),
+            (bad_map, "bad map"),
+            (of_partial, "uses a partial result"),
+            (gives_partial, "is given away"),
+            (merges_others, "merges other axes"),
+            (otherwise_kept, "is kept as"),
+        ]
+    ],
+    ("place", nowhere, "nowhere"),
+    ("split_update", unmarked, "does not say so"),
+    ("fuse", forgotten, "in no region, or in two"),
+    ("fuse", in_two, "in no region, or in two"),
+    ("fuse", out_of_order, "in a region before"),
+    ("fuse", elsewhere, "another grid, place or version"),
+    ("fuse", one_region, "needs others' blocks"),
+    ("emit", reversed_regions, "which is not before"),
+    ("emit", fewer_leaves, "is none"),
+    ("emit", more_inputs, "takes other inputs"),
+    ("emit", bad_slots, "outputs"),
+]
+
+
+@pytest.mark.parametrize("step, breach, message", BREACHES)
+def test_a_pass_that_breaks_a_promise_is_named(step, breach, message, monkeypatch):
+    home = f"daskvars.lowering.{step}"
+    made_here = inspect.getmembers(lowering, inspect.isfunction)
+    (name,) = (name for name, function in made_here if function.__module__ == home)
+    sound = getattr(lowering, name)
+
+    @functools.wraps(sound)
+    def broken(*args):
+        made = sound(*args)
+        return breach(made) or made
+
+    monkeypatch.setattr(lowering, name, broken)
+    steps = [(3, 0, 1), (7, 3, 2), (0, 4, 2)]  # with sums over blocks, which are partial results
+    wanted = pytest.raises((AssertionError, errors.InvalidArgumentError), match=message)
+    with tf.Graph().as_default(), wanted as raised:
+        lowered(steps, (2, 1), (2, 1), (2, 1), is_async=True)
+    assert raised.value.args[0].startswith(f"after {step}: ") or breach is bad_slots
 
 
 @settings(max_examples=40, deadline=None)
