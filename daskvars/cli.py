@@ -86,7 +86,7 @@ def run_diff(options: argparse.Namespace) -> int:
 
 def run_restore_to(options: argparse.Namespace) -> int:
     """Make an older version of a store its head."""
-    ZarrStore(options.store).restore_to(options.version)
+    ZarrStore(options.store).roll_back_to(options.version)
     print(f"{options.store}: version {options.version} is the head; later ones are removed")
     return SAME
 

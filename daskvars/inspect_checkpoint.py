@@ -16,9 +16,9 @@ import numpy
 
 from daskvars.errors import OpError
 from daskvars.state import open_zarr_store
-from daskvars.state.checkpoint import Source, open_source
+from daskvars.state.checkpoint import OpenedCheckpoint, open_checkpoint
 from daskvars.state.external.groups import unchecked
-from daskvars.state.format.assembly import assemble_region
+from daskvars.state.format.assembly import assemble_selection
 from daskvars.state.format.documents import array_text, get_document
 from daskvars.state.format.grids import Index
 from daskvars.state.format.manifest import VariableRecord
@@ -68,13 +68,13 @@ def print_tensors_in_checkpoint_file(
     print(f"# Total number of params: {sum(counted)}{excluded}")
 
 
-def source_of(path: str) -> Source:
+def source_of(path: str) -> OpenedCheckpoint:
     """Return what is at a path: of a directory with a record, its newest checkpoint.
 
     Raises:
       OpError: nothing is there that can be read.
     """
-    return open_source(*open_zarr_store(checkpoint_path(path), "r"))
+    return open_checkpoint(*open_zarr_store(checkpoint_path(path), "r"))
 
 
 def table(path: str) -> list[str]:
@@ -97,8 +97,8 @@ def damages(path: str) -> Iterator[str]:
         yield from _damages_of(source, record)
 
 
-def _damages_of(source: Source, record: VariableRecord) -> Iterator[str]:
-    if not source.is_foreign:
+def _damages_of(source: OpenedCheckpoint, record: VariableRecord) -> Iterator[str]:
+    if not source.is_external:
         name = join(source.path, record.path)
         try:
             if get_document(source.storage, name) != json.loads(array_text(record)):
@@ -118,7 +118,7 @@ def _damages_of(source: Source, record: VariableRecord) -> Iterator[str]:
 def not_checked(path: str) -> Iterator[str]:
     """Yield what `damages` cannot tell of a Zarr group that somebody else wrote."""
     source = source_of(path)
-    if not source.is_foreign:
+    if not source.is_external:
         return
     for name, found in sorted(unchecked(source.storage, source.path).items()):
         if name not in source.records:
@@ -158,15 +158,15 @@ def differences(first: str, second: str) -> Iterator[str]:
             yield from damage or _difference(key, sources, absent)
 
 
-def _absent(source: Source) -> dict[str, tuple[Index, ...]]:
+def _absent(source: OpenedCheckpoint) -> dict[str, tuple[Index, ...]]:
     """Return which chunks of each array are not there and count as the fill value."""
-    if not source.is_foreign:
+    if not source.is_external:
         return {}
     return {name: found.missing for name, found in unchecked(source.storage, source.path).items()}
 
 
 def _difference(
-    key: str, sources: Sequence[Source], absent: Sequence[dict[str, tuple[Index, ...]]]
+    key: str, sources: Sequence[OpenedCheckpoint], absent: Sequence[dict[str, tuple[Index, ...]]]
 ) -> Iterator[str]:
     """Yield how a variable, which is whole in both, differs, if it does."""
     one, other = (source.records[key] for source in sources)
@@ -179,7 +179,7 @@ def _difference(
                 if indices:
                     yield f"! {key}  chunks not there in the {number}: {_listed(indices)}"
     values = [
-        assemble_region(
+        assemble_selection(
             source.records[key],
             tuple(slice(None) for _ in one.shape),
             source.load,

@@ -1,7 +1,7 @@
 """Pass 5: layouts, from where data enters to everything after it.
 
 Each node's access pattern labels its dimensions. The chunks of a label are those of the inputs
-that carry it; inputs that disagree, or are cut where they must be whole, are cut anew on the
+that carry it; inputs that disagree, or are cut where they must be whole, are rechunked on the
 way in. A label that an output lacks leaves partial results, merged by a node of their own.
 A source (a fill, random numbers) takes the layout of its first cut consumer.
 """

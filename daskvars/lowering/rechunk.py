@@ -20,7 +20,7 @@ from daskvars.lowering.verify import passed
 
 
 class Rechunk(NamedTuple):
-    """A variable to cut anew: dtype and shape, the chunks it has and those wanted, its device."""
+    """A variable to rechunk: dtype and shape, the chunks it has and those wanted, its device."""
 
     spec: Spec
     have: Chunks

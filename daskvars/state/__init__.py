@@ -44,7 +44,7 @@ from daskvars.state.checkpoint import (
     restore,
     save,
 )
-from daskvars.state.external.groups import foreign_variables
+from daskvars.state.external.groups import external_variables
 from daskvars.state.failures import ConflictError
 from daskvars.state.format.assembly import stored_chunk
 from daskvars.state.format.chunks import (
@@ -52,12 +52,12 @@ from daskvars.state.format.chunks import (
     chunk_ref,
     read_chunk,
     read_ref,
-    read_region,
+    read_selection,
     read_values,
     write_chunk,
     write_ref,
 )
-from daskvars.state.format.grids import Blocks, Grid, Index, Region, stored_chunks
+from daskvars.state.format.grids import Blocks, Grid, Index, Selection, stored_chunks
 from daskvars.state.format.keypath import check_key, decode_path, encode_keys
 from daskvars.state.format.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
 from daskvars.state.format.snapshot import (
@@ -87,7 +87,7 @@ __all__ = [
     "Index",
     "Manifest",
     "MemoryStore",
-    "Region",
+    "Selection",
     "SnapshotWriter",
     "Store",
     "Values",
@@ -101,7 +101,7 @@ __all__ = [
     "decode_path",
     "delete_snapshot",
     "encode_keys",
-    "foreign_variables",
+    "external_variables",
     "forget_values",
     "is_announced",
     "is_complete",
@@ -114,7 +114,7 @@ __all__ = [
     "read_chunk",
     "read_manifest",
     "read_ref",
-    "read_region",
+    "read_selection",
     "read_values",
     "restore",
     "save",

@@ -20,12 +20,12 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
-from daskvars.state.external.groups import foreign_variables
+from daskvars.state.external.groups import external_variables
 from daskvars.state.failures import not_found
-from daskvars.state.format.assembly import Load, Run, assemble_region, assemble_values
+from daskvars.state.format.assembly import Load, Run, assemble_selection, assemble_values
 from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import DOCUMENT, get_document
-from daskvars.state.format.grids import Blocks, Index, Region
+from daskvars.state.format.grids import Blocks, Index, Selection
 from daskvars.state.format.manifest import Manifest, VariableRecord
 from daskvars.state.format.snapshot import (
     ATTRIBUTE,
@@ -46,14 +46,14 @@ Wanted = Mapping[str, tuple[DType | str, tuple[int, ...], Chunks]]
 
 
 @dataclass(frozen=True)
-class Source:
+class OpenedCheckpoint:
     """Something to restore from.
 
     Attributes:
         records: its variables, by key.
         load: gives a stored chunk of one.
-        token: changes when it is overwritten; empty for a foreign group.
-        place: how errors name it.
+        token: changes when it is overwritten; empty for a external group.
+        location: how errors name it.
         storage: the Zarr store that it is in.
         path: its path there.
     """
@@ -61,12 +61,12 @@ class Source:
     records: Mapping[str, VariableRecord]
     load: Load
     token: str
-    place: str
+    location: str
     storage: ZarrStorage
     path: str
 
     @property
-    def is_foreign(self) -> bool:
+    def is_external(self) -> bool:
         """Whether somebody else wrote it, without a manifest."""
         return not self.token
 
@@ -147,13 +147,13 @@ def restore(
     store, path = open_zarr_store(where, "r")
     names = {key: (name_map or {}).get(key, key) for key in wanted}
     for attempt in range(NUM_ATTEMPTS):
-        source = open_source(store, path)
+        source = open_checkpoint(store, path)
         check_wanted(source, wanted, names, allow_unexpected)
         pairs = {key: (source.records[names[key]], wanted[key][2]) for key in wanted}
         try:
             return read_pairs(pairs, offsets or {}, source.load, partial(in_parallel, store))
         except CorruptChunkError:
-            if attempt == NUM_ATTEMPTS - 1 or open_source(store, path).token == source.token:
+            if attempt == NUM_ATTEMPTS - 1 or open_checkpoint(store, path).token == source.token:
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
 
@@ -170,7 +170,7 @@ def read_pairs(
     for key in offsets:
         record, chunks = pairs[key]
         found[key] = {
-            index: assemble_region(
+            index: assemble_selection(
                 record, shifted(block_slices(chunks, index), offsets[key]), load, run
             )
             for index in block_indices(chunks)
@@ -178,17 +178,17 @@ def read_pairs(
     return {key: found[key] for key in pairs}
 
 
-def shifted(region: Region, offset: tuple[int, ...] | None) -> Region:
-    """Give a region of a part as a region of the whole."""
+def shifted(selection: Selection, offset: tuple[int, ...] | None) -> Selection:
+    """Give a selection of a part as a selection of the whole."""
     if offset is None:
-        return region
+        return selection
     return tuple(
         slice(axis.start + start, axis.stop + start)
-        for axis, start in zip(region, offset, strict=True)
+        for axis, start in zip(selection, offset, strict=True)
     )
 
 
-def open_source(store: ZarrStorage, path: str) -> Source:
+def open_checkpoint(store: ZarrStorage, path: str) -> OpenedCheckpoint:
     """Open a checkpoint, the head of a session's store, or a Zarr group without a manifest."""
     place = location(store, path)
     document = node_document(store, path)
@@ -197,19 +197,19 @@ def open_source(store: ZarrStorage, path: str) -> Source:
         head = versions.head()
         if head is None:
             raise not_found(f"{place} is a store without a version yet")
-        return open_source(store, versions.place(head.version))
+        return open_checkpoint(store, versions.version_path(head.version))
     if document is None:
         document = get_document(store, path)  # raises where it is there, and empty
     manifest = None if document is None else parse_manifest(document, place)
     if manifest is None:
-        return Source(*foreign_variables(store, path), "", place, store, path)
+        return OpenedCheckpoint(*external_variables(store, path), "", place, store, path)
     check_complete(manifest, place)
     load = partial(read_chunk, store, path)
-    return Source(manifest.records, load, manifest.token, place, store, path)
+    return OpenedCheckpoint(manifest.records, load, manifest.token, place, store, path)
 
 
 def check_wanted(
-    source: Source, wanted: Wanted, names: Mapping[str, str], allow_unexpected: bool
+    source: OpenedCheckpoint, wanted: Wanted, names: Mapping[str, str], allow_unexpected: bool
 ) -> None:
     """Raise one error for all differences, by the checkpoint's names, of wanted and found."""
     there = source.records
@@ -227,7 +227,7 @@ def check_wanted(
         if dtype != record.dtype:
             dtypes.append((names[key], dtype, record.dtype))
     if missing or shapes or dtypes or (unexpected and not allow_unexpected):
-        raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.place)
+        raise restore_error(missing, unexpected, shapes, dtypes, list(there), source.location)
 
 
 def is_announced(where: Any) -> bool:
@@ -265,12 +265,12 @@ def is_complete(where: Any) -> bool:
 def list_variables(where: Any) -> list[tuple[str, tuple[int, ...]]]:
     """List the variables of a checkpoint or of any Zarr group, by name, with their shapes.
 
-    Source: `tf.train.list_variables`.
+    OpenedCheckpoint: `tf.train.list_variables`.
 
     Raises:
         NotFoundError: nothing is there.
     """
-    source = open_source(*open_zarr_store(where, "r"))
+    source = open_checkpoint(*open_zarr_store(where, "r"))
     return sorted((key, record.shape) for key, record in source.records.items())
 
 
@@ -288,12 +288,12 @@ def load_variable(where: Any, key: str) -> np.ndarray:
         NotFoundError: nothing is there, or no such variable.
         CorruptChunkError: a chunk is missing or damaged.
 
-    Source: `tf.train.load_variable`.
+    OpenedCheckpoint: `tf.train.load_variable`.
     """
     store, path = open_zarr_store(where, "r")
-    source = open_source(store, path)
+    source = open_checkpoint(store, path)
     if key not in source.records:
-        raise restore_error([key], [], [], [], list(source.records), source.place)
+        raise restore_error([key], [], [], [], list(source.records), source.location)
     record = source.records[key]
-    region = tuple(slice(None) for _ in record.shape)
-    return assemble_region(record, region, source.load, partial(in_parallel, store))
+    selection = tuple(slice(None) for _ in record.shape)
+    return assemble_selection(record, selection, source.load, partial(in_parallel, store))

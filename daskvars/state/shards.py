@@ -15,7 +15,7 @@ from daskvars.state.format.manifest import VariableRecord
 
 
 @dataclass(frozen=True)
-class Part:
+class Shard:
     """A variable that holds an array, or a part of one.
 
     Attributes:
@@ -29,14 +29,14 @@ class Part:
     shape: tuple[int, ...] = ()
 
 
-def join_parts(
-    name: str, parts: Sequence[tuple[Part, VariableRecord, Blocks]]
+def join_shards(
+    name: str, shards: Sequence[tuple[Shard, VariableRecord, Blocks]]
 ) -> tuple[VariableRecord, Blocks] | None:
     """Give the array that parts make, cut along one axis, as a record and its blocks.
 
     Args:
         name: the key of the whole.
-        parts: each with its record and its blocks.
+        shards: each with its record and its blocks.
 
     Returns:
         Record and blocks of the whole; None where the parts' chunks do not line up.
@@ -44,16 +44,16 @@ def join_parts(
     Raises:
         InvalidArgumentError: the parts do not make the whole.
     """
-    first, record, blocks = parts[0]
+    first, record, blocks = shards[0]
     if first.offset is None:
         return record if record.key == name else replace(record, key=name), blocks
-    ordered = sorted(parts, key=lambda part: part[0].offset or ())
+    ordered = sorted(shards, key=lambda shard: shard[0].offset or ())
     axis = next((a for a, n in enumerate(record.shape) if n != first.shape[a]), 0)
     sizes = [found.shape[axis] for _, found, _ in ordered]
-    starts = [part.offset[axis] for part, _, _ in ordered if part.offset is not None]
+    starts = [shard.offset[axis] for shard, _, _ in ordered if shard.offset is not None]
     if starts != [sum(sizes[:i]) for i in range(len(sizes))] or sum(sizes) != first.shape[axis]:
         raise invalid(
-            f"{name!r} has shape {first.shape}, which {len(parts)} parts of sizes {sizes} along "
+            f"{name!r} has shape {first.shape}, which {len(shards)} parts of sizes {sizes} along "
             f"axis {axis} do not make; give all of its parts"
         )
     others = {_without(found.chunks, axis) for _, found, _ in ordered}

@@ -17,17 +17,17 @@ import numpy as np
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType, as_dtype
 from daskvars.shapes import whole
-from daskvars.state.checkpoint import check_wanted, open_source, save
+from daskvars.state.checkpoint import check_wanted, open_checkpoint, save
 from daskvars.state.failures import invalid
-from daskvars.state.format.assembly import assemble_region
-from daskvars.state.format.grids import Region
+from daskvars.state.format.assembly import assemble_selection
+from daskvars.state.format.grids import Selection
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.addresses import open_zarr_store
 from daskvars.state.stores.objects import in_parallel
 
 
-def parse_slice(text: str) -> tuple[tuple[int, ...], Region] | None:
-    """Return the shape of the whole and the region of the part, None where there is no slice.
+def parse_slice(text: str) -> tuple[tuple[int, ...], Selection] | None:
+    """Return the shape of the whole and the selection of the part, None where there is no slice.
 
     Raises:
         InvalidArgumentError: the text is no slice.
@@ -37,18 +37,18 @@ def parse_slice(text: str) -> tuple[tuple[int, ...], Region] | None:
     """
     if not text:
         return None
-    *sizes, regions = text.split()
+    *sizes, selections = text.split()
     try:
         shape = tuple(map(int, sizes))
-        region = []
-        for size, axis in zip(shape, regions.split(":"), strict=True):
+        selection = []
+        for size, axis in zip(shape, selections.split(":"), strict=True):
             start, length = (0, size) if axis == "-" else map(int, axis.split(","))
-            region.append(slice(start, start + length))
+            selection.append(slice(start, start + length))
             if not 0 <= start <= start + length <= size:
                 raise ValueError(f"{axis} is not within {size}")
     except ValueError as error:
         raise invalid(f"{text!r} is no slice of a tensor: {error}") from None
-    return shape, tuple(region)
+    return shape, tuple(selection)
 
 
 def text_of(prefix: Any) -> str:
@@ -90,8 +90,8 @@ def joined(name: str, parts: Sequence[tuple[Any, np.ndarray]]) -> np.ndarray:
     if sum(part.size for _, part in parts) != math.prod(shape):
         raise invalid(f"the slices of {name!r} do not fill its shape {shape}")
     array = np.empty(shape, parts[0][1].dtype)
-    for (_, region), part in parts:
-        array[region] = part
+    for (_, selection), part in parts:
+        array[selection] = part
     return array
 
 
@@ -111,7 +111,7 @@ def restore_tensors(
         RestoreError: listing every name that is missing, or of another shape or dtype.
     """
     store, path = open_zarr_store(text_of(prefix), "r")
-    source = open_source(store, path)
+    source = open_checkpoint(store, path)
     slices = [parse_slice(text) for text in shape_and_slices]
     wanted, names = {}, {}
     for number, (name, found, dtype, shape) in enumerate(
@@ -124,7 +124,7 @@ def restore_tensors(
         label = name if name not in wanted else f"{name} ({number})"
         wanted[label], names[label] = (dtype, shape or (), ()), name
     check_wanted(source, wanted, names, allow_unexpected=True)
-    read = partial(assemble_region, load=source.load, run=partial(in_parallel, store))
+    read = partial(assemble_selection, load=source.load, run=partial(in_parallel, store))
     return tuple(
         [
             read(record, (slice(None),) * len(record.shape) if found is None else found[1])

@@ -62,8 +62,8 @@ class Values:
         version: number of commits so far; read it together with values through `read`.
         base: the version of a durable store that these values come from or were last written as;
             what changed since is `dirty`. Changed under `run_lock`.
-        arrivals: counts how often values came from elsewhere than a run on those before: then their
-            records may be others.
+        external_updates: counts how often values came from elsewhere than a run on those before:
+            then their records may be others.
         run_lock: held by a run of this process that writes, so that such runs do not conflict.
         num_sessions: how many have them open, where they are those of a store; see `opened_values`.
 
@@ -87,8 +87,8 @@ run again on the new one
         "_leases",
         "_lock",
         "_records",
-        "arrivals",
         "base",
+        "external_updates",
         "num_sessions",
         "run_lock",
         "version",
@@ -96,7 +96,7 @@ run again on the new one
 
     def __init__(self) -> None:
         self.version = 0
-        self.arrivals = 0
+        self.external_updates = 0
         self.base: VersionId = NO_VERSION
         self.run_lock = threading.RLock()
         self.num_sessions = 0
@@ -215,20 +215,20 @@ run again on the new one
                 )
             if not updates.keys() <= self._records.keys():
                 check_records(updates, self._records, records or {})
-                self.arrivals += 1
+                self.external_updates += 1
             return self.replace(updates, records or {})
 
     def put(self, updates: Mapping[str, Blocks], records: Mapping[str, VariableRecord]) -> int:
         """Do what `commit` does, whatever the version is."""
         with self.run_lock:
             version = self.commit(updates, self.version, records)
-            self.note_arrival()
+            self.note_external_update()
             return version
 
-    def note_arrival(self) -> None:
+    def note_external_update(self) -> None:
         """Have those who rely on records look at them again."""
         with self._lock:
-            self.arrivals += 1
+            self.external_updates += 1
 
     def exclusive(self) -> threading.Lock:
         """Give the lock that reads and commits take: while it is held, nobody gets at a block."""
@@ -265,7 +265,7 @@ run again on the new one
             self._records, self._blocks, self._changed = {}, {}, {}
             self.base = NO_VERSION
             self.version += 1
-            self.arrivals += 1
+            self.external_updates += 1
 
     def capture(self) -> tuple[int, dict[str, tuple[VariableRecord, Blocks]]]:
         """Give everything as of one version, to be written as a snapshot.
@@ -278,7 +278,7 @@ run again on the new one
             records = self._records
             return self.version, {key: (records[key], b) for key, b in self._blocks.items()}
 
-    def given_away(self) -> dict[str, tuple[VariableRecord, Blocks]]:
+    def made_read_only(self) -> dict[str, tuple[VariableRecord, Blocks]]:
         """Give what `capture` does to somebody who keeps it: no run writes over it from now on."""
         with self.run_lock:
             state = self.capture()[1]

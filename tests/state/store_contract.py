@@ -93,8 +93,8 @@ class StoreContract:
         writer = store.begin([record], 1)
         writer.write_values({"w": blocks})
         writer.commit()
-        for region in np.s_[:, :], np.s_[2:5, 3:], np.s_[6:, :0], np.s_[-3:-1, 1:2]:
-            assert_same(store.read_region("w", 1, region), array[region])
+        for selection in np.s_[:, :], np.s_[2:5, 3:], np.s_[6:, :0], np.s_[-3:-1, 1:2]:
+            assert_same(store.read_selection("w", 1, selection), array[selection])
         for layout in [((7,), (6,)), ((1,) * 7, (3, 3)), ((2, 5), (1, 4, 1)), ((0, 7), (6, 0))]:
             found = store.read_values(1, {"w": layout})["w"]
             wanted = cut(array, layout)
@@ -102,12 +102,12 @@ class StoreContract:
         with pytest.raises(InvalidArgumentError, match="do not add up"):
             store.read_values(1, {"w": ((7,), (5,))})
         with pytest.raises(InvalidArgumentError, match="one slice with step 1"):
-            store.read_region("w", 1, np.s_[::2, :])
+            store.read_selection("w", 1, np.s_[::2, :])
 
     def test_what_is_read_may_be_written_into(self, store: Store) -> None:
         put(store, 1, w=np.zeros(4))
         store.read_chunk("w", 1, (0,))[:] = 7
-        store.read_region("w", 1, np.s_[:,])[:] = 7
+        store.read_selection("w", 1, np.s_[:,])[:] = 7
         assert (store.read_chunk("w", 1, (0,)) == 0).all()
 
     def test_what_was_written_may_be_changed_afterwards(self, store: Store) -> None:
@@ -278,4 +278,4 @@ class StoreContract:
         for thread in threads:
             thread.join()
         writer.commit({"w": digests})
-        assert_same(store.read_region("w", 1, np.s_[:, :]), array)
+        assert_same(store.read_selection("w", 1, np.s_[:, :]), array)

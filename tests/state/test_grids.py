@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskvars.shapes import Chunks, block_indices, block_slices
-from daskvars.state.format.grids import Grid, Layout, layout_shape, plain_region, stored_chunks
+from daskvars.state.format.grids import (
+    Grid,
+    Layout,
+    layout_shape,
+    normalized_selection,
+    stored_chunks,
+)
 
 AXES = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
 LAYOUTS = st.lists(AXES, max_size=3).map(tuple)
@@ -26,7 +32,7 @@ def test_stored_layouts_are_regular(chunks: Chunks) -> None:
     assert [grid.position(index) for index in indices] == list(range(grid.num_chunks))
     for index in indices:
         assert index in grid
-        assert grid.region(index) == block_slices(grid.chunks, index)
+        assert grid.selection(index) == block_slices(grid.chunks, index)
     if chunks:
         assert grid.counts not in grid
         assert (-1,) * len(chunks) not in grid
@@ -58,18 +64,21 @@ def test_overlaps_put_a_region_together(chunks: Chunks, data: st.DataObject) -> 
     shape = layout_shape(chunks)
     array = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     bounds = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
-    region = tuple(slice(*pair) for pair in bounds)
+    selection = tuple(slice(*pair) for pair in bounds)
     for cut in (Layout(chunks), Grid.of(chunks)):
-        found = np.full(array[region].shape, -1)
-        for index, source, target in cut.overlaps(region):
+        found = np.full(array[selection].shape, -1)
+        for index, source, target in cut.overlaps(selection):
             assert (found[target] == -1).all()
             assert found[target].size or not shape
-            found[target] = array[cut.region(index)][source]
-        assert (found == array[region]).all()
+            found[target] = array[cut.selection(index)][source]
+        assert (found == array[selection]).all()
 
 
 def test_regions_are_read_as_numpy_reads_them() -> None:
-    assert plain_region((slice(-2, None), slice(5, 2)), (4, 9)) == (slice(2, 4), slice(5, 5))
-    for region in [(slice(None),), (slice(None), slice(0, 4, 2))]:
+    assert normalized_selection((slice(-2, None), slice(5, 2)), (4, 9)) == (
+        slice(2, 4),
+        slice(5, 5),
+    )
+    for selection in [(slice(None),), (slice(None), slice(0, 4, 2))]:
         with pytest.raises(ValueError, match="one slice with step 1"):
-            plain_region(region, (4, 9))
+            normalized_selection(selection, (4, 9))

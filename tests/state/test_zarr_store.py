@@ -247,7 +247,7 @@ def test_a_head_whose_manifest_is_damaged_is_an_error_until_somebody_goes_back(t
             call()
     assert contents(place) == before  # not a chunk of the damaged version was removed
     assert store.snapshots() == (1, 2)
-    assert store.restore_to(2).version == 2
+    assert store.roll_back_to(2).version == 2
     for found in store, ZarrStore(place):
         assert found.head().version == 2
     assert load_variable(place, "w").tolist() == [2, 2]
@@ -272,21 +272,21 @@ def test_going_back_removes_later_versions_if_the_wanted_one_is_whole(tmp_path):
     (tmp_path / "v2" / "w" / "c.0").unlink()
     before = contents(tmp_path)
     with pytest.raises(CorruptChunkError, match="w"):
-        store.restore_to(2)
+        store.roll_back_to(2)
     with pytest.raises(NotFoundError, match=r"no version 7; it has \(1, 2, 3\)"):
-        store.restore_to(7)
+        store.roll_back_to(7)
     assert contents(tmp_path) == before
-    store.restore_to(1)
+    store.roll_back_to(1)
     assert ZarrStore(tmp_path).snapshots() == (1,)
     assert load_variable(tmp_path, "frozen").tolist() == [0, 1, 2, 3]
     (tmp_path / "zarr.json").write_text("damaged")
-    store.restore_to(1)
+    store.roll_back_to(1)
     assert ZarrStore(tmp_path).head().version == 1
 
 
 def test_nothing_is_made_where_there_is_no_store_to_go_back_in(tmp_path):
     with pytest.raises(NotFoundError):
-        ZarrStore(tmp_path / "s.zarr").restore_to(1)
+        ZarrStore(tmp_path / "s.zarr").roll_back_to(1)
     assert not list(tmp_path.iterdir())
 
 

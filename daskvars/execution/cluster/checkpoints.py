@@ -14,9 +14,13 @@ from daskvars.execution.cluster.output_groups import SPLIT_BYTES
 from daskvars.execution.cluster.placement import ClusterPlacement
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.remote.dask_internals import RunGraph, Task
-from daskvars.remote.tasks.chunk_tasks import load_regions, write_in_background, write_stored_chunks
+from daskvars.remote.tasks.chunk_tasks import (
+    load_selections,
+    write_in_background,
+    write_stored_chunks,
+)
 from daskvars.state import SnapshotWriter, open_zarr_store
-from daskvars.state.checkpoint import check_wanted, open_source, shifted
+from daskvars.state.checkpoint import check_wanted, open_checkpoint, shifted
 from daskvars.state.format.grids import Blocks
 from daskvars.state.format.manifest import VariableRecord
 
@@ -82,7 +86,7 @@ def restore(
     """
     storage, path = open_zarr_store(where, "r")
     names = {key: names.get(key, key) for key in wanted}
-    source = open_source(storage, path)
+    source = open_checkpoint(storage, path)
     check_wanted(source, wanted, names, allow_unexpected=True)
     found: dict[str, dict[Any, RemoteBlock]] = {}
     batches: dict[Any, list[tuple[str, Any, Any]]] = {}
@@ -102,14 +106,16 @@ def restore(
             room -= size
             if room < 0:
                 batch, room = batch + 1, SPLIT_BYTES
-            region = shifted(block_slices(chunks, index), offsets.get(key))
-            batches.setdefault((batch, workers), []).append((key, index, region))
+            selection = shifted(block_slices(chunks, index), offsets.get(key))
+            batches.setdefault((batch, workers), []).append((key, index, selection))
     graph = {}
     annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
     for number, ((_, (workers, is_loose, device_type)), blocks) in enumerate(batches.items()):
         key = f"restore-{stamp}-{number}"
-        regions = tuple((names[name], region) for name, _, region in blocks)
-        graph[key] = Task(key, load_regions, storage, path, regions, source.token, device_type)
+        selections = tuple((names[name], selection) for name, _, selection in blocks)
+        graph[key] = Task(
+            key, load_selections, storage, path, selections, source.token, device_type
+        )
         if workers:
             annotations["workers"][key] = list(workers)
             annotations["allow_other_workers"][key] = is_loose

@@ -91,7 +91,7 @@ def write_task(key: str, storage: Any, path: str, group: Group, write: Callable[
     for record, blocks, index in group.parts:
         overlaps: Iterable[Any] = [(index, None, None)]
         if not record.is_regular:
-            overlaps = Layout(record.chunks).overlaps(record.grid.region(index))
+            overlaps = Layout(record.chunks).overlaps(record.grid.selection(index))
         fragments = []
         for at, source, target in overlaps:
             reference = blocks[at].reference

@@ -424,7 +424,7 @@ class ClusterExecutor:
             found, records = self._loaded(store, head), dict(head.records)
             self._put(found, records, True, head.id)
         elif store is None and len(local):
-            state = local.given_away()
+            state = local.made_read_only()
             blocks = {key: found for key, (_, found) in state.items()}
             records = {key: record for key, (record, _) in state.items()}
             self.in_flight.discard_log(self._put(blocks, records, True))
@@ -434,7 +434,7 @@ class ClusterExecutor:
         wanted = {
             key: (record.dtype, record.shape, record.chunks) for key, record in head.records.items()
         }
-        where = StorePath(store.storage, store.place(head.version))
+        where = StorePath(store.storage, store.version_path(head.version))
         for key, (dtype, shape, chunks) in wanted.items():
             self.placement.of_variable(key, "", Spec(as_dtype(dtype), shape), chunks)
         return self._restored(where, wanted, {}, {})

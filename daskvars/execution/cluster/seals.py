@@ -110,7 +110,7 @@ class Sealer:
         records = {key: record for key, (record, _) in variables.items()}
         manifest = seal_version(store, records, changed, base, write)
         self.version = manifest.id
-        path = store.place(manifest.version)
+        path = store.version_path(manifest.version)
         reload_tasks = self._reload_tasks(variables, store.storage, path, manifest.token)
         return {"durable": manifest.id, "reload_tasks": reload_tasks}
 
@@ -121,8 +121,8 @@ class Sealer:
         wanted: dict[Any, list[Any]] = {}
         for name, (record, blocks) in variables.items():
             for index, location in blocks.items():
-                region = block_slices(record.chunks, index)
-                wanted.setdefault(location.key, []).append((location.position, name, region))
+                selection = block_slices(record.chunks, index)
+                wanted.setdefault(location.key, []).append((location.position, name, selection))
         type_of = self.executor.placement.type_of
         return {
             key: Task(key, load_outputs, storage, path, found, token, type_of(found[0][1]))

@@ -85,7 +85,7 @@ def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | 
     if not where:
         return "", Values(), None
     name = state_name(where)
-    if not is_place(name):
+    if not is_location(name):
         return name, named_values(name), None
     store = ZarrStore(name)
     store.root_numbers()  # raises where it is damaged, or no store of ours
@@ -114,7 +114,7 @@ def state_name(where: Any) -> str:
       UnavailableError: `where` is the target of a server that does not run in this process.
     """
     name = served_by(os.fspath(where) if not isinstance(where, bytes) else where.decode())
-    return os.path.abspath(name) if is_place(name) and "://" not in name else name
+    return os.path.abspath(name) if is_location(name) and "://" not in name else name
 
 
 class Durable:
@@ -306,7 +306,7 @@ def no_durable_version() -> FailedPreconditionError:
     )
 
 
-def is_place(name: str) -> bool:
+def is_location(name: str) -> bool:
     """Return whether the name of a store is a path or URL, not a mere name."""
     if name.startswith(("grpc://", "tcp://", "tls://")):
         return False  # a server's address

@@ -39,7 +39,7 @@ from daskvars.state import Values, forget_values
 from daskvars.state.format.grids import layout_shape
 from daskvars.state.format.keypath import check_key
 from daskvars.state.format.manifest import VariableRecord
-from daskvars.state.shards import Part, join_parts
+from daskvars.state.shards import Shard, join_shards
 
 
 class Engine:
@@ -198,7 +198,7 @@ class Engine:
         """Bring variables that others may have made into the form that a plan is for.
 
         Returns:
-          `Values.arrivals`: as long as it stays the same, there is nothing more to do.
+          `Values.external_updates`: as long as it stays the same, there is nothing more to do.
 
         Raises:
           InvalidArgumentError: some are other variables; see `reconcile.reconcile`.
@@ -211,7 +211,7 @@ class Engine:
             where = f"store {self.name!r}"
             with values.run_lock:
                 reconcile(values, self.executor, self._handles, used_by(plan), where)
-        return values.arrivals
+        return values.external_updates
 
     def _check_lost(self, plan: Plan) -> None:
         wanted = {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.presence.keys()
@@ -219,7 +219,7 @@ class Engine:
             raise self._loss
 
     def save(
-        self, parts: Mapping[str, Sequence[Part]], where: str, global_step: int | None = None
+        self, parts: Mapping[str, Sequence[Shard]], where: str, global_step: int | None = None
     ) -> bool:
         """Save variables as a checkpoint.
 
@@ -247,7 +247,7 @@ class Engine:
 
     def save_async(
         self,
-        parts: Mapping[str, Sequence[Part]],
+        parts: Mapping[str, Sequence[Shard]],
         where: str,
         global_step: int | None,
         then: Callable[[], None],
@@ -282,13 +282,13 @@ class Engine:
             raise
 
     def _captured(
-        self, parts: Mapping[str, Sequence[Part]], blocks: Sequence[Any]
+        self, parts: Mapping[str, Sequence[Shard]], blocks: Sequence[Any]
     ) -> dict[str, Any] | None:
         """Return name -> record and blocks of what is to be saved; None if parts do not line up."""
         values = self.values
         blocks_of = dict(zip(_keys(parts), blocks, strict=True))
         arrays = {
-            name: join_parts(name, [(p, values.record(p.key), blocks_of[p.key]) for p in found])
+            name: join_shards(name, [(p, values.record(p.key), blocks_of[p.key]) for p in found])
             for name, found in parts.items()
         }
         joined = {name: array for name, array in arrays.items() if array is not None}
@@ -354,7 +354,7 @@ class Engine:
         if version is not None:
             if self.store is None:
                 raise no_durable_version()
-            self.store.restore_to(version)
+            self.store.roll_back_to(version)
         self._note_loss()
         if not self.lost:
             return self.executor.recover()
@@ -398,7 +398,7 @@ class Engine:
         return random_key(op, count, self._entropy)
 
 
-def _keys(parts: Mapping[str, Sequence[Part]]) -> list[str]:
+def _keys(parts: Mapping[str, Sequence[Shard]]) -> list[str]:
     return [part.key for found in parts.values() for part in found]
 
 

@@ -69,22 +69,22 @@ class Program:
     def _run(self, values: Sequence[Any], later: bool) -> list[Any]:
         engine = self.engine
         shapes = feeds.signature(values) if values else ()
-        bound, last_shapes, arrivals = self._last
+        bound, last_shapes, external_updates = self._last
         if (
             bound is None
             or shapes != last_shapes
             or bound.plan.presence
             or bound.executor is not engine.executor
-            or arrivals != engine.values.arrivals
+            or external_updates != engine.values.external_updates
         ):
             last = bound
             bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
             if bound is None:
                 bound = self._lowered(values)
                 engine.plans.put((self.signature, shapes), bound)
-            if bound is not last or arrivals != engine.values.arrivals:
-                arrivals = engine.reconcile(bound.plan)
-            self._last = bound, shapes, arrivals
+            if bound is not last or external_updates != engine.values.external_updates:
+                external_updates = engine.reconcile(bound.plan)
+            self._last = bound, shapes, external_updates
         return (bound.later if later else bound)(values, self.key_of)
 
     @property

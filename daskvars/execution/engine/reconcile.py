@@ -2,8 +2,8 @@
 
 They are what that graph made them. Before a plan runs on them they are compared with what its own
 graph says of these variables: once, and again when values have come from elsewhere meanwhile
-(`Values.arrivals`). Chunks are its own business, so values are cut anew as it wants them. Another
-dtype or shape makes it another variable: that is refused.
+(`Values.external_updates`). Chunks are its own business, so values are rechunked as it wants them.
+Another dtype or shape makes it another variable: that is refused.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _change(record: VariableRecord, handle: Tensor) -> Rechunk | None:
 def _rechunk(values: Values, executor: Any, variables: Mapping[str, Rechunk], where: str) -> None:
     for key, change in variables.items():
         logging.info(
-            "variable %s of %s is cut anew: from chunks %s to %s",
+            "variable %s of %s is rechunked: from chunks %s to %s",
             key,
             where,
             shorten(change.have),
@@ -97,4 +97,4 @@ def _rechunk(values: Values, executor: Any, variables: Mapping[str, Rechunk], wh
     executor.bind(rechunk(variables, executor.placement))([], None)
     # What is in the store says the same: no reason to write it again, or to lose against another.
     values.mark_clean(variables.keys() - dirty)
-    values.note_arrival()
+    values.note_external_update()

@@ -18,13 +18,13 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.backend import namespace
 from daskvars.device_array import on_device
 from daskvars.remote.task_outputs import TaskOutputs
-from daskvars.state.checkpoint import open_source
+from daskvars.state.checkpoint import open_checkpoint
 from daskvars.state.failures import store_failure
-from daskvars.state.format.assembly import assemble_region, part_of
+from daskvars.state.format.assembly import assemble_selection, part_of
 from daskvars.state.format.chunks import ChunkRef, write_ref
 from daskvars.state.format.documents import get_document
 from daskvars.state.format.encoding import memory_dtype
-from daskvars.state.format.grids import Region
+from daskvars.state.format.grids import Selection
 from daskvars.state.format.snapshot import location
 from daskvars.state.stores.objects import in_parallel
 from daskvars.versioned import VERSIONED_BYTES, Versioned
@@ -42,8 +42,8 @@ class Fragment(NamedTuple):
 
     dependency: int
     position: int | None
-    source: Region | None = None
-    target: Region | None = None
+    source: Selection | None = None
+    target: Selection | None = None
 
 
 def write_stored_chunks(
@@ -98,19 +98,19 @@ def assemble_chunk(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies:
     return result
 
 
-def load_regions(
+def load_selections(
     storage: ZarrStorage,
     path: str,
-    wanted: Sequence[tuple[str, Region]],
+    wanted: Sequence[tuple[str, Selection]],
     token: str,
     device_type: str = "CPU",
 ) -> tuple[Any, ...]:
-    """Give regions of the variables of a snapshot, or of any Zarr group.
+    """Give selections of the variables of a snapshot, or of any Zarr group.
 
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
-        wanted: key and region of each block.
+        wanted: key and selection of each block.
         token: that of the manifest, which an overwriting changes.
         device_type: of the device that the variables live on.
 
@@ -118,20 +118,20 @@ def load_regions(
         CorruptChunkError: a chunk is missing or damaged.
         NotFoundError, StoreError: so is the snapshot.
     """
-    source = open_source(storage, path)
+    source = open_checkpoint(storage, path)
     if source.token != token:
-        raise store_failure(f"{source.place} was overwritten while it was read; read it again")
+        raise store_failure(f"{source.location} was overwritten while it was read; read it again")
     run = partial(in_parallel, storage)
     return TaskOutputs(
-        as_result(assemble_region(source.records[key], region, source.load, run), device_type)
-        for key, region in wanted
+        as_result(assemble_selection(source.records[key], selection, source.load, run), device_type)
+        for key, selection in wanted
     )
 
 
 def load_outputs(
     storage: ZarrStorage,
     path: str,
-    wanted: Sequence[tuple[int | None, str, Region]],
+    wanted: Sequence[tuple[int | None, str, Selection]],
     token: str,
     device_type: str = "CPU",
 ) -> Any:
@@ -140,15 +140,15 @@ def load_outputs(
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
-        wanted: for each block: which output of the bundle it is (None: all), key and region.
+        wanted: for each block: which output of the bundle it is (None: all), key and selection.
         token: that of the manifest.
         device_type: of the device that the variables live on.
 
     Raises:
-        CorruptChunkError, NotFoundError, StoreError: as `load_regions`.
+        CorruptChunkError, NotFoundError, StoreError: as `load_selections`.
     """
-    regions = [(key, region) for _, key, region in wanted]
-    found = load_regions(storage, path, regions, token, device_type)
+    selections = [(key, selection) for _, key, selection in wanted]
+    found = load_selections(storage, path, selections, token, device_type)
     positions = [position for position, _, _ in wanted]
     if positions[0] is None:
         return found[0]

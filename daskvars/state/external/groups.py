@@ -60,7 +60,7 @@ FAILURES = (
 """What Zarr, NumPy and the codecs raise on damaged metadata and chunks."""
 
 
-def foreign_variables(store: ZarrStorage, path: str) -> tuple[dict[str, VariableRecord], Load]:
+def external_variables(store: ZarrStorage, path: str) -> tuple[dict[str, VariableRecord], Load]:
     """Describe the arrays of any Zarr group as variables.
 
     Args:
@@ -79,7 +79,7 @@ def foreign_variables(store: ZarrStorage, path: str) -> tuple[dict[str, Variable
 
     >>> store = zarr.storage.MemoryStore()
     >>> _ = zarr.open_group(store).create_array("a/w", shape=(5,), chunks=(2,), dtype="int16")
-    >>> foreign_variables(store, "")[0]["a/w"].chunks
+    >>> external_variables(store, "")[0]["a/w"].chunks
     ((2, 2, 1),)
     """
     place = join(str(store), path)
@@ -96,7 +96,7 @@ def foreign_variables(store: ZarrStorage, path: str) -> tuple[dict[str, Variable
 
 
 def opened_group(store: ZarrStorage, path: str) -> zarr.Group:
-    """Open a group for reading; errors as of `foreign_variables`."""
+    """Open a group for reading; errors as of `external_variables`."""
     place = join(str(store), path)
     if isinstance(store, LocalStore):
         store = CheckedStore(store)
@@ -126,7 +126,7 @@ def unchecked(store: ZarrStorage, path: str) -> dict[str, Unchecked]:
     """Look at what reading the arrays of any Zarr group does not tell, by their names.
 
     Args:
-        store, path: as for `foreign_variables`, which has read them without an error.
+        store, path: as for `external_variables`, which has read them without an error.
     """
     found = {}
     for name, array in arrays_of(opened_group(store, path), join(str(store), path)).items():
@@ -217,7 +217,7 @@ def load_chunk(
         CorruptChunkError: Zarr cannot decode it.
     """
     try:
-        data = arrays[record.key][record.grid.region(index)]
+        data = arrays[record.key][record.grid.selection(index)]
         array = np.asarray(data)
         texts = array.astype(object) if array.dtype.kind == "T" else array
         return to_numpy(texts, as_dtype(record.dtype))

@@ -17,10 +17,10 @@ from daskvars.state.format.grids import (
     Index,
     Layout,
     Overlap,
-    Region,
+    Selection,
     layout_shape,
-    plain_region,
-    region_shape,
+    normalized_selection,
+    selection_shape,
 )
 from daskvars.state.format.manifest import VariableRecord, shorten
 
@@ -47,22 +47,22 @@ def stored_chunk(record: VariableRecord, blocks: Blocks, index: Index) -> np.nda
     """
     if record.is_regular:
         return on_host(block_at(record, blocks, index))
-    region = record.grid.region(index)
+    selection = record.grid.selection(index)
     parts = [
         (on_host(part_of(block_at(record, blocks, position), source)), target)
-        for position, source, target in Layout(record.chunks).overlaps(region)
+        for position, source, target in Layout(record.chunks).overlaps(selection)
     ]
     if len(parts) == 1:
         return parts[0][0]
-    chunk = np.empty(region_shape(region), memory_dtype(record.dtype))
+    chunk = np.empty(selection_shape(selection), memory_dtype(record.dtype))
     for part, target in parts:
         chunk[target] = part
     return chunk
 
 
-def part_of(array: np.ndarray, region: Region) -> np.ndarray:
-    """Give a region of an array as a view, of a scalar as well."""
-    whole_or_part: Any = (*region, ...)
+def part_of(array: np.ndarray, selection: Selection) -> np.ndarray:
+    """Give a selection of an array as a view, of a scalar as well."""
+    whole_or_part: Any = (*selection, ...)
     return array[whole_or_part]
 
 
@@ -80,25 +80,27 @@ def block_at(record: VariableRecord, blocks: Blocks, position: Index) -> np.ndar
     return block
 
 
-def assemble_region(record: VariableRecord, region: Region, load: Load, run: Run) -> np.ndarray:
-    """Give a region of a variable, whatever its chunks, as a new array.
+def assemble_selection(
+    record: VariableRecord, selection: Selection, load: Load, run: Run
+) -> np.ndarray:
+    """Give a selection of a variable, whatever its chunks, as a new array.
 
     Raises:
-        InvalidArgumentError: `region` is not one slice with step 1 per axis.
+        InvalidArgumentError: `selection` is not one slice with step 1 per axis.
     """
     try:
-        region = plain_region(region, record.shape)
+        selection = normalized_selection(selection, record.shape)
     except ValueError as error:
         raise invalid(f"variable {record.key!r}: {error}") from None
-    shape = region_shape(region)
+    shape = selection_shape(selection)
     assembly = Assembly(whole(shape), record.dtype)
 
     def add(piece: Overlap) -> None:
         index, source, target = piece
-        chunk, size = load(record, index), region_shape(source)
+        chunk, size = load(record, index), selection_shape(source)
         assembly.add(chunk if chunk.shape == size else chunk[source].copy(), target)
 
-    run(add, list(record.grid.overlaps(region)))
+    run(add, list(record.grid.overlaps(selection)))
     return assembly.blocks()[(0,) * len(shape)]
 
 
@@ -141,7 +143,7 @@ def assemble_values(
         if name in aligned:
             aligned[name][index] = load(record, index)
         else:
-            assemblies[name].add(load(record, index), record.grid.region(index))
+            assemblies[name].add(load(record, index), record.grid.selection(index))
 
     run(add, chunks)
     return {
@@ -161,11 +163,11 @@ class Assembly:
         self.found: dict[Index, np.ndarray] = {}
         self.lock = threading.Lock()
 
-    def add(self, piece: np.ndarray, region: Region) -> None:
-        """Put a piece where its region of the whole value is."""
-        for index, target, source in self.layout.overlaps(region):
+    def add(self, piece: np.ndarray, selection: Selection) -> None:
+        """Put a piece where its selection of the whole value is."""
+        for index, target, source in self.layout.overlaps(selection):
             shape = block_shape(self.layout.chunks, index)
-            if piece.shape == shape == region_shape(target):
+            if piece.shape == shape == selection_shape(target):
                 self.found[index] = piece
             else:
                 self.block(index)[target] = piece[source]

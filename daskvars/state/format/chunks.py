@@ -19,7 +19,7 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.shapes import Chunks
 from daskvars.state.failures import invalid
-from daskvars.state.format.assembly import assemble_region, assemble_values
+from daskvars.state.format.assembly import assemble_selection, assemble_values
 from daskvars.state.format.documents import chunk_object
 from daskvars.state.format.encoding import (
     CHECKSUM_BYTES,
@@ -31,7 +31,7 @@ from daskvars.state.format.encoding import (
     memory_dtype,
     native,
 )
-from daskvars.state.format.grids import Index, Region, region_shape
+from daskvars.state.format.grids import Index, Selection, selection_shape
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.disk import STEP_BYTES
 from daskvars.state.stores.objects import get_into, in_parallel, join, put
@@ -80,7 +80,7 @@ def chunk_ref(record: VariableRecord, index: Index) -> ChunkRef:
         index,
         chunk_object(record, index),
         record.dtype,
-        region_shape(grid.region(index)),
+        selection_shape(grid.selection(index)),
         grid.chunk_shape,
         record.digests[grid.position(index)] if record.digests else None,
     )
@@ -187,11 +187,11 @@ def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:
     """
     if chunk.digest is None:
         raise invalid(f"variable {chunk.key!r}: use the record that its snapshot's manifest has")
-    arrival = Arrival(chunk)
+    buffer = ChunkBuffer(chunk)
     try:
-        if not get_into(store, join(path, chunk.name), arrival.memory):
+        if not get_into(store, join(path, chunk.name), buffer.memory):
             raise ValueError("is missing")
-        array = arrival.verified()
+        array = buffer.verified()
     except (ValueError, StoreError) as error:
         reason = f"object {join(path, chunk.name)!r} {error}"
         raise CorruptChunkError(chunk.key, chunk.index, reason, str(store)) from None
@@ -200,7 +200,7 @@ def read_ref(store: ZarrStorage, path: str, chunk: ChunkRef) -> np.ndarray:
     return array[tuple(slice(size) for size in chunk.shape)].copy()
 
 
-class Arrival:
+class ChunkBuffer:
     """A chunk object on its way in: its bytes come where its elements will be."""
 
     __slots__ = ("array", "checksum", "chunk", "content", "trailer")
@@ -249,26 +249,26 @@ def read_chunk(store: ZarrStorage, path: str, record: VariableRecord, index: Ind
     return read_ref(store, path, chunk_ref(record, index))
 
 
-def read_region(
-    store: ZarrStorage, path: str, record: VariableRecord, region: Region
+def read_selection(
+    store: ZarrStorage, path: str, record: VariableRecord, selection: Selection
 ) -> np.ndarray:
-    """Read a region of a variable, whatever its chunks.
+    """Read a selection of a variable, whatever its chunks.
 
     Args:
         store: the Zarr store.
         path: the snapshot's path in it.
         record: the variable, from the snapshot's manifest.
-        region: one slice with step 1 per axis.
+        selection: one slice with step 1 per axis.
 
     Returns:
-        The region's elements, a new array.
+        The selection's elements, a new array.
 
     Raises:
-        InvalidArgumentError: `region` is no region of the variable.
-        CorruptChunkError: a chunk of the region is missing, truncated or altered.
+        InvalidArgumentError: `selection` is no selection of the variable.
+        CorruptChunkError: a chunk of the selection is missing, truncated or altered.
     """
     run = partial(in_parallel, store)
-    return assemble_region(record, region, partial(read_chunk, store, path), run)
+    return assemble_selection(record, selection, partial(read_chunk, store, path), run)
 
 
 def read_values(

@@ -26,13 +26,13 @@ from daskvars.shapes import Chunks
 
 Result = TypeVar("Result")
 Index = tuple[int, ...]
-Region = tuple[slice, ...]
+Selection = tuple[slice, ...]
 Blocks = Mapping[Index, Any]
 """A value in pieces: chunk index -> array, or what stands for one, for each chunk of a layout."""
 
-Overlap = tuple[Index, Region, Region]
-"""A chunk that a region touches: its index, the part of the chunk that lies in the region, and
-where in the region that part goes."""
+Overlap = tuple[Index, Selection, Selection]
+"""A chunk that a selection touches: its index, which part of it lies in the selection, and
+where in the selection that part goes."""
 
 FINEST_CUT = 2
 """Cut a layout into at most this many times as many stored chunks, to spare its writers the
@@ -67,7 +67,7 @@ class Grid:
         chunk_shape: size of each axis of a chunk, at least 1; chunks at the edge hold less.
 
     >>> grid = Grid.of(((4, 3, 3), (2,)))
-    >>> grid.chunk_shape, grid.counts, grid.region((2, 0))
+    >>> grid.chunk_shape, grid.counts, grid.selection((2, 0))
     ((4, 2), (3, 1), (slice(8, 10, None), slice(0, 2, None)))
     """
 
@@ -115,19 +115,19 @@ class Grid:
             position = position * count + i
         return position
 
-    def region(self, index: Index) -> Region:
-        """Give the region of the array that a chunk holds."""
+    def selection(self, index: Index) -> Selection:
+        """Give the selection of the array that a chunk holds."""
         axes = zip(self.shape, self.chunk_shape, index, strict=True)
         return tuple([slice(i * size, min(i * size + size, n)) for n, size, i in axes])
 
-    def overlaps(self, region: Region) -> Iterator[Overlap]:
-        """Find the chunks that a region of the array touches."""
+    def overlaps(self, selection: Selection) -> Iterator[Overlap]:
+        """Find the chunks that a selection of the array touches."""
         touched = [
             range(part.start // size, -(-part.stop // size)) if part.start < part.stop else ()
-            for part, size in zip(region, self.chunk_shape, strict=True)
+            for part, size in zip(selection, self.chunk_shape, strict=True)
         ]
         for index in itertools.product(*touched):
-            yield overlap(index, self.region(index), region)
+            yield overlap(index, self.selection(index), selection)
 
 
 class Layout:
@@ -143,28 +143,28 @@ class Layout:
         self.chunks = chunks
         self.bounds = [[0, *itertools.accumulate(sizes)] for sizes in chunks]
 
-    def region(self, index: Index) -> Region:
-        """Give the region of the array that a chunk holds."""
+    def selection(self, index: Index) -> Selection:
+        """Give the selection of the array that a chunk holds."""
         return tuple(slice(b[i], b[i + 1]) for b, i in zip(self.bounds, index, strict=True))
 
-    def overlaps(self, region: Region) -> Iterator[Overlap]:
-        """Find the chunks that a region of the array touches; none for an empty region."""
-        if any(part.start >= part.stop for part in region):
+    def overlaps(self, selection: Selection) -> Iterator[Overlap]:
+        """Find the chunks that a selection of the array touches; none for an empty selection."""
+        if any(part.start >= part.stop for part in selection):
             return
         touched = [
             range(bisect.bisect_right(b, part.start) - 1, bisect.bisect_left(b, part.stop))
-            for b, part in zip(self.bounds, region, strict=True)
+            for b, part in zip(self.bounds, selection, strict=True)
         ]
         for index in itertools.product(*touched):
-            chunk = self.region(index)
+            chunk = self.selection(index)
             if all(part.start < part.stop for part in chunk):
-                yield overlap(index, chunk, region)
+                yield overlap(index, chunk, selection)
 
 
-def overlap(index: Index, chunk: Region, region: Region) -> Overlap:
-    """Give what a chunk and a region of one array have in common, seen from each."""
+def overlap(index: Index, chunk: Selection, selection: Selection) -> Overlap:
+    """Give what a chunk and a selection of one array have in common, seen from each."""
     source, target = [], []
-    for held, asked in zip(chunk, region, strict=True):
+    for held, asked in zip(chunk, selection, strict=True):
         low, high = max(held.start, asked.start), min(held.stop, asked.stop)
         source.append(slice(low - held.start, high - held.start))
         target.append(slice(low - asked.start, high - asked.start))
@@ -199,21 +199,21 @@ def layout_shape(chunks: Chunks) -> tuple[int, ...]:
     return tuple(map(sum, chunks))
 
 
-def region_shape(region: Region) -> tuple[int, ...]:
-    """Give the shape of a region whose bounds are filled in."""
-    return tuple([part.stop - part.start for part in region])
+def selection_shape(selection: Selection) -> tuple[int, ...]:
+    """Give the shape of a selection whose bounds are filled in."""
+    return tuple([part.stop - part.start for part in selection])
 
 
-def plain_region(region: Region, shape: tuple[int, ...]) -> Region:
-    """Fill in the bounds of a region's slices, as NumPy reads them.
+def normalized_selection(selection: Selection, shape: tuple[int, ...]) -> Selection:
+    """Fill in the bounds of a selection's slices, as NumPy reads them.
 
     Raises:
         ValueError: another number of slices than axes, or a step that is not 1.
 
-    >>> plain_region((slice(None), slice(-2, 99)), (4, 5))
+    >>> normalized_selection((slice(None), slice(-2, 99)), (4, 5))
     (slice(0, 4, None), slice(3, 5, None))
     """
-    if len(region) != len(shape) or any(part.step not in (None, 1) for part in region):
-        raise ValueError(f"{region} is not one slice with step 1 for each of {len(shape)} axes")
-    bounds = (part.indices(size)[:2] for part, size in zip(region, shape, strict=True))
+    if len(selection) != len(shape) or any(part.step not in (None, 1) for part in selection):
+        raise ValueError(f"{selection} is not one slice with step 1 for each of {len(shape)} axes")
+    bounds = (part.indices(size)[:2] for part, size in zip(selection, shape, strict=True))
     return tuple(slice(start, max(start, stop)) for start, stop in bounds)

@@ -30,7 +30,7 @@ except ImportError:  # it is an extra
     obstore = None
 
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
-"""URLs that obstore opens, where it is installed; all others are fsspec's. Credentials, regions
+"""URLs that obstore opens, where it is installed; all others are fsspec's. Credentials, selections
 and endpoints are those of the environment (``AWS_ENDPOINT_URL``), on the workers theirs."""
 
 

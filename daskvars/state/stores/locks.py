@@ -34,7 +34,7 @@ ASKED_EVERY_S = 0.005
 """Seconds after which whoever waits for another process asks again."""
 
 
-class PlaceLock:
+class PathLock:
     """A lock on one place, which its holder may take again.
 
     Args:
@@ -112,7 +112,7 @@ def make_file(path: str) -> None:
     os.unlink(beside)
 
 
-_locks: dict[tuple[str, str], PlaceLock] = {}
+_locks: dict[tuple[str, str], PathLock] = {}
 
 
 @contextlib.contextmanager
@@ -132,7 +132,7 @@ def exclusive(store: Store, path: str) -> Iterator[None]:
     if place not in _locks:
         name = f"{join(path, NODE)}/{DOCUMENT}"
         path_of = partial(path_in, store, name) if isinstance(store, LocalStore) else None
-        _locks.setdefault(place, PlaceLock(path_of))
+        _locks.setdefault(place, PathLock(path_of))
     with _locks[place]:
         yield
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from daskvars.shapes import Chunks
 from daskvars.state.failures import conflict, invalid
-from daskvars.state.format.assembly import Load, assemble_region, assemble_values, stored_chunk
-from daskvars.state.format.grids import Blocks, Index, Region
+from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
+from daskvars.state.format.grids import Blocks, Index, Selection
 from daskvars.state.format.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
 
 Digests = Mapping[str, Mapping[Index, int]]
@@ -228,14 +228,14 @@ class Store(ABC):
             CorruptChunkError: the chunk is missing or damaged.
         """
 
-    def read_region(self, key: str, version: int, region: Region) -> np.ndarray:
-        """Read a region, one slice with step 1 per axis, into a new array.
+    def read_selection(self, key: str, version: int, selection: Selection) -> np.ndarray:
+        """Read a selection, one slice with step 1 per axis, into a new array.
 
         Raises:
-            InvalidArgumentError: no such region; otherwise as for `read_chunk`.
+            InvalidArgumentError: no such selection; otherwise as for `read_chunk`.
         """
         record = self.manifest(version).record(key)
-        return assemble_region(record, region, self.loader(version), self.run)
+        return assemble_selection(record, selection, self.loader(version), self.run)
 
     def read_values(
         self, version: int, layouts: Mapping[str, Chunks] | None = None

@@ -4,7 +4,7 @@ Version 12 is the snapshot group ``v12``. Its manifest is the commit; the head i
 attributes follows it. So after a crash the head is the newest complete snapshot, which may be newer
 than the attributes say, and never older: a version that they name and that is not there, or whose
 manifest is damaged, is an error, and nothing is written, until somebody goes back on purpose
-(`ZarrStore.restore_to`). They also keep the highest number ever used, so that none is used twice.
+(`ZarrStore.roll_back_to`). They also keep the highest number ever used, so that none is used twice.
 The root is written before the first snapshot, so that whoever finds a version has found a store.
 
 Several processes may write at once, each into a group of its own: beginning a version takes the
@@ -173,7 +173,7 @@ class ZarrStore(Store):
 
     def damaged_head(self, version: int, reason: str) -> StoreError:
         """Make the error of a head that cannot be read, which names the version before it."""
-        name = join(self.place(version), DOCUMENT)
+        name = join(self.version_path(version), DOCUMENT)
         whole = [v for v in self.snapshots() if v < version]
         how = "for no version before it is whole"
         if whole:
@@ -261,7 +261,7 @@ class ZarrStore(Store):
         """
         fenced = []
         for version in self.version_numbers() - {own}:
-            place = self.place(version)
+            place = self.version_path(version)
             found = get_tagged(self.storage, place)
             manifest = found and parse_manifest(found[0], location(self.storage, place))
             if not found or manifest is None or manifest.complete:
@@ -281,7 +281,7 @@ class ZarrStore(Store):
     def read_chunk(self, key: str, version: int, index: Index) -> np.ndarray:
         """Read one stored chunk; see `Store.read_chunk`."""
         record = self.manifest(version).record(key)
-        return read_chunk(self.storage, self.place(version), record, index)
+        return read_chunk(self.storage, self.version_path(version), record, index)
 
     def run(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
         """Read many things at once; see `Store.run`."""
@@ -296,7 +296,7 @@ class ZarrStore(Store):
             self.put_root(max(others, default=NO_NUMBER), last)
             self.remove(version)
 
-    def restore_to(self, version: int) -> Manifest:
+    def roll_back_to(self, version: int) -> Manifest:
         """Make an older version the head: remove those after it, be they whole or damaged.
 
         Whoever has values of a later version is refused at the next commit.
@@ -337,11 +337,11 @@ class ZarrStore(Store):
     def remove(self, version: int) -> None:
         """Delete a version's objects, its manifest first."""
         self.manifests.pop(version, None)
-        place = self.place(version)
+        place = self.version_path(version)
         delete(self.storage, [join(place, DOCUMENT)])
         delete_tree(self.storage, place)
 
-    def place(self, version: int) -> str:
+    def version_path(self, version: int) -> str:
         """Give the path of a version's snapshot in the Zarr store."""
         return join(self.path, f"v{version}")
 
@@ -350,7 +350,7 @@ class ZarrStore(Store):
 
         It is read each time, for another may have come in its place, and parsed if it is another.
         """
-        place = self.place(version)
+        place = self.version_path(version)
         data = get(self.storage, join(place, DOCUMENT), MOST_DOCUMENT_BYTES)
         known = self.manifests.get(version)
         if data is not None and known is not None and np.array_equal(data, known[0]):
@@ -398,7 +398,7 @@ class ZarrStore(Store):
         # Before they go: a writer that is still at one of them must have it for itself.
         self.put_root(manifest.version, max([self.root_numbers()[1], *numbers]))
         for version in interrupted if fenced is None else fenced:
-            delete_tree(self.storage, self.place(version))
+            delete_tree(self.storage, self.version_path(version))
         for version in complete[: -self.keep]:
             self.remove(version)
 
@@ -407,7 +407,7 @@ class VersionWriter(SnapshotWriter):
     """Writes one version of a `ZarrStore`."""
 
     def __init__(self, owner: ZarrStore, version: int, head: Manifest | None) -> None:
-        super().__init__(owner.storage, owner.place(version), version)
+        super().__init__(owner.storage, owner.version_path(version), version)
         self.owner, self.head = owner, head
         self.base = NO_VERSION if head is None else head.id
         self.carried: set[str] = set()
@@ -419,7 +419,7 @@ class VersionWriter(SnapshotWriter):
         old = self.same_in(self.head, key)
         if old is None:
             return False
-        source = self.owner.place(self.base.number)
+        source = self.owner.version_path(self.base.number)
         indices = [index for _, index in self.chunks_of([key])]
 
         def carry_chunk(index: Index) -> None:

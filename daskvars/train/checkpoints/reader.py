@@ -11,7 +11,7 @@ from daskvars import state
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import NotFoundError, did_you_mean
 from daskvars.state import open_zarr_store
-from daskvars.state.checkpoint import open_source
+from daskvars.state.checkpoint import open_checkpoint
 from daskvars.state.stores.files import read_file
 from daskvars.train.checkpoints.state import latest_checkpoint, state_path
 
@@ -30,7 +30,7 @@ class CheckpointReader:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._records = open_source(*open_zarr_store(path, "r")).records
+        self._records = open_checkpoint(*open_zarr_store(path, "r")).records
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Return name -> shape."""

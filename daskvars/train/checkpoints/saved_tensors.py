@@ -11,7 +11,7 @@ from daskvars.dtypes import DType
 from daskvars.graph import nest
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import Shape, is_known
-from daskvars.state.shards import Part
+from daskvars.state.shards import Shard
 from daskvars.state.tensor_slices import parse_slice
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.partitions.slices import SaveSliceInfo
@@ -49,12 +49,12 @@ class SavedTensor:
         return self.handle.spec.shape if found is None else found[0]
 
     @property
-    def part(self) -> Part:
+    def shard(self) -> Shard:
         """The variable as a part of what is saved."""
         found = parse_slice(self.slice)
         if found is None:
-            return Part(self.key)
-        return Part(self.key, tuple(axis.start for axis in found[1]), found[0])
+            return Shard(self.key)
+        return Shard(self.key, tuple(axis.start for axis in found[1]), found[0])
 
     @property
     def wanted(self) -> tuple[DType, Any, Any]:
@@ -108,7 +108,7 @@ def _parts(name: str, value: Any) -> list[SavedTensor]:
     """Return one entry of a variable list: `name` is "" where it goes by its own."""
     if isinstance(value, PartitionedVariable | list | tuple):
         parts = list(value)
-        infos = [_slice_info(part) for part in parts]
+        infos = [_slice_info(shard) for shard in parts]
         for info in infos:
             if info is None:
                 raise TypeError(f"Variable to save is not a Variable: {value!r}")
@@ -119,8 +119,8 @@ def _parts(name: str, value: Any) -> list[SavedTensor]:
                 )
         label = name or (value.name if isinstance(value, PartitionedVariable) else "")
         return [
-            SavedTensor(label or info.full_name, part.handle, info.spec)
-            for part, info in zip(parts, infos, strict=True)
+            SavedTensor(label or info.full_name, shard.handle, info.spec)
+            for shard, info in zip(parts, infos, strict=True)
         ]
     info = _slice_info(value)
     if info is not None:
@@ -156,9 +156,9 @@ def tensors_of_op(op: Operation) -> list[SavedTensor]:
     ]
 
 
-def parts_by_name(tensors: Iterable[SavedTensor]) -> dict[str, list[Part]]:
+def shards_by_name(tensors: Iterable[SavedTensor]) -> dict[str, list[Shard]]:
     """Return name -> the variables that are saved together under it."""
-    found: dict[str, list[Part]] = {}
+    found: dict[str, list[Shard]] = {}
     for tensor in tensors:
-        found.setdefault(tensor.name, []).append(tensor.part)
+        found.setdefault(tensor.name, []).append(tensor.shard)
     return found

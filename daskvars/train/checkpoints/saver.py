@@ -22,7 +22,7 @@ from daskvars.state import is_announced
 from daskvars.train.checkpoints import ops as saver_ops
 from daskvars.train.checkpoints.kept import KeptCheckpoints, check_place
 from daskvars.train.checkpoints.reader import CheckpointReader
-from daskvars.train.checkpoints.saved_tensors import SavedTensor, parts_by_name, saved_tensors
+from daskvars.train.checkpoints.saved_tensors import SavedTensor, saved_tensors, shards_by_name
 from daskvars.train.checkpoints.saver_def import SaverDef
 from daskvars.train.checkpoints.state import (
     checkpoint_exists,
@@ -356,7 +356,7 @@ class Saver:
         engine = self._engine(sess)
         path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
         check_place(path, latest_filename)
-        parts = parts_by_name(self._tensors)
+        parts = shards_by_name(self._tensors)
 
         def note() -> None:
             if write_state:
@@ -438,7 +438,7 @@ class Saver:
                 {tensor.key: tensor.wanted for tensor in self._tensors},
                 path,
                 {tensor.key: tensor.name for tensor in self._tensors},
-                {t.key: t.part.offset for t in self._tensors if t.part.offset is not None},
+                {t.key: t.shard.offset for t in self._tensors if t.shard.offset is not None},
                 {tensor.key: tensor.handle.op.device for tensor in self._tensors},
             )
         if self._takes_all:
