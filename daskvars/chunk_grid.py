@@ -7,8 +7,8 @@ block, of index ().
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from dask.array.core import normalize_chunks as dask_chunks
@@ -17,6 +17,9 @@ from daskvars.dtypes import DType
 from daskvars.errors import LayoutError
 
 Chunks = tuple[tuple[int, ...], ...]
+_AxisChunks: TypeAlias = int | str | Sequence[int] | None
+# What a `chunks=` argument can be, in Dask's notation; None lets the size decide.
+ChunksLike: TypeAlias = _AxisChunks | Sequence[_AxisChunks] | Mapping[int, _AxisChunks]
 
 
 def normalize_chunks(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -86,7 +86,7 @@ class DType:
         """Whether a tensor of `other` can be used as one of this type (references lend values)."""
         return self in (as_dtype(other), as_dtype(other).base_dtype)
 
-    def __eq__(self, other: object) -> builtins.bool:
+    def __eq__(self, other: Any) -> builtins.bool:
         try:
             return self is other or as_dtype(other) is self
         except TypeError:
@@ -201,7 +201,18 @@ _NAMES = {
 _LOOKUP: dict[Any, DType] = {**_NAMES, **_PYTHON, **_NUMPY}
 
 
-def as_dtype(type_value: Any) -> DType:
+class HasDType(Protocol):
+    """An array or the like."""
+
+    @property
+    def dtype(self) -> Any: ...
+
+
+# What `as_dtype` takes.
+DTypeLike: TypeAlias = DType | np.dtype[Any] | type | str | int | HasDType
+
+
+def as_dtype(type_value: DTypeLike) -> DType:
     """The `DType` that a value stands for.
 
     Args:
@@ -219,18 +230,18 @@ def as_dtype(type_value: Any) -> DType:
     >>> as_dtype("float32") is as_dtype(np.dtype("float32")) is as_dtype(float) is float32
     True
     """
-    kind = type(type_value)
-    if kind is DType:
+    if type(type_value) is DType:
         return type_value
     if isinstance(type_value, (str, type)):
         found = _LOOKUP.get(type_value)
     elif isinstance(type_value, np.dtype):
         found = _NUMPY.get(type_value.type) or _QUANTIZED.get(type_value)
-    elif kind is int:
+    elif type(type_value) is int:
         found = _INTERNED.get(type_value)
-    elif isinstance(getattr(type_value, "dtype", None), (DType, np.dtype)):
-        return as_dtype(type_value.dtype)
     else:
+        inner = getattr(type_value, "dtype", None)
+        if isinstance(inner, (DType, np.dtype)):
+            return as_dtype(inner)
         found = None
     if found is None:
         raise TypeError(f"Cannot convert value {type_value!r} to a TensorFlow DType.")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -224,7 +224,7 @@ class TensorShape:
     def __bool__(self) -> bool:
         return self._tuple is not None
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         try:
             return self._tuple == as_tuple(other)
         except (TypeError, ValueError):
@@ -318,7 +318,12 @@ class TensorShape:
         return self
 
 
-def as_shape(shape: Any) -> TensorShape:
+_Size: TypeAlias = int | Dimension | SupportsIndex | None
+# What `as_tuple` makes a shape of.
+ShapeLike: TypeAlias = TensorShape | _Size | Iterable[_Size]
+
+
+def as_shape(shape: ShapeLike) -> TensorShape:
     """A `TensorShape` of anything that describes one."""
     return shape if isinstance(shape, TensorShape) else TensorShape(shape)
 
@@ -361,7 +366,7 @@ def _as_size(value: Any) -> int | None:
     return number
 
 
-def are_sizes(value: Any) -> bool:
+def are_sizes(value: Any) -> TypeGuard[tuple[int, ...]]:
     """Whether a value is the plain tuple of a shape that is known, and needs no conversion."""
     if type(value) is not tuple:
         return False
@@ -371,7 +376,7 @@ def are_sizes(value: Any) -> bool:
     return True
 
 
-def as_tuple(shape: Any) -> Shape:
+def as_tuple(shape: ShapeLike) -> Shape:
     """The plain tuple of a shape.
 
     Args:

@@ -6,7 +6,7 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import dask
 import dask.array
@@ -28,15 +28,20 @@ from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.subgraphs import PARAMETER, copy_body, parameter
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R_co = TypeVar("R_co", covariant=True)
+S = TypeVar("S")
 
-class Function:
+
+class Function(Generic[P, R_co]):
     """A compiled function; made by `function`.
 
     Attributes:
       num_traces: how often the Python function was run to be traced.
     """
 
-    def __init__(self, python_function: Callable[..., Any], name: str | None = None) -> None:
+    def __init__(self, python_function: Callable[P, R_co], name: str | None = None) -> None:
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
         self.name = name or getattr(python_function, "__name__", "function").strip("<>")
@@ -44,7 +49,7 @@ class Function:
         self._traces: dict[Hashable, _Trace] = {}
         self._lock = threading.RLock()  # held while it is traced
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         builder = scopes.current_builder()
         if builder is not None and not builder.is_eager:
             return self.python_function(*args, **kwargs)  # part of the graph being built
@@ -89,15 +94,21 @@ class Function:
             )
         return trace
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Function[P, R_co]: ...
+    @overload
+    def __get__(
+        self: Function[Concatenate[S, Q], R_co], instance: S, owner: type | None = None
+    ) -> Callable[Q, R_co]: ...
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def explain(self, *args: Any, **kwargs: Any) -> str:
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """Return how a call would run: tasks, regions, devices, bytes. Nothing is run."""
         trace, tensors = self._trace(args, kwargs)
         return trace.program.explain(trace.values(tensors))
 
-    def plan(self, *args: Any, **kwargs: Any) -> Any:
+    def plan(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Return the plan of a call: a frozen object that answers questions. Nothing is run."""
         trace, tensors = self._trace(args, kwargs)
         return trace.program.plan(trace.values(tensors))
@@ -106,7 +117,9 @@ class Function:
 class _Trace:
     """One signature of a function: its graph and the program that runs it."""
 
-    def __init__(self, owner: Function, args: Any, kwargs: Any, tensors: list[Any]) -> None:
+    def __init__(
+        self, owner: Function[..., Any], args: Any, kwargs: Any, tensors: list[Any]
+    ) -> None:
         self._given = iter(tensors)
         graph = self.graph = FuncGraph(owner.name, None, parameter)
         with graph.as_default():
@@ -228,6 +241,12 @@ def _data_signature(item: Any) -> Hashable:
     return "array", item.dtype, item.shape
 
 
+@overload
+def function(func: Callable[P, R_co], *, name: str | None = None) -> Function[P, R_co]: ...
+@overload
+def function(
+    func: None = None, *, name: str | None = None
+) -> Callable[[Callable[P, R_co]], Function[P, R_co]]: ...
 def function(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
     """Compile a Python function: it is traced once per signature, then run as one plan.
 

@@ -89,7 +89,7 @@ def _backward(
         results = [result for result, is_used in zip(results, used, strict=True) if is_used]
         seeds = [constant(array) for array in arrays[len(floating) :]]
         found = tape.gradient(results, wanted, seeds, unconnected_gradients="zero")
-        return [numpy.asarray(gradient.numpy()) for gradient in found]
+        return [numpy.asarray(convert_to_tensor(gradient).numpy()) for gradient in found]
 
 
 def py_function(

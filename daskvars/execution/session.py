@@ -6,14 +6,16 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import Any, Self, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray
 
 from daskvars.errors import OpError, UnimplementedError
-from daskvars.execution.config_proto import ConfigProto
+from daskvars.execution.config_proto import ConfigProto, RunMetadata, RunOptions
 from daskvars.execution.engine.conversions import feed_pairs
 from daskvars.execution.engine.engine import Engine, forget_state
 from daskvars.execution.engine.feeds import feed_tensor, feed_value
-from daskvars.execution.engine.fetches import Structure
+from daskvars.execution.engine.fetches import IndexedSlicesValue, Structure
 from daskvars.execution.engine.run_records import (
     DeviceAttributes,
     devices_of,
@@ -21,14 +23,19 @@ from daskvars.execution.engine.run_records import (
     recorded_run,
 )
 from daskvars.graph.graph import Graph
+from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, WithOperators
 
 CLOSED = (
     "Attempted to use a closed Session. Make another, and restore or initialize its variables: "
     "those of a session without a store end with it."
 )
+# What is fed: tensors, or what stands for one, to values.
+Feeds: TypeAlias = Mapping[Any, Any]
+F = TypeVar("F", bound=WithOperators)
+K = TypeVar("K")
 _KEYS = (Tensor, Operation)  # of a graph: they have a hash, and programs are found by them
 
 
@@ -63,10 +70,10 @@ class Session:
 
     def __init__(
         self,
-        target: Any = "",
+        target: str | bytes | PathLike[str] = "",
         graph: Graph | None = None,
-        config: Any = None,
-        store: Any = None,
+        config: ConfigProto | None = None,
+        store: str | PathLike[str] | None = None,
         consistency: str | None = None,
     ) -> None:
         self._graph = graph if graph is not None else scopes.current_builder()
@@ -110,12 +117,92 @@ class Session:
 
     # -- running ------------------------------------------------------------------------------
 
+    @overload
+    def run(
+        self,
+        fetches: Operation,
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> None: ...
+    @overload
+    def run(
+        self,
+        fetches: WithOperators,
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> NDArray[Any]: ...
+    @overload
+    def run(
+        self,
+        fetches: IndexedSlices,
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> IndexedSlicesValue: ...
+    @overload
+    def run(
+        self,
+        fetches: list[F],
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> list[NDArray[Any]]: ...
+    @overload
+    def run(
+        self,
+        fetches: dict[K, F],
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> dict[K, NDArray[Any]]: ...
+    @overload
+    def run(
+        self,
+        fetches: tuple[F, F],
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def run(
+        self,
+        fetches: tuple[Operation, F],
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> tuple[None, NDArray[Any]]: ...
+    @overload
+    def run(
+        self,
+        fetches: tuple[F, Operation],
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> tuple[NDArray[Any], None]: ...
+    @overload
+    def run(
+        self,
+        fetches: list[Any],
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> list[Any]: ...
+    @overload
     def run(
         self,
         fetches: Any,
-        feed_dict: Mapping[Any, Any] | None = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any: ...
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Feeds | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         """Run what `fetches` needs and return their values, in the same nesting.
 
@@ -356,7 +443,7 @@ class Session:
             if self._closed:
                 self._programs.clear()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         if self._closed:
             raise RuntimeError(CLOSED)
         if self._entered:
@@ -392,7 +479,12 @@ class InteractiveSession(Session):
     >>> sess.close()
     """
 
-    def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
+    def __init__(
+        self,
+        target: str | bytes | PathLike[str] = "",
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+    ) -> None:
         super().__init__(target, graph, config)
         if any(isinstance(session, InteractiveSession) for session in scopes.stacks.sessions):
             warnings.warn(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.eager_records import History
-from daskvars.gradients import gradients
+from daskvars.gradients import Gradient, UnconnectedGradients, gradients
 from daskvars.graph import nest
+from daskvars.graph.tensor import TensorLike, WithOperators
+
+F = TypeVar("F", bound=WithOperators)
+K = TypeVar("K")
+Targets: TypeAlias = WithOperators | Sequence[WithOperators]
+Seeds: TypeAlias = TensorLike | None
 
 
 class GradientTape:
@@ -34,7 +40,7 @@ class GradientTape:
         self._persistent = persistent
         self._used = False
 
-    def __enter__(self) -> GradientTape:
+    def __enter__(self) -> Self:
         PROGRAM.here.histories.append(self._history)
         return self
 
@@ -54,7 +60,7 @@ class GradientTape:
         if self._is_recording:
             PROGRAM.here.histories.remove(self._history)
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: WithOperators | Sequence[WithOperators]) -> None:
         """Accepted: the record of operations covers every tensor."""
 
     @contextmanager
@@ -74,12 +80,52 @@ class GradientTape:
         if was_recording:
             PROGRAM.here.histories.append(self._history)
 
+    @overload
     def gradient(
         self,
-        target: Any,
+        target: Targets,
+        sources: WithOperators,
+        output_gradients: Seeds = None,
+        unconnected_gradients: str | UnconnectedGradients = "none",
+    ) -> Gradient | None: ...
+    @overload
+    def gradient(
+        self,
+        target: Targets,
+        sources: list[F],
+        output_gradients: Seeds = None,
+        unconnected_gradients: str | UnconnectedGradients = "none",
+    ) -> list[Gradient | None]: ...
+    @overload
+    def gradient(
+        self,
+        target: Targets,
+        sources: dict[K, F],
+        output_gradients: Seeds = None,
+        unconnected_gradients: str | UnconnectedGradients = "none",
+    ) -> dict[K, Gradient | None]: ...
+    @overload
+    def gradient(
+        self,
+        target: Targets,
+        sources: tuple[F, ...],
+        output_gradients: Seeds = None,
+        unconnected_gradients: str | UnconnectedGradients = "none",
+    ) -> tuple[Gradient | None, ...]: ...
+    @overload
+    def gradient(
+        self,
+        target: Targets,
         sources: Any,
-        output_gradients: Any = None,
-        unconnected_gradients: str = "none",
+        output_gradients: Seeds = None,
+        unconnected_gradients: str | UnconnectedGradients = "none",
+    ) -> Any: ...
+    def gradient(
+        self,
+        target: Targets,
+        sources: Any,
+        output_gradients: Seeds = None,
+        unconnected_gradients: str | UnconnectedGradients = "none",
     ) -> Any:
         """Return the gradient of `target` with respect to each of `sources`, in their nesting.
 

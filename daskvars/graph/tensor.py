@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import linecache
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy
+from numpy.typing import NDArray
 
 from daskvars import shapes
 from daskvars.dtypes import DType
@@ -17,11 +21,17 @@ from daskvars.graph.by_identity import Reference
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.records.node_def import AttrValue, NodeDef, attr_value
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.shapes import TensorShape
+from daskvars.shapes import Dimension, ShapeLike, TensorShape
 
 # Attributes that a program gives to operations of any type: colocation groups, and the name of a
 # gradient. The rules of an op do not see them.
 ANNOTATIONS = frozenset({"_class", "_gradient_op_type"})
+
+
+class SupportsArray(Protocol):
+    """What NumPy makes an array of: arrays of NumPy, Dask, Zarr, xarray, a pandas column."""
+
+    def __array__(self) -> numpy.ndarray[Any, Any]: ...
 
 
 class WithOperators:
@@ -35,20 +45,37 @@ class WithOperators:
     if TYPE_CHECKING:
 
         def _unary(self) -> Tensor: ...
-        def _binary(self, other: Any) -> Tensor: ...
+        def _binary(self, other: TensorLike) -> Tensor: ...
 
         __neg__ = __abs__ = __invert__ = _unary
         __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _binary
         __div__ = __rdiv__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _binary
         __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _binary
         __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
-        __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
 
-        def numpy(self) -> Any: ...
+        def __getitem__(self, key: SliceLike) -> Tensor: ...
+        def numpy(self) -> NDArray[Any]: ...
         def shown_value(self) -> str: ...
         def __int__(self) -> int: ...
         def __float__(self) -> float: ...
         def __index__(self) -> int: ...
+
+
+# What `convert_to_tensor` takes: a number or string, an array, a tensor, a variable, or nested
+# sequences of these; a static shape and one of its sizes, too.
+TensorLike: TypeAlias = (
+    WithOperators
+    | SupportsArray
+    | complex
+    | str
+    | bytes
+    | TensorShape
+    | Dimension
+    | Sequence["TensorLike"]
+)
+_Index: TypeAlias = int | slice | EllipsisType | WithOperators | SupportsArray | Dimension | None
+SliceLike: TypeAlias = _Index | tuple[_Index, ...]
 
 
 class Tensor(WithOperators):
@@ -82,12 +109,12 @@ class Tensor(WithOperators):
         """Return the static shape."""
         return TensorShape(self.spec.shape)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merge `shape` into the static shape. Raises ValueError when they are incompatible."""
         self.spec = Spec(self.spec.dtype, shapes.merge(self.spec.shape, shapes.as_tuple(shape)))
 
     @property
-    def graph(self):
+    def graph(self) -> Any:
         """The graph that the tensor belongs to."""
         return self.op.graph
 
@@ -111,7 +138,7 @@ class Tensor(WithOperators):
         """Return the operations of the graph that take this tensor, once for each time."""
         return [op for op in self.graph.get_operations() for t in op.inputs if t is self]
 
-    def eval(self, feed_dict: dict | None = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> NDArray[Any]:
         """Compute the value in `session`, by default the default session.
 
         Raises:
@@ -125,7 +152,7 @@ class Tensor(WithOperators):
             "Use cond(...) or where(...) in the graph, or compare with None by `is`."
         )
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tensor]:
         raise TypeError(
             f"{self.name} is not iterable while a graph is built. Use unstack(t) or "
             "while_loop(...)."
@@ -134,16 +161,18 @@ class Tensor(WithOperators):
     def __len__(self) -> int:
         raise TypeError(f"len of {self.name} is not known in a graph. Use shape(t)[0].")
 
-    def __array__(self, *args: Any, **kwargs: Any):
+    def __array__(self, *args: Any, **kwargs: Any) -> NDArray[Any]:
         raise NotImplementedError(f"{self.name} is symbolic and has no array: {self._no_value()}")
 
     def __int__(self) -> int:
         raise TypeError(f"{self.name} has no value while a graph is built: {self._no_value()}")
 
-    @property
-    def numpy(self) -> Any:
-        """Tensors of eager code have it; this raises an AttributeError that says what to do."""
-        raise AttributeError(f"{self.name} has no numpy(): {self._no_value()}")
+    if not TYPE_CHECKING:  # which cannot tell the tensors of eager code from others
+
+        @property
+        def numpy(self) -> Any:
+            """Tensors of eager code have it; this raises an AttributeError that says what to do."""
+            raise AttributeError(f"{self.name} has no numpy(): {self._no_value()}")
 
     def _no_value(self) -> str:
         graph = self.op.graph
@@ -306,7 +335,7 @@ class Operation:
         """Where the user's code made it, "file:line"."""
         return f"{self.created_at[0]}:{self.created_at[1]}" if self.created_at else "unknown line"
 
-    def run(self, feed_dict: dict | None = None, session: Any = None) -> None:
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run the operation in `session`, by default the default session.
 
         Raises:

@@ -7,11 +7,11 @@ how the variable is cut into chunks. Names, arguments and formulas are TensorFlo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from daskvars.dtypes import DType, as_dtype, float32
-from daskvars.graph.tensor import Tensor, WithOperators
+from daskvars.graph.tensor import Tensor, TensorLike, WithOperators
 from daskvars.ops.array import constant as constants
 from daskvars.ops.array.ranges import eye
 from daskvars.ops.array.reshaping import reshape
@@ -25,6 +25,11 @@ from daskvars.variables.partitions.slices import PartitionInfo
 
 # Standard deviation of a standard normal cut at two: scipy.stats.truncnorm.std(-2, 2).
 _TRUNCATED_STDDEV = 0.87962566103423978
+
+
+# What makes a variable's first value: a function of shape and dtype (an `Initializer` or its class,
+# above all), or the value.
+InitializerLike: TypeAlias = Callable[..., TensorLike] | TensorLike
 
 
 class Initializer:

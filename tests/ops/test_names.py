@@ -292,6 +292,14 @@ def test_a_python_function_of_tensors():
     assert float(dv.py_function(lambda a: a * 2.0, [3.0], dv.float32)) == 6.0
 
 
+def test_py_function_has_a_gradient_where_only_rows_are_used():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        x = tf.constant([[1.0], [2.0], [3.0]])
+        rows = tf.py_function(lambda x: dv.gather(x, [0, 0, 2]), [x], tf.float32)
+        slope = sess.run(tf.gradients(rows * rows, x)[0])
+    assert slope.tolist() == [[4.0], [0.0], [6.0]]
+
+
 @pytest.mark.parametrize("index, wanted", [(0, 10), (1, 30), (7, 30), (-1, 30)])
 def test_switch_case_takes_the_last_for_other_numbers(index, wanted):
     functions = {1: lambda: dv.constant(30), 0: lambda: dv.constant(10)}

@@ -6,9 +6,11 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes.device import DeviceLike
+from daskvars.graph.scopes.placement import DeviceFunction
 
 
-def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+def device(device_name_or_function: DeviceLike | DeviceFunction) -> AbstractContextManager[None]:
     """Place ops made in the block: a device string, DeviceSpec, function of the op, or None.
 
     Inner specifications override outer ones field by field; None forgets the outer ones.

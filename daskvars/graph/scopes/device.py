@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 
 def _device_type(value: Any) -> str:
@@ -172,3 +172,7 @@ def merge_device(spec: Any) -> Callable[[Any], Any]:
     text = spec if isinstance(spec, str) else spec.to_string()
     canonical(text)
     return lambda node: merged(text, getattr(node, "device", node) or "")
+
+
+# What `device` takes, but functions of the operation that is placed.
+DeviceLike: TypeAlias = str | DeviceSpec | None

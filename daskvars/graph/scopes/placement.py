@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from daskvars.graph.definitions.patterns import Effect
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.scopes.device import merge_device
+from daskvars.graph.scopes.device import DeviceLike, merge_device
 from daskvars.graph.tensor import Operation
+
+DeviceFunction: TypeAlias = Callable[[Operation], DeviceLike]
 
 
 class Placement:
@@ -32,7 +34,7 @@ class Placement:
         return bool(self._thread.devices)
 
     @contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: DeviceLike | DeviceFunction) -> Iterator[None]:
         """Place ops made in the block: a string, a DeviceSpec, a function of the op, or None.
 
         Inner specifications override outer ones field by field; None forgets the outer ones.

@@ -7,13 +7,13 @@ formulas are those of TensorFlow's `partitioned_variables.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.dtypes import DType, as_dtype, string
 from daskvars.shapes import TensorShape
 
-Partitioner = Callable[..., list[int]]
+Partitioner = Callable[..., Sequence[int]]
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:

@@ -5,15 +5,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, TypeAlias, overload
 
-from daskvars.dtypes import as_dtype, float32
+from daskvars.chunk_grid import ChunksLike
+from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.building_blocks import OutsideNames
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.device import DeviceLike
 from daskvars.graph.scopes.name_scope import entered_graph
+from daskvars.graph.scopes.placement import DeviceFunction
+from daskvars.graph.tensor import Tensor
+from daskvars.shapes import ShapeLike
 from daskvars.variables.arguments import value_dtype
 from daskvars.variables.colocation import owner
+from daskvars.variables.initializers import InitializerLike
+from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
+from daskvars.variables.partitions.partitioners import Partitioner
 from daskvars.variables.scopes.scope_stack import (
     VariableScope,
     get_variable_scope,
@@ -22,6 +30,7 @@ from daskvars.variables.scopes.scope_stack import (
 )
 from daskvars.variables.scopes.variable_store import AUTO_REUSE, ReuseMode, default_store
 from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
+from daskvars.variables.variable import Variable
 
 __all__ = [
     "AUTO_REUSE",
@@ -35,6 +44,10 @@ __all__ = [
     "variable_op_scope",
     "variable_scope",
 ]
+
+
+# A custom getter is called with the getter and name first, and all other arguments by name.
+Getter: TypeAlias = Callable[..., Any]
 
 
 class variable_scope:
@@ -69,15 +82,15 @@ class variable_scope:
         name_or_scope: str | VariableScope | None,
         default_name: str | None = None,
         values: Iterable[Any] | None = None,
-        initializer: Any = None,
-        regularizer: Callable[[Any], Any] | None = None,
-        caching_device: Any = None,
-        partitioner: Callable[..., Any] | None = None,
-        custom_getter: Callable[..., Any] | None = None,
+        initializer: InitializerLike | None = None,
+        regularizer: Callable[[Tensor], Tensor | None] | None = None,
+        caching_device: DeviceLike | DeviceFunction = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: Getter | None = None,
         reuse: bool | ReuseMode | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
-        constraint: Callable[[Any], Any] | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
         auxiliary_name_scope: bool = True,
     ) -> None:
         if name_or_scope is None and default_name is None:
@@ -103,7 +116,7 @@ class variable_scope:
         if isinstance(name_or_scope, VariableScope):
             self._name = name_or_scope.name.rpartition("/")[2]
         self._auxiliary_name_scope = auxiliary_name_scope
-        self._arguments = {
+        self._arguments: dict[str, Any] = {
             "reuse": reuse,
             "initializer": initializer,
             "regularizer": regularizer,
@@ -159,13 +172,13 @@ def variable_op_scope(
 def create_partitioned_variables(
     shape: Sequence[int],
     slicing: Sequence[int],
-    initializer: Any,
-    dtype: Any = float32,
+    initializer: InitializerLike,
+    dtype: DTypeLike = float32,
     trainable: bool = True,
-    collections: Any = None,
+    collections: Iterable[str] | None = None,
     name: str | None = None,
     reuse: bool | ReuseMode | None = None,
-) -> list[Any]:
+) -> list[Variable]:
     """Return the parts of a new or shared partitioned variable.
 
     Args:
@@ -209,24 +222,63 @@ def no_regularizer(tensor: Any) -> None:
     """Give no loss: as a regularizer, this overrides that of the scope."""
 
 
+@overload
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Callable[[Any], Any] | None = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: Callable[[Tensor], Tensor | None] | None = None,
     trainable: bool | None = None,
-    collections: Any = None,
-    caching_device: Any = None,
-    partitioner: Callable[..., Any] | None = None,
+    collections: Iterable[str] | None = None,
+    caching_device: DeviceLike | DeviceFunction = None,
+    partitioner: None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Callable[..., Any] | None = None,
-    constraint: Callable[[Any], Any] | None = None,
-    synchronization: Any = VariableSynchronization.AUTO,
-    aggregation: Any = VariableAggregation.NONE,
-    chunks: Any = None,
-) -> Any:
+    custom_getter: Getter | None = None,
+    constraint: Callable[[Tensor], Tensor] | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+    chunks: ChunksLike = None,
+) -> Variable: ...
+@overload
+def get_variable(
+    name: str,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
+    *,
+    partitioner: Partitioner,
+    regularizer: Callable[[Tensor], Tensor | None] | None = None,
+    trainable: bool | None = None,
+    collections: Iterable[str] | None = None,
+    caching_device: DeviceLike | DeviceFunction = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Getter | None = None,
+    constraint: Callable[[Tensor], Tensor] | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+    chunks: ChunksLike = None,
+) -> PartitionedVariable: ...
+def get_variable(
+    name: str,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: Callable[[Tensor], Tensor | None] | None = None,
+    trainable: bool | None = None,
+    collections: Iterable[str] | None = None,
+    caching_device: DeviceLike | DeviceFunction = None,
+    partitioner: Partitioner | None = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Getter | None = None,
+    constraint: Callable[[Tensor], Tensor] | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+    chunks: ChunksLike = None,
+) -> Variable | PartitionedVariable:
     """Return a new or a shared variable of the current variable scope.
 
     Args:
@@ -316,15 +368,15 @@ def _called(getter: Any, true_getter: Any, name: str, arguments: dict[str, Any])
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Callable[[Any], Any] | None = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: Callable[[Tensor], Tensor | None] | None = None,
     trainable: bool | None = False,
-    collections: Any = None,
+    collections: Iterable[str] | None = None,
     *args: Any,
     **kwargs: Any,
-) -> Any:
+) -> Variable:
     """Return a variable as `get_variable` does: untrainable, in the local variables.
 
     Local variables are kept by one process for itself; savers leave them out. Arguments are those
