@@ -39,7 +39,7 @@ class Facts(NamedTuple):
 def facts(path):
     text = path.read_text()
     tree = ast.parse(text)
-    nodes = list(ast.walk(tree))
+    nodes = [node for node in ast.walk(tree) if not is_overload(node)]
     handlers = [node for node in nodes if isinstance(node, ast.ExceptHandler)]
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     return Facts(
@@ -50,6 +50,7 @@ def facts(path):
             node.name
             for node in tree.body
             if isinstance(node, functions | ast.ClassDef)
+            and not is_overload(node)
             and node.name[0] != "_"
             and not ast.get_docstring(node)
             and f"\n{node.name}.__doc__ = " not in text
@@ -57,6 +58,12 @@ def facts(path):
         [node.lineno for node in handlers if node.type is None],
         [node.lineno for node in handlers if is_silent(node)],
     )
+
+
+def is_overload(node):
+    """Whether a definition is a signature for type checkers only."""
+    decorators = getattr(node, "decorator_list", ())
+    return any(isinstance(d, ast.Name) and d.id == "overload" for d in decorators)
 
 
 def num_lines(function):
