@@ -25,6 +25,8 @@ from scipy import special
 
 _here = sys.modules[__name__]
 
+DEVICE_BLOCK_ELEMENTS = 1 << 28  # that a kernel takes at once on a GPU, which has no cache to fit
+
 _OPENBLAS_NAMES = [
     f"{prefix}openblas_{{}}_num_threads{suffix}"
     for prefix in ("", "scipy_")

@@ -312,6 +312,20 @@ def did_you_mean(name: str, candidates: Collection[str]) -> str:
     return f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
 
 
+def enumerated(names: Sequence[str], most: int = 10) -> str:
+    """Return names for an error message, with how many there are besides the first.
+
+    Args:
+        names: what to name, in order; any texts.
+        most: how many of them.
+
+    >>> enumerated(["a", "b", "c"], most=2), enumerated([])
+    ('a, b and 1 more', '')
+    """
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def restore_error(
     missing: Sequence[str],
     unexpected: Sequence[str],

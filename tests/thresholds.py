@@ -54,7 +54,7 @@ NO_PATHS = {
         "ITEM_BYTES",
         "EXTRA_BYTES",
     },
-    "what is a shape, and what is data": {"_MAX_ELEMENTS", "_MOST_KNOWN"},
+    "what is a shape, and what is data": {"MAX_STATIC_ELEMENTS", "_MOST_KNOWN"},
     "of a GPU": {
         "DEVICE_BLOCK_ELEMENTS",
         "DEVICE_PATCH_BYTES",

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daskvars.lowering.program import Leaf, Node, Program, Ref, is_visible
+from daskvars.lowering.program import Leaf, Node, Program, Ref, block_bytes, is_visible
 
 
 @dataclass(eq=False, slots=True)
@@ -125,9 +125,7 @@ def _independent(nodes: list[Node]) -> list[list[Node]]:
 
 
 def _block_bytes(ref: Ref) -> int:
-    itemsize = ref.spec.dtype.np.itemsize if ref.spec.dtype is not None else 0
-    shape = tuple(n or 1 for n in ref.spec.shape or ())
-    return itemsize * math.prod(shape) // math.prod(map(len, ref.layout or ()))
+    return block_bytes(ref.spec, ref.layout)
 
 
 def _assign_stages(program: Program) -> None:

@@ -17,7 +17,7 @@ from typing import Protocol
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
-from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
+from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref, spec_bytes
 
 
 class Places(Protocol):
@@ -190,5 +190,4 @@ def _given(node: Node) -> int:
 
 
 def _nbytes(spec: Spec) -> int:
-    itemsize = spec.dtype.np.itemsize if spec.dtype is not None else 0
-    return itemsize * math.prod(n or 1 for n in spec.shape or ())
+    return 0 if spec.dtype is None else spec_bytes(spec)  # a random key goes with its task

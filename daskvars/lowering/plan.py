@@ -15,6 +15,7 @@ from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.place import device_type_of
+from daskvars.lowering.program import spec_bytes
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
 
@@ -86,8 +87,7 @@ class PlanValue:
 
     def nbytes(self) -> int:
         """Return the size of the whole in bytes; unknown dimensions count as 1."""
-        itemsize = self.spec.dtype.np.itemsize if self.spec.dtype is not None else 16
-        return itemsize * math.prod(n or 1 for n in self.spec.shape or ())
+        return spec_bytes(self.spec)
 
 
 @dataclass(frozen=True, slots=True)

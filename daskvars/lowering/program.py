@@ -6,6 +6,7 @@ kernel call (on one block, once layouts are known); a leaf is a value that comes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,6 +18,17 @@ from daskvars.graph.tensor import Operation
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
 STALE = "stale"
+
+
+def spec_bytes(spec: Spec) -> int:
+    """Return the bytes of a value, unknown dimensions counted as 1; a random key has 16."""
+    itemsize = spec.dtype.np.itemsize if spec.dtype is not None else 16
+    return itemsize * math.prod(n or 1 for n in spec.shape or ())
+
+
+def block_bytes(spec: Spec, layout: Chunks | None) -> int:
+    """Return the bytes of one block of a value, about."""
+    return spec_bytes(spec) // math.prod(map(len, layout or ()))
 
 
 class Ref(NamedTuple):

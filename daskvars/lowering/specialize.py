@@ -13,12 +13,16 @@ import numpy
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.definitions.static_values import as_attr, can_fold, compute, full_value
+from daskvars.graph.definitions.static_values import (
+    MAX_STATIC_ELEMENTS,
+    as_attr,
+    can_fold,
+    compute,
+    full_value,
+)
 from daskvars.graph.interpreter import changed_key, shape_problem
 from daskvars.lowering.program import CONSTANT, PARAMETER, Node, Program, Ref
 from daskvars.remote.regions.result_check import check_results
-
-_MAX_ELEMENTS = 1024  # larger values are data
 
 
 def specialize(program: Program) -> Program:
@@ -26,7 +30,7 @@ def specialize(program: Program) -> Program:
     known: dict[Ref, numpy.ndarray] = {}
     replaced: dict[Ref, Ref] = {}
     for leaf in program.leaves.values():
-        if leaf.kind == CONSTANT and leaf.what.size <= _MAX_ELEMENTS:
+        if leaf.kind == CONSTANT and leaf.what.size <= MAX_STATIC_ELEMENTS:
             known[Ref(leaf)] = leaf.what
     kept = []
     for node in program.nodes:
@@ -145,4 +149,4 @@ def _check(node: Node, results: Any) -> None:
 
 def _small(spec: Spec) -> bool:
     shape = spec.shape
-    return shape is not None and None not in shape and shapes.size(shape) <= _MAX_ELEMENTS
+    return shape is not None and None not in shape and shapes.size(shape) <= MAX_STATIC_ELEMENTS

@@ -29,7 +29,7 @@ from distributed import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
 from daskvars import backend, config
-from daskvars.errors import ResourceExhaustedError
+from daskvars.errors import ResourceExhaustedError, enumerated
 from daskvars.remote.dask_internals import data_bytes, limit_of_process, spill_one
 
 KEPT_BYTES = 256 << 20  # free memory kept: a layer of 4096 units on 1024 rows frees that a step
@@ -147,14 +147,13 @@ class WorkerMemory(WorkerPlugin):
 
     def _refusal(self, nbytes: int, label: str, values: ValueSizes) -> ResourceExhaustedError:
         held, spilled = data_bytes(self.worker)
-        listed = ", ".join(f"{name} ({size:,} bytes)" for name, size in values[:10])
-        more = f" and {len(values) - 10} more variables" if values[10:] else ""
+        listed = enumerated([f"{name} ({size:,} bytes)" for name, size in values])
         return ResourceExhaustedError(
             None,
             label,
             f"worker {self.worker.name} at {self.worker.address} has no room for the "
             f"{nbytes:,} bytes that a task of {label!r} makes"
-            f"{f': new values of {listed}{more}' if listed else ''}. Its memory limit is "
+            f"{f': new values of {listed}' if listed else ''}. Its memory limit is "
             f"{self.limit:,} bytes; its process has {self.used:,}, of which Dask holds {held:,} in "
             f"memory, besides {spilled:,} on disk. It waited {PATIENCE_S:.0f} s. Cut what is large "
             "in more chunks (chunks=, a partitioner), or use more workers, or ones with more "

@@ -35,7 +35,6 @@ from __future__ import annotations
 import itertools
 import os
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -47,7 +46,7 @@ from zarr.storage import StorePath
 
 from daskvars import config, logging
 from daskvars.dtypes import as_dtype
-from daskvars.errors import AbortedError, UnavailableError, permanent
+from daskvars.errors import AbortedError, UnavailableError, enumerated, permanent
 from daskvars.execution.cluster import checkpoints as cluster_checkpoints
 from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.bound_plan import BoundPlan
@@ -71,6 +70,7 @@ from daskvars.remote.dask_internals import (
     futures_of,
     pickle,
 )
+from daskvars.remote.task_keys import new_token
 from daskvars.remote.tasks.region_tasks import PackedRegion
 from daskvars.remote.versions.shared_graphs import OPERATION, topic
 from daskvars.remote.versions.shared_versions import (
@@ -120,7 +120,7 @@ class ClusterExecutor:
         self, client: Client, local: Values, name: str = "", store: ZarrStore | None = None
     ) -> None:
         self.client, self.local, self.values = client, local, Values()
-        self.token = f"0{uuid.uuid4().hex[:15]}"
+        self.token = new_token()
         self.is_private = not name
         self.name = name or f"session-{self.token}"
         self.placement = ClusterPlacement(workers_of(client), self.values.__contains__)
@@ -192,7 +192,6 @@ class ClusterExecutor:
         """Return the error of what was here and cannot be had, since the cluster is gone."""
         names = sorted(self.values.capture()[1])
         num_runs, durable = self.in_flight.num_unsealed, self.sealer.version
-        listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if names[10:] else "")
         last = (
             "No version of them was durable: run the initializers again"
             if durable is None
@@ -202,8 +201,8 @@ class ClusterExecutor:
         return UnavailableError(
             None,
             None,
-            f"the Dask cluster with {self.description} ({listed or 'none yet'}) cannot be "
-            f"reached: its client is {self.client.status}. {num_runs} runs are lost. {last}; or "
+            f"the Dask cluster with {self.description} ({enumerated(names) or 'none yet'}) cannot "
+            f"be reached: its client is {self.client.status}. {num_runs} runs are lost. {last}; or "
             "restore a checkpoint, or open a new session",
         )
 

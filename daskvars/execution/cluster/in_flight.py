@@ -35,10 +35,10 @@ from daskvars.execution.cluster.errors import (
 )
 from daskvars.execution.cluster.remote_blocks import BAD, wait
 from daskvars.execution.engine import events
+from daskvars.execution.engine.durable import MOST_ATTEMPTS
 from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
 from daskvars.state.format.manifest import VersionId
 
-MOST_ATTEMPTS = 10  # to send a run
 MOST_LOSSES = 5  # while runs are sent again
 POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
 
@@ -137,13 +137,15 @@ class InFlight:
         self.process_messages()
         executor, limit = self.executor, config.get().max_in_flight
         executor.seal_if_requested()
-        while len(self.runs) >= limit:
-            self.wait(lambda: len(self.runs) <= limit // 2 or executor.sealer.is_requested)
-            executor.seal_if_requested()
-        most = executor.placement.most_in_flight_bytes - nbytes
-        while self._new_bytes() > max(most, 0):
-            self.wait(lambda: self._new_bytes() <= max(most, 0) or executor.sealer.is_requested)
-            executor.seal_if_requested()
+        self._wait_while(lambda: len(self.runs) >= limit, lambda: len(self.runs) <= limit // 2)
+        most = max(executor.placement.most_in_flight_bytes - nbytes, 0)
+        self._wait_while(lambda: self._new_bytes() > most, lambda: self._new_bytes() <= most)
+
+    def _wait_while(self, is_full: Callable[[], bool], has_room: Callable[[], bool]) -> None:
+        """Wait for room, and seal when asked to."""
+        while is_full():
+            self.wait(lambda: has_room() or self.executor.sealer.is_requested)
+            self.executor.seal_if_requested()
 
     def _new_bytes(self) -> int:
         """Return the bytes of new values that runs in flight make."""

@@ -7,7 +7,6 @@ reads) are put apart by small `pick` tasks, where that saves more than such a ta
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 
 from daskvars.execution.engine.steps import updated_inputs
 from daskvars.lowering.plan import Plan, PlanValue
-from daskvars.lowering.program import STATE
+from daskvars.lowering.program import STATE, block_bytes
 
 SPLIT_BYTES = 1 << 20
 """Bytes that must be spared: a task costs about as much as moving a megabyte."""
@@ -59,7 +58,10 @@ def output_groups(plan: Plan) -> list[OutputGroups]:
     found = []
     for number, region in enumerate(plan.regions):
         positions = range(len(region.program.outputs))
-        sizes = [_block_bytes(values[number, p]) if (number, p) in values else 0 for p in positions]
+        sizes = [
+            block_bytes(v.spec, v.layout) if (v := values.get((number, p))) else 0
+            for p in positions
+        ]
         in_place = _in_place(plan, number)
         moved = [0 if p in in_place else size for p, size in enumerate(sizes)]
         apart: dict[Any, list[int]] = {}
@@ -120,7 +122,3 @@ def _wanted(plan: Plan) -> tuple[dict[Any, set[Any]], dict[Any, PlanValue]]:
         wanted[value.origin].update(state_readers[key])
         values[value.origin] = value
     return wanted, values
-
-
-def _block_bytes(value: PlanValue) -> int:
-    return value.nbytes() // math.prod(map(len, value.layout or ()))

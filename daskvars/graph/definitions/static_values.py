@@ -17,7 +17,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
 
-_MAX_ELEMENTS = 1024  # larger values are data, not shapes
+MAX_STATIC_ELEMENTS = 1024  # larger values are data, not shapes
 
 
 def compute(opdef: OpDef, inputs: list[Any], attrs: dict[str, Any]) -> Any:
@@ -122,4 +122,4 @@ def full_value(known: Any, spec: Spec) -> numpy.ndarray | None:
 
 def _small(spec: Spec) -> bool:
     shape = spec.shape
-    return shape is not None and math.prod(n or 0 for n in shape) <= _MAX_ELEMENTS
+    return shape is not None and math.prod(n or 0 for n in shape) <= MAX_STATIC_ELEMENTS

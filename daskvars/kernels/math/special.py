@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.backend import special_functions
+from daskvars.backend import DEVICE_BLOCK_ELEMENTS, special_functions
 from daskvars.kernels.math.precision import float_work
 
 # Elements of a block: its half dozen buffers stay in a core's own cache.
 BLOCK_ELEMENTS = 1 << 14
-DEVICE_BLOCK_ELEMENTS = 1 << 28
 
 EPSILON = float(np.finfo(np.float64).eps)
 MOST_TERMS = 20_000

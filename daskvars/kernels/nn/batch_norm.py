@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import DEVICE_BLOCK_ELEMENTS
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import as_matrix, column_sums
 from daskvars.kernels.nn.patches import channels_last, in_data_format
@@ -22,7 +23,6 @@ from daskvars.kernels.nn.patches import channels_last, in_data_format
 LINE_ELEMENTS = 1 << 10
 # Elements of a block, which stays in a core's own cache over several passes.
 BLOCK_ELEMENTS = 1 << 16
-DEVICE_BLOCK_ELEMENTS = 1 << 28
 
 
 def batch_norm_inference(

@@ -15,12 +15,10 @@ import numpy
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import Access, Dim
+from daskvars.graph.definitions.static_values import MAX_STATIC_ELEMENTS
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.shapes import Dimension, Shape, TensorShape
-
-_MAX_ELEMENTS = 1024  # larger values are data, not shapes
-
 
 # -- arguments that may be tensors -------------------------------------------------------------
 
@@ -132,7 +130,7 @@ def known_arrays(values: Sequence[Any], specs: Sequence[Spec]) -> list[Any] | No
     arrays = []
     for value, spec in zip(values, specs, strict=True):
         size = shapes.size(spec.shape)
-        if size is None or size > _MAX_ELEMENTS:
+        if size is None or size > MAX_STATIC_ELEMENTS:
             return None
         shape: Any = spec.shape
         array: Any = numpy.empty(shape, dtype=object)  # of Nones

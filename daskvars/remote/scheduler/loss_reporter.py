@@ -6,15 +6,13 @@ and not otherwise: a task that is to run and has had a result before is run agai
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from typing import Any
 
 from distributed import Scheduler, SchedulerPlugin
 
 from daskvars.remote.dask_internals import is_computed_again
-
-RUN = re.compile(r"-(0[0-9a-f]{15})-(\d+)-")  # executor and run, in the keys of a run's tasks
+from daskvars.remote.task_keys import run_of
 
 
 class LossReporter(SchedulerPlugin):
@@ -28,9 +26,9 @@ class LossReporter(SchedulerPlugin):
         repeated: dict[str, set[str]] = defaultdict(set)
         for task in scheduler.tasks.values():
             if is_computed_again(task):
-                found = RUN.search(task.key) if isinstance(task.key, str) else None
+                found = run_of(task.key)
                 if found is not None:
-                    repeated[found[1]].add(found[2])
+                    repeated[found[0]].add(found[1])
         for token, runs in repeated.items():
             scheduler.log_event(topic(token), {"worker": worker, "num_runs": len(runs)})
 

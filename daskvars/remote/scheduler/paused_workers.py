@@ -18,15 +18,14 @@ from typing import Any
 from distributed import Scheduler, SchedulerPlugin
 from tornado.ioloop import PeriodicCallback
 
-from daskvars.errors import ResourceExhaustedError
+from daskvars.errors import ResourceExhaustedError, enumerated
 from daskvars.remote.dask_internals import fail_task, run_unbound_tasks, waiting_tasks
-from daskvars.remote.scheduler.worker_watch import OURS
+from daskvars.remote.task_keys import is_ours
 from daskvars.remote.versions.shared_graphs import keepers
 
 TOPIC = "daskvars-paused"
 POLL_MS = 1_000
 STALLED_S = 15.0  # of pause without progress, before what waits fails
-MOST_NAMED = 10
 
 
 class PausedWorkers(SchedulerPlugin):
@@ -87,19 +86,18 @@ class PausedWorkers(SchedulerPlugin):
 
     def _fail_waiting(self, stalled: set[Any]) -> None:
         for key, worker in list(waiting_tasks(self.scheduler, stalled)):
-            if OURS.search(str(key)):
+            if is_ours(key):
                 fail_task(self.scheduler, key, self._error(worker))
 
     def _error(self, worker: Any) -> ResourceExhaustedError:
         found = sorted(self._variables(worker).items(), key=lambda item: (-item[1], item[0]))
-        listed = ", ".join(f"{name} ({size:,} bytes)" for name, size in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if found[MOST_NAMED:] else ""
+        listed = enumerated([f"{name} ({size:,} bytes)" for name, size in found])
         return ResourceExhaustedError(
             None,
             None,
             f"worker {worker.name} at {worker.address} is paused, and nothing has moved"
             f" for {STALLED_S:.0f} s: {self.memory_of(worker)}. Variables there: "
-            f"{listed or 'none'}{more}. The run was given up and changed nothing. Free what else "
+            f"{listed or 'none'}. The run was given up and changed nothing. Free what else "
             "the worker's process holds, cut variables in more chunks (chunks=, a partitioner), or "
             "use more workers, or ones with more memory (memory_limit=)",
         )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 from distributed import Scheduler, SchedulerPlugin
 
 from daskvars.remote.dask_internals import fail_task, stranded_error, stranded_tasks
 from daskvars.remote.groups_page import patch_groups_page
+from daskvars.remote.task_keys import is_ours
 
 TOPIC = "daskvars-workers"
-OURS = re.compile(r"-0[0-9a-f]{15}[-.]")  # an executor's token in the keys of its tasks
 
 
 class WorkerWatch(SchedulerPlugin):
@@ -46,5 +45,5 @@ class WorkerWatch(SchedulerPlugin):
 
     def _fail_stranded(self) -> None:
         for key, wanted in list(stranded_tasks(self.scheduler)):
-            if OURS.search(str(key)):
+            if is_ours(key):
                 fail_task(self.scheduler, key, stranded_error(key, wanted))

@@ -22,7 +22,7 @@ from daskvars.state.stores.objects import get, join
 
 ATTRIBUTE = "daskvars_store"
 FORMAT = 1
-MOST_LOOKS = 10  # at the root, while others write it
+MOST_LOOKS = 10  # at the root or the list of versions, while others write
 MAX_VERSION = 10**18 - 10**6
 """A head above this is damage: after it numbers would run out."""
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.errors import enumerated
 from daskvars.shapes import Chunks
 from daskvars.state.failures import conflict, invalid
 from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
@@ -148,7 +149,7 @@ class Writer(ABC):
             self.digests.update({(key, index): digest for index, digest in found.items()})
         missing = [chunk for chunk in self.chunks_of(self.records) if chunk not in self.digests]
         if missing:
-            named = ", ".join(f"{key!r} {index}" for key, index in missing[:10])
+            named = enumerated([f"{key!r} {index}" for key, index in missing])
             raise invalid(
                 f"{len(missing)} chunks were not written: {named}; write them, then commit"
             )

@@ -88,10 +88,9 @@ from daskvars.state.stores.objects import (
     join,
 )
 from daskvars.state.stores.root import ATTRIBUTE as ROOT_ATTRIBUTE
-from daskvars.state.stores.root import read_root, write_root
+from daskvars.state.stores.root import MOST_LOOKS, read_root, write_root
 from daskvars.state.stores.store import Digests, Store, Writer, check_base
 
-MOST_LOOKS = 10  # at the list of versions, while others commit
 SNAPSHOT = re.compile(r"v(\d{1,18})")
 
 

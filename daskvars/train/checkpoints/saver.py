@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from daskvars.errors import FailedPreconditionError, did_you_mean
+from daskvars.errors import FailedPreconditionError, did_you_mean, enumerated
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.engine.pending_saves import PendingSave, saved_already
@@ -461,9 +461,8 @@ class Saver:
                 "minimize()"
             )
         if left:
-            more = f" and {len(left) - 4} more" if len(left) > 4 else ""
             warnings.warn(
-                f"What an optimizer keeps was not restored: {', '.join(left[:4])}{more} {advice}; "
+                f"What an optimizer keeps was not restored: {enumerated(left, 4)} {advice}; "
                 "to leave them out on purpose, give the Saver a list of variables.",
                 stacklevel=3,
             )

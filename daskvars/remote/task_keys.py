@@ -1,0 +1,41 @@
+"""What the keys of tasks tell: which executor sent them, and in which run.
+
+A key is ``label-token-number-...``: the label groups tasks on the dashboard, the token belongs to
+one executor, the number to one run. Keys that are sent once for all runs have ``token.`` in them.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+_TOKEN = re.compile(r"-(0[0-9a-f]{15})(?:-(\d+)-|[-.])")
+
+
+def new_token() -> str:
+    """Return a text that no other executor has; a digit begins it, so Dask ends the label there.
+
+    >>> is_ours(f"train/step-{new_token()}-7-0")
+    True
+    """
+    return f"0{uuid.uuid4().hex[:15]}"
+
+
+def is_ours(key: Any) -> bool:
+    """Return whether a task was sent by an executor.
+
+    >>> is_ours("sum-0123456789abcdef-7-0"), is_ours("x-0123456789abcdef.2"), is_ours(("x", 0))
+    (True, True, False)
+    """
+    return _TOKEN.search(str(key)) is not None
+
+
+def run_of(key: Any) -> tuple[str, str] | None:
+    """Return the executor's token and the run's number; None for what is no task of a run.
+
+    >>> run_of("sum-0123456789abcdef-7-0"), run_of("program-0123456789abcdef.2-1")
+    (('0123456789abcdef', '7'), None)
+    """
+    found = _TOKEN.search(key) if isinstance(key, str) else None
+    return (found[1], found[2]) if found is not None and found[2] is not None else None
