@@ -4,7 +4,7 @@ These are the functions and classes of `daskvars`; the only difference is that o
 ``with graph.as_default():`` they build into the default graph instead of running eagerly.
 
 Besides, here is what TensorFlow-1 scripts use and eager programs have in Python itself: ``app`` and
-``flags`` (with ``flag_values``), ``gfile``, ``text`` (``tf.compat``), ``switches`` that turn what
+``flags`` (absl's), ``gfile``, ``text`` (``tf.compat``), ``switches`` that turn what
 is always on. Nothing else in the package imports this room, and ``import daskvars`` does not load
 it.
 """
