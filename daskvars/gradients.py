@@ -23,6 +23,7 @@ from enum import Enum
 from typing import Any
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import variant
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.gradient_registry import gradient_of
@@ -61,6 +62,7 @@ class UnconnectedGradients(Enum):
     ZERO = "zero"
 
 
+@accepts("gate_gradients")
 def gradients(
     ys: Any,
     xs: Any,
@@ -80,7 +82,6 @@ def gradients(
       grad_ys: the gradients of `ys`, shaped and typed as these; by default ones.
       name: name scope of the new operations; those for an op are under ``<name>/<op>_grad``.
       colocate_gradients_with_ops: place each gradient on the device of its op.
-      gate_gradients: accepted, without effect (see the module).
       aggregation_method: one of `AggregationMethod`.
       stop_gradients: tensors taken as constants.
       unconnected_gradients: an `UnconnectedGradients`, or its value.
@@ -123,6 +124,7 @@ def gradients(
     return found
 
 
+@accepts("gate_gradients")
 def hessians(
     ys: Any,
     xs: Any,

@@ -12,6 +12,7 @@ FOUNDATION = [
     "names_of_v1",
     "messages",
     "signatures",
+    "accepted",
     "dtypes",
     "shape_arithmetic",
     "chunk_grid",

@@ -22,6 +22,7 @@ from typing import Any
 import numpy
 
 from daskvars import config, shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import DType
 from daskvars.errors import OpError
 from daskvars.execution.cluster.result_futures import ResultFuture
@@ -72,6 +73,7 @@ class EagerTensor(Tensor):
         value = computed(self)
         return as_scalar(value.copy() if isinstance(value, numpy.ndarray) else value)
 
+    @accepts("feed_dict", "session")
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Return the value, as `numpy`."""
         return self.numpy()

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray
 
+from daskvars.accepted import accepts
 from daskvars.errors import OpError, UnimplementedError
 from daskvars.execution.config_proto import ConfigProto, RunMetadata, RunOptions
 from daskvars.execution.engine.conversions import feed_pairs
@@ -344,6 +345,7 @@ class Session:
             "twice and feed the second run the tensors that the first one gave.",
         )
 
+    @accepts("handle")
     def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
         """Raise UnimplementedError; see `partial_run_setup`."""
         return self.partial_run_setup(fetches, feed_dict)
@@ -361,6 +363,7 @@ class Session:
         return devices_of(self._engine)
 
     @staticmethod
+    @accepts("config")
     def reset(target: str, containers: Sequence[str] | None = None, config: Any = None) -> None:
         """Forget the variables that sessions of this process, or of the cluster, share by name.
 
@@ -369,7 +372,6 @@ class Session:
         Args:
           target: the name, as a session takes it; "" has none that are shared.
           containers: only the default container, [""], is known.
-          config: accepted.
 
         Raises:
           NotImplementedError: other containers are given.

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
+from daskvars.accepted import accepts
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.eager_records import History
 from daskvars.gradients import Gradient, UnconnectedGradients, gradients
@@ -19,12 +20,12 @@ Targets: TypeAlias = WithOperators | Sequence[WithOperators]
 Seeds: TypeAlias = TensorLike | None
 
 
+@accepts("watch_accessed_variables")
 class GradientTape:
     """Remembers operations, to differentiate what they computed.
 
     Args:
       persistent: `gradient` may be called more than once.
-      watch_accessed_variables: accepted; variables are always watched.
 
     >>> import daskvars as dv
     >>> x = dv.constant(3.0)
@@ -60,6 +61,7 @@ class GradientTape:
         if self._is_recording:
             PROGRAM.here.histories.remove(self._history)
 
+    @accepts("tensor")
     def watch(self, tensor: WithOperators | Sequence[WithOperators]) -> None:
         """Accepted: the record of operations covers every tensor."""
 

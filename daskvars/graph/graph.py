@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from daskvars import config
+from daskvars.accepted import accepts
 from daskvars.dtypes import as_dtype
 from daskvars.errors import did_you_mean
 from daskvars.graph.definitions.gradient_registry import Overrides
@@ -119,6 +120,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
             self._warn_of_growth(op)
         return op
 
+    @accepts("input_types", "op_def", "compute_shapes", "compute_device")
     def create_op(
         self,
         op_type: str,
@@ -139,7 +141,6 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
           name: the name wanted, by default the type; one ending in "/" is taken as it is.
           attrs: its attributes as plain values.
           dtypes: of the results, of an op that nobody registered; others say them.
-          input_types, op_def, compute_shapes, compute_device: accepted; the op says them.
 
         Raises:
           KeyError: there is no such op, and no `dtypes`.

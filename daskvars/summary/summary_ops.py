@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.dtypes import float32, string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -163,6 +164,7 @@ def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Te
     return tensor_summary(name, tensor, collections=collections, summary_metadata="text")
 
 
+@accepts("summary_description", "display_name")
 def tensor_summary(
     name: str,
     tensor: Any,
@@ -178,7 +180,6 @@ def tensor_summary(
       name, collections, family: see `scalar`.
       tensor: [...] of any dtype.
       summary_metadata: name of what shows it, a text.
-      summary_description, display_name: accepted.
     """
     tensor = convert_to_tensor(tensor)
     return _summarized(

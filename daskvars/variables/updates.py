@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
@@ -27,6 +28,7 @@ class VariableUpdates:
         """The tensor that stands for the variable itself."""
         raise NotImplementedError
 
+    @accepts("use_locking")
     def assign(
         self,
         value: Any,
@@ -38,7 +40,6 @@ class VariableUpdates:
 
         Args:
           value: its new value, of the same dtype and shape.
-          use_locking: accepted; every run is a transaction.
           name: name of the operation.
           read_value: False returns the operation rather than the new value.
 
@@ -118,34 +119,42 @@ class VariableUpdates:
         new = scatter(self.handle, sparse_delta.indices, sparse_delta.values, name=name)
         return self._updated(new, True)
 
+    @accepts("use_locking")
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Add `sparse_delta` (IndexedSlices) to rows; repeated indices add up."""
         return self._scattered(assign_ops.scatter_add, sparse_delta, name)
 
+    @accepts("use_locking")
     def scatter_sub(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Subtract `sparse_delta` (IndexedSlices) from rows; repeated indices add up."""
         return self._scattered(assign_ops.scatter_sub, sparse_delta, name)
 
+    @accepts("use_locking")
     def scatter_update(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Set rows to those of `sparse_delta` (IndexedSlices)."""
         return self._scattered(assign_ops.scatter_update, sparse_delta, name)
 
+    @accepts("use_locking")
     def scatter_mul(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Multiply rows by `sparse_delta` (IndexedSlices)."""
         return self._scattered(assign_ops.scatter_mul, sparse_delta, name)
 
+    @accepts("use_locking")
     def scatter_div(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Divide rows by `sparse_delta` (IndexedSlices)."""
         return self._scattered(assign_ops.scatter_div, sparse_delta, name)
 
+    @accepts("use_locking")
     def scatter_min(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Take the minimum of rows and `sparse_delta` (IndexedSlices)."""
         return self._scattered(assign_ops.scatter_min, sparse_delta, name)
 
+    @accepts("use_locking")
     def scatter_max(self, sparse_delta: IndexedSlices, use_locking=False, name=None) -> Tensor:
         """Take the maximum of rows and `sparse_delta` (IndexedSlices)."""
         return self._scattered(assign_ops.scatter_max, sparse_delta, name)
 
+    @accepts("use_locking")
     def batch_scatter_update(
         self, sparse_delta: IndexedSlices, use_locking=False, name=None
     ) -> Tensor:

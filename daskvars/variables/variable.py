@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import register_tensor_conversion_function
@@ -35,6 +36,7 @@ from daskvars.variables.synchronization import (
 from daskvars.variables.updates import VariableUpdates
 
 
+@accepts("use_resource")
 class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     """State that outlives a run: an array under a name, with ops that read and assign it.
 
@@ -54,7 +56,6 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
       expected_shape: shape that the initial value must fit.
       import_scope: name scope that `variable_def` was imported under.
       constraint: function of the value after an update that gives the value to project it to.
-      use_resource: accepted; there is one kind of variable.
       synchronization, aggregation: accepted, see `VariableSynchronization`.
       shape: static shape, where it is to be less specific than the initial value's.
       chunks: layout, in Dask's notation or "auto"; None cuts only what is larger than the

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.records.attribute_json import decode, encode, shape_json, shortened
 from daskvars.graph.scopes.collections import Collections
 from daskvars.graph.tensor import Operation, Tensor
@@ -141,12 +142,12 @@ class WithGraphDef:
         """Return all operations in the order in which they were made."""
         raise NotImplementedError
 
+    @accepts("add_shapes")
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
         """Return the graph as data, for a file or `import_graph_def`.
 
         Args:
           from_version: leave out the operations before this `version`.
-          add_shapes: accepted; static shapes are always there.
 
         Raises:
           TypeError: an attribute cannot be written as data; names the operation.

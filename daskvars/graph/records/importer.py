@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from daskvars.accepted import accepts
 from daskvars.dtypes import DType
 from daskvars.errors import did_you_mean
 from daskvars.graph.convert import convert_to_tensor
@@ -27,6 +28,7 @@ from daskvars.graph.scopes.stacks import device_string
 from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
 
 
+@accepts("op_dict", "producer_op_list")
 def import_graph_def(
     graph_def: GraphDef,
     input_map: Mapping[str, Any] | None = None,
@@ -42,7 +44,6 @@ def import_graph_def(
       input_map: name of a tensor in `graph_def` -> what is taken in its place; names may be bytes.
       return_elements: names of operations and tensors in `graph_def` to return.
       name: name scope that they are put under, by default "import"; "" for none.
-      op_dict, producer_op_list: accepted; ops are those of the registry.
 
     Returns:
       The operations and tensors that `return_elements` names, if it is given.

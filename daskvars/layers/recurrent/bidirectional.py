@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
@@ -17,6 +18,7 @@ from daskvars.ops.array.rearranging import reverse, reverse_sequence
 from daskvars.variables.scopes.variable_scope import variable_scope
 
 
+@accepts("parallel_iterations", "swap_memory")
 def bidirectional_dynamic_rnn(
     cell_fw: Any,
     cell_bw: Any,

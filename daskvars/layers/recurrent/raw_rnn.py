@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
@@ -28,6 +29,7 @@ from daskvars.ops.math.comparison import logical_not, logical_or
 from daskvars.ops.math.reduce import reduce_all
 
 
+@accepts("parallel_iterations", "swap_memory")
 def raw_rnn(
     cell: Any,
     loop_fn: Callable[..., Any],
@@ -44,7 +46,6 @@ def raw_rnn(
         and what is written of this one. It is called first with time 0 and None for all else: it
         then gives the first input, the first state, the structure of what will be written (None:
         the output of the cell), and the first loop state or None.
-      parallel_iterations, swap_memory: accepted; steps run one after another.
       scope: variable scope, by default "rnn".
 
     Returns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
@@ -31,6 +32,7 @@ from daskvars.ops.math.comparison import greater_equal, less
 from daskvars.ops.math.reduce import reduce_max
 
 
+@accepts("parallel_iterations", "swap_memory")
 def dynamic_rnn(
     cell: Any,
     inputs: Any,
@@ -53,7 +55,6 @@ def dynamic_rnn(
         state stays as it was. The loop ends with the longest.
       initial_state: in the structure of ``cell.state_size``; by default zeros.
       dtype: dtype of the state, needed where there is no `initial_state`.
-      parallel_iterations, swap_memory: accepted; steps run one after another.
       time_major: inputs and outputs are [time, batch, ...], which saves transposing them.
       scope: variable scope, by default "rnn".
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.dtypes import as_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -59,6 +60,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     return done
 
 
+@accepts("name")
 def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
 ) -> list[Any]:

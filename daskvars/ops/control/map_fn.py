@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
@@ -54,6 +55,7 @@ def _stacked(structure: Any, arrays: Any, length: Any) -> Any:
     return nest.pack(structure, results)
 
 
+@accepts("parallel_iterations", "swap_memory")
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Any,
@@ -70,7 +72,6 @@ def map_fn(
       fn: takes a row (in the structure of `elems`), returns tensors in the structure of `dtype`.
       elems: [n, ...] tensor, or a nest of tensors of one length.
       dtype: the results' dtypes in their structure, where that is not the one of `elems`.
-      parallel_iterations, swap_memory: accepted; rows are computed one after another.
       back_prop: False takes the results as constants in gradients.
       infer_shape: False lets results differ in shape until they are stacked.
       name: name scope of the operations, by default "map".
@@ -101,6 +102,7 @@ def map_fn(
         return _stacked(structure, written, rows.length)
 
 
+@accepts("parallel_iterations", "swap_memory")
 def foldl(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -127,6 +129,7 @@ def foldl(
         return _scanned(fn, elems, initializer, back_prop, False, None)[0]
 
 
+@accepts("parallel_iterations", "swap_memory")
 def foldr(
     fn: Callable[[Any, Any], Any],
     elems: Any,
@@ -146,6 +149,7 @@ def foldr(
         return _scanned(fn, elems, initializer, back_prop, True, None)[0]
 
 
+@accepts("parallel_iterations", "swap_memory")
 def scan(
     fn: Callable[[Any, Any], Any],
     elems: Any,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import DType, as_dtype, int32
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
@@ -59,6 +60,7 @@ class _Shared:
         self.shape = shapes.merge(self.shape, shape)
 
 
+@accepts("tensor_array_name", "colocate_with_first_write_call")
 class TensorArray:
     """A list of tensors of one dtype, which `while_loop` carries from turn to turn.
 
@@ -74,7 +76,6 @@ class TensorArray:
         looks at `read` alone. Not checked are, as in TensorFlow 2, arrays that a `function` makes
         or is given; and those made of a `flow`, or that a branch of `cond` makes and returns. The
         memory is freed with the last use, not by the read.
-      tensor_array_name, colocate_with_first_write_call: accepted, without effect.
       handle, flow: the `flow` of another TensorArray, in place of a new list.
       infer_shape: items have one shape, which is learned from what is written.
       element_shape: the shape of the items, as far as it is known. Where it is fully known, items

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import bool_, variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -183,6 +184,7 @@ HISTORY_ITEM = OpDef(
 )
 
 
+@accepts("parallel_iterations", "swap_memory")
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
@@ -204,7 +206,6 @@ def while_loop(
         `TensorArray`s.
       shape_invariants: shapes in the same structure; None dimensions may change in the loop. That
         of slices is the shape of their values.
-      parallel_iterations, swap_memory: accepted; iterations run one after another.
       back_prop: False takes the results as constants in gradients.
       name: name of the operation.
       maximum_iterations: bound on the number of iterations, a number or a scalar integer tensor.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import dtypes, shapes
+from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Dim, Gather, Movement, Opaque
@@ -180,6 +181,7 @@ GATHER_AXIS_GRAD = OpDef(
 )
 
 
+@accepts("validate_indices")
 def gather(
     params: Any,
     indices: Any,
@@ -193,7 +195,6 @@ def gather(
     Args:
       params: [...] any dtype, rank at least 1. A variable in chunks of rows stays where it is.
       indices: [...] int32 or int64, in [0, size of the dimension).
-      validate_indices: accepted; indices are always checked.
       name: name of the operation, by default "GatherV2".
       axis: the dimension that is indexed, scalar integer, by default `batch_dims`; negative counts
         from the end.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import shapes
+from daskvars.accepted import ACCEPTED, accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.definitions.patterns import Access, Dim, Effect, Movement, Opaque
@@ -250,7 +251,7 @@ Args:
   ref: the Variable, or its tensor of reference type.
   indices: [..., k] int32 or int64, coordinates.
   updates: [*indices.shape[:-1], *ref.shape[k:]], of the dtype of the variable.
-  use_locking: accepted; every run is a transaction.
+  use_locking: {use_locking}
   name: name of the operation, by default "{type}".
 
 Returns:
@@ -295,7 +296,11 @@ def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callab
 
     function.__name__ = function.__qualname__ = f"scatter_nd_{mode}"
     function.__doc__ = SCATTER_ND_INTO.format(
-        summary=summary, type=type, name=function.__name__, result=result
+        summary=summary,
+        type=type,
+        name=function.__name__,
+        result=result,
+        use_locking=ACCEPTED["use_locking"].text,
     )
     return function
 
@@ -320,6 +325,7 @@ scatter_nd_sub = _scatter_nd(
 )
 
 
+@accepts("use_locking")
 def batch_scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Tensor:
@@ -329,7 +335,6 @@ def batch_scatter_update(
       ref: the Variable, [*batch, n, ...].
       indices: [*batch, m] int32 or int64.
       updates: [*batch, m, ...], of the dtype of the variable.
-      use_locking: accepted; every run is a transaction.
       name: name of the operation.
 
     Returns:

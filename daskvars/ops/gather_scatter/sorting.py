@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -44,6 +45,7 @@ def _descending(direction: str) -> bool:
     return direction == "DESCENDING"
 
 
+@accepts("stable")
 def argsort(
     values: Any,
     axis: int = -1,
@@ -57,7 +59,6 @@ def argsort(
       values: [...] any real number, rank at least 1.
       axis: the dimension along which to sort, by default the last.
       direction: "ASCENDING" or "DESCENDING".
-      stable: accepted; equal elements always keep their order.
       name: name of the operation, by default "argsort".
 
     Returns:

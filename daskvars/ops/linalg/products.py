@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -122,6 +123,7 @@ MATMUL = _define_product("MatMul")
 BATCH_MATMUL = _define_product("BatchMatMulV2")
 
 
+@accepts("a_is_sparse", "b_is_sparse")
 def matmul(
     a: Any,
     b: Any,
@@ -142,8 +144,6 @@ def matmul(
       transpose_b: `b` is [..., n, k].
       adjoint_a: as `transpose_a`, and conjugated.
       adjoint_b: as `transpose_b`, and conjugated.
-      a_is_sparse: accepted, without effect.
-      b_is_sparse: accepted, without effect.
       name: name of the operation, by default "MatMul".
 
     Returns:
@@ -174,6 +174,7 @@ def matmul(
         )
 
 
+@accepts("a_is_sparse", "b_is_sparse")
 def matvec(
     a: Any,
     b: Any,

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from daskvars import dtypes
+from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
@@ -66,6 +67,7 @@ def reduce_euclidean_norm(
         return sqrt(reduce_sum(square(input_tensor), axis, keepdims), name=scope)
 
 
+@accepts("shift")
 def moments(
     x: Any,
     axes: Any,
@@ -79,7 +81,6 @@ def moments(
     Args:
       x: [...] floating; float16 is computed in float32.
       axes: list of ints, the axes to fold; [0, 1, 2] of images gives one pair per channel.
-      shift: accepted, without effect, as in TensorFlow.
       name: name scope of the operations, by default "moments".
       keep_dims: the old name of `keepdims`.
       keepdims: keep folded axes, with size 1.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import float32, int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -278,6 +279,7 @@ def _counts_of(vocab_file: str) -> Any:
         raise ValueError(f"Wrong vocabulary format in {vocab_file!r}: {error}") from error
 
 
+@accepts("unique", "seed")
 def all_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -291,7 +293,6 @@ def all_candidate_sampler(
     Args:
       true_classes: see `uniform_candidate_sampler`, also for the other arguments.
       num_sampled: the number of classes.
-      seed: accepted, without effect: nothing is drawn.
       name: name scope of the operations, by default "AllCandidateSampler".
 
     Returns:
@@ -317,6 +318,7 @@ ACCIDENTAL_HITS = OpDef(
 )
 
 
+@accepts("seed")
 def compute_accidental_hits(
     true_classes: Any,
     sampled_candidates: Any,
@@ -330,7 +332,6 @@ def compute_accidental_hits(
       true_classes: [batch, num_true] int64.
       sampled_candidates: [num_sampled] int64; of equal ones the last counts.
       num_true: number of true classes per example.
-      seed: accepted, without effect: nothing is drawn.
       name: name of the operation, by default "ComputeAccidentalHits".
 
     Returns:

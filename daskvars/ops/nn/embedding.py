@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
@@ -24,6 +25,7 @@ from daskvars.ops.math.comparison import less, where_v2
 from daskvars.ops.math.division import floordiv, floormod
 
 
+@accepts("validate_indices")
 def embedding_lookup(
     params: Any,
     ids: Any,
@@ -41,7 +43,6 @@ def embedding_lookup(
       partition_strategy: which part row i is in, of n: "mod" for part i % n, "div" for parts that
         are contiguous, the first ones larger by one where n does not divide the rows.
       name: name of the operation, by default "embedding_lookup".
-      validate_indices: accepted; ids are always checked.
       max_norm: rows of a larger l2 norm are scaled to it.
 
     Returns:

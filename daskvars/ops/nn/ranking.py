@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from daskvars import shapes
+from daskvars.accepted import accepts
 from daskvars.dtypes import bool as bool_
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
@@ -92,13 +93,13 @@ TAKE_LAST: OpDef = OpDef(
 )
 
 
+@accepts("sorted")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
     """Return the largest entries of each row and where they are.
 
     Args:
       input: [..., n] real.
       k: scalar int32, how many, at most n.
-      sorted: accepted; the result is in descending order either way.
       name: name of the operation, by default "TopKV2".
 
     Returns:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from daskvars import dtypes, shapes
+from daskvars.accepted import ACCEPTED, accepts
 from daskvars.dtypes import DType
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
@@ -209,6 +210,7 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     return apply(IS_INITIALIZED, handle_of(ref), name=name)
 
 
+@accepts("use_locking")
 def assign(
     ref: Any,
     value: Any,
@@ -222,7 +224,6 @@ def assign(
       ref: the Variable, or a slice of one; one in parts gives a list of their new values.
       value: its new value, of the same dtype and shape.
       validate_shape: False lets the value have another shape.
-      use_locking: accepted; every run is a transaction, there are no races to lock out.
       name: name of the operation.
 
     Returns:
@@ -240,6 +241,7 @@ def assign(
     )
 
 
+@accepts("use_locking")
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
     """Add `value` to a variable and return the new value. See `assign`."""
     if _has_parts(ref):
@@ -247,6 +249,7 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     return apply(ASSIGN_ADD, handle_of(ref), value, name=name)
 
 
+@accepts("use_locking")
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
     """Subtract `value` from a variable and return the new value. See `assign`."""
     if _has_parts(ref):
@@ -294,13 +297,13 @@ def _scatter(type: str, mode: str, default: str):
 
 
 scatter_update = _scatter("ScatterUpdate", "update", "scatter_update")
-scatter_update.__doc__ = """Set rows of a variable: ``ref[indices] = updates``.
+scatter_update.__doc__ = f"""Set rows of a variable: ``ref[indices] = updates``.
 
 Args:
   ref: the Variable, of rank 1 or more.
   indices: [...] int32 or int64, rows; where one occurs twice, the last update counts.
   updates: [..., *ref.shape[1:]], the new rows.
-  use_locking: accepted, see `assign`.
+  use_locking: {ACCEPTED["use_locking"].text}
   name: name of the operation.
 
 Returns:

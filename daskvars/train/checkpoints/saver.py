@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.errors import FailedPreconditionError, did_you_mean, enumerated
 from daskvars.execution.eager import PROGRAM
 from daskvars.execution.engine.engine import Engine
@@ -37,6 +38,8 @@ from daskvars.train.graphs.meta_graph import (
 from daskvars.train.training_step import numbered
 
 
+@accepts("restore_sequentially")
+@accepts("sharded", "write_version")
 class Saver:
     """Saves variables under their names and restores them.
 
@@ -49,16 +52,13 @@ class Saver:
         variables that exist now, in eager code all that exist when `save` or `restore` is called.
         A partitioned variable is saved as one array.
       reshape: restore an array of another shape with as many elements.
-      sharded: accepted; each chunk of a variable is a file of its own, written where it lives.
       max_to_keep: how many checkpoints of this saver are kept; None or 0 keeps all.
       keep_checkpoint_every_n_hours: keep one for ever each so many hours besides.
       name: name scope of the operations that it adds to the graph, by default "save".
-      restore_sequentially: accepted.
       saver_def: the saver whose operations are in the graph already, in place of `var_list`.
       builder: None; what is written is decided by the checkpoint format.
       defer_build: add the operations in `build`, with the variables that exist then.
       allow_empty: no error where there are no variables; nothing is saved or restored then.
-      write_version: accepted; there is one format.
       pad_step_number: write step numbers with eight digits.
       save_relative_paths: write relative paths into the record of the directory.
       filename: path that the operations take where none is fed.
@@ -191,6 +191,7 @@ class Saver:
         """Return the saver whose operations are in the graph, under `import_scope`."""
         return Saver(saver_def=saver_def, name=import_scope)
 
+    @accepts("as_text", "strip_default_attrs", "save_debug_info")
     def export_meta_graph(
         self,
         filename: str | None = None,
@@ -245,6 +246,7 @@ class Saver:
 
     # -- saving and restoring -----------------------------------------------------------------
 
+    @accepts("strip_default_attrs", "save_debug_info")
     def save(
         self,
         sess: Any,
@@ -268,7 +270,6 @@ class Saver:
           write_meta_graph: write the graph.
           write_state: write the directory's record, and delete the oldest checkpoint where there
             are more than are kept.
-          strip_default_attrs, save_debug_info: accepted.
 
         Returns:
           The path of the checkpoint; None for a saver without variables.

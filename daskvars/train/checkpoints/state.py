@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.errors import NotFoundError
 from daskvars.state import delete_snapshot, is_complete, open_zarr_store
 from daskvars.state.stores.files import read_file, remove_file, write_file
@@ -238,6 +239,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
     return [os.path.getmtime(path) for path in found if os.path.exists(path)]
 
 
+@accepts("checkpoint_format_version")
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: Any = None, meta_graph_suffix: str = "meta"
 ) -> None:
@@ -245,7 +247,6 @@ def remove_checkpoint(
 
     Args:
       checkpoint_prefix: path of the checkpoint. Other files under it stay.
-      checkpoint_format_version: accepted; there is one format.
       meta_graph_suffix: ending of the file of its graph.
     """
     prefix = os.fspath(checkpoint_prefix)

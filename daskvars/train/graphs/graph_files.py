@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.records.graph_def import GraphDef
@@ -22,6 +23,7 @@ from daskvars.train.graphs.meta_graph import (
 )
 
 
+@accepts("as_text", "strip_default_attrs", "save_debug_info")
 def export_meta_graph(
     filename: str | None = None,
     meta_info_def: MetaInfoDef | None = None,
@@ -45,7 +47,6 @@ def export_meta_graph(
       saver_def: the graph's saver.
       collection_list: names of the collections to take, by default all. Items that no file can
         hold are left out with a warning.
-      as_text, strip_default_attrs, save_debug_info: accepted; a file is always text.
       graph: the graph, by default the one being built.
       export_scope: take only what is under this name scope, and the scope from the names.
       clear_devices: forget devices.
@@ -126,6 +127,7 @@ def _saver_of(
     return Saver() if has_variables else None
 
 
+@accepts("as_text")
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
     """Write a graph to the file `name` in `logdir`, as JSON; return its path.
 
@@ -133,7 +135,6 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
       graph_or_graph_def: the graph, or the graph as data.
       logdir: the directory, made if need be.
       name: name of the file.
-      as_text: accepted; a file is always text.
     """
     found = graph_or_graph_def
     found = found.as_graph_def() if isinstance(found, Graph) else found

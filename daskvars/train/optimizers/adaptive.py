@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.control.dependencies import control_dependencies, group
@@ -17,13 +18,13 @@ from daskvars.train.optimizers.update_rule import Cell, Rows, RuleOptimizer, Who
 from daskvars.variables.variable import Variable
 
 
+@accepts("use_locking")
 class AdagradOptimizer(RuleOptimizer):
     """Adagrad: ``s += g**2``, ``w -= rate * g / sqrt(s)``.
 
     Args:
       learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
       initial_accumulator_value: what s starts at, a positive number.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and of the slots, ``<variable>/Adagrad``.
 
     Raises:
@@ -69,6 +70,7 @@ class AdagradOptimizer(RuleOptimizer):
         variable.decrease(rate * gradient / sqrt(s))
 
 
+@accepts("use_locking")
 class AdadeltaOptimizer(RuleOptimizer):
     """Adadelta: the step is as large as the steps before were, in the units of the variable.
 
@@ -79,7 +81,6 @@ class AdadeltaOptimizer(RuleOptimizer):
       learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
       rho: the same, how much of the averages is kept.
       epsilon: the same, added to both averages.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and slots: ``<variable>/Adadelta`` and ``Adadelta_1``.
 
     Source: Zeiler 2012, "ADADELTA: An Adaptive Learning Rate Method"; TensorFlow 1.15,
@@ -115,6 +116,7 @@ class AdadeltaOptimizer(RuleOptimizer):
         variable.decrease(rate * d)
 
 
+@accepts("use_locking")
 class RMSPropOptimizer(RuleOptimizer):
     """RMSProp: divide the gradient by a running average of its size.
 
@@ -126,7 +128,6 @@ class RMSPropOptimizer(RuleOptimizer):
       decay: the same, rho.
       momentum: the same, mu.
       epsilon: the same, added under the root.
-      use_locking: accepted, see `Optimizer`.
       centered: divide by an estimate of the variance, rather than of the second moment.
       name: name of the operations and slots: ``<variable>/RMSProp`` (s), ``RMSProp_1`` (d); with
         `centered` ``RMSProp_1`` is m and ``RMSProp_2`` is d.
@@ -187,6 +188,7 @@ class RMSPropOptimizer(RuleOptimizer):
         variable.decrease(momentum.set(mu * momentum.value + step))
 
 
+@accepts("use_locking")
 class AdamOptimizer(RuleOptimizer):
     """Adam: the running average of the gradient over the root of that of its square.
 
@@ -201,7 +203,6 @@ class AdamOptimizer(RuleOptimizer):
       beta1: the same.
       beta2: the same.
       epsilon: the same.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and slots: ``<variable>/Adam`` (m) and ``Adam_1`` (v). The
         powers of beta are ``beta1_power`` and ``beta2_power``.
 

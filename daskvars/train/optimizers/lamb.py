@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.math.arithmetic import square
 from daskvars.ops.math.comparison import greater, logical_and, where_v2
@@ -15,6 +16,7 @@ from daskvars.train.optimizers.adaptive import AdamOptimizer
 from daskvars.train.optimizers.update_rule import Cell, as_dtype_of
 
 
+@accepts("use_locking")
 class LAMBOptimizer(AdamOptimizer):
     """LAMB: Adam's direction, with weight decay, scaled to the norm of the variable.
 
@@ -35,7 +37,6 @@ class LAMBOptimizer(AdamOptimizer):
         decay.
       exclude_from_layer_adaptation: the same for those that are not scaled by norms; by default
         `exclude_from_weight_decay`.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and slots: ``<variable>/LAMB`` (m) and ``LAMB_1`` (v).
 
     Source: You et al. 2020, "Large Batch Optimization for Deep Learning: Training BERT in 76

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
 from daskvars.execution.tape import GradientTape
 from daskvars.gradients import gradients, why_none
@@ -40,11 +41,11 @@ Gradient = Tensor | IndexedSlices
 GradsAndVars = Iterable[tuple[Gradient | None, Variable]]
 
 
+@accepts("use_locking")
 class Optimizer:
     """Base of all optimizers.
 
     Args:
-      use_locking: accepted; every run is a transaction, there are no races to lock out.
       name: name of the operations and slots.
 
     Source: TensorFlow 1.15, ``tf.train.Optimizer``.

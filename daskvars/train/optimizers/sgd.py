@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_of
 from daskvars.variables.variable import Variable
 
 
+@accepts("use_locking")
 class GradientDescentOptimizer(RuleOptimizer):
     """Gradient descent: ``w -= rate * g``.
 
     Args:
       learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations.
 
     Source: TensorFlow 1.15, ``tf.train.GradientDescentOptimizer``.
@@ -45,13 +46,13 @@ class GradientDescentOptimizer(RuleOptimizer):
         return self._apply_sparse(grad, var)
 
 
+@accepts("use_locking")
 class MomentumOptimizer(RuleOptimizer):
     """Momentum: ``a = mu * a + g``, ``w -= rate * a``; Nesterov's: ``w -= rate * (g + mu * a)``.
 
     Args:
       learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
       momentum: the same, how much of the sum of gradients is kept.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and of the slots, ``<variable>/Momentum``.
       use_nesterov: take the gradient as if it were at the point that momentum leads to.
 

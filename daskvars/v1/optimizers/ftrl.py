@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.reshaping import identity
@@ -17,6 +18,7 @@ from daskvars.v1.optimizers.proximal import is_zero, shrunk
 from daskvars.variables.variable import Variable
 
 
+@accepts("use_locking")
 class FtrlOptimizer(RuleOptimizer):
     """FTRL-proximal: follow the regularized leader, with l1, l2 and shrinkage penalties.
 
@@ -30,7 +32,6 @@ class FtrlOptimizer(RuleOptimizer):
       initial_accumulator_value: what s starts at, a number, not negative.
       l1_regularization_strength: a number, not negative.
       l2_regularization_strength: the same: it keeps the weights from moving.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and slots: ``<variable>/Ftrl`` (s) and ``Ftrl_1`` (z).
       accum_name: last part of the name of the slots s, by default `name`.
       linear_name: last part of the name of the slots z, by default `name`.
@@ -121,6 +122,7 @@ class FtrlOptimizer(RuleOptimizer):
         return sqrt(s) if isinstance(power, float) and power == 0.5 else pow(s, power)
 
 
+@accepts("use_locking")
 class AdagradDAOptimizer(RuleOptimizer):
     """Adagrad by dual averaging, for sparse linear models.
 
@@ -134,7 +136,6 @@ class AdagradDAOptimizer(RuleOptimizer):
       initial_gradient_squared_accumulator_value: what s starts at, a positive number.
       l1_regularization_strength: a number or scalar tensor, not negative.
       l2_regularization_strength: the same.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and slots: ``<variable>/AdagradDA`` (a), ``AdagradDA_1`` (s).
 
     Raises:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.math.arithmetic import abs, maximum, sign, square
 from daskvars.ops.math.transcendental import sqrt
@@ -16,6 +17,7 @@ from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_
 from daskvars.variables.variable import Variable
 
 
+@accepts("use_locking")
 class ProximalGradientDescentOptimizer(RuleOptimizer):
     """Proximal gradient descent: ``p = w - rate * g``, then p shrinks.
 
@@ -25,7 +27,6 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
       learning_rate: a number, scalar tensor, Variable, or a callable that gives one.
       l1_regularization_strength: a number or scalar tensor, not negative.
       l2_regularization_strength: the same.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations.
 
     Source: Duchi and Singer 2009, "Efficient Learning using Forward-Backward Splitting";
@@ -79,6 +80,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
         variable.set(p)
 
 
+@accepts("use_locking")
 class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
     """Adagrad with a proximal step: ``s += g**2``, then as if the rate were ``rate / sqrt(s)``.
 
@@ -87,7 +89,6 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
       initial_accumulator_value: what s starts at, a positive number.
       l1_regularization_strength: a number or scalar tensor, not negative.
       l2_regularization_strength: the same.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations and of the slots, ``<variable>/ProximalAdagrad``.
 
     Raises:

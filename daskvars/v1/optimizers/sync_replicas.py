@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
@@ -31,6 +32,7 @@ from daskvars.variables.colocation import colocate_with
 from daskvars.variables.variable import Variable
 
 
+@accepts("use_locking")
 class SyncReplicasOptimizer(Optimizer):
     """Collects the gradients of `replicas_to_aggregate` runs and updates once by their mean.
 
@@ -46,7 +48,6 @@ class SyncReplicasOptimizer(Optimizer):
       total_num_replicas: how many replicas there are, by default as many. More do no harm.
       variable_averages: an `ExponentialMovingAverage` to apply after each update.
       variables_to_average: the variables it is applied to.
-      use_locking: accepted, see `Optimizer`.
       name: name of the operations.
 
     Attributes:
@@ -95,6 +96,7 @@ class SyncReplicasOptimizer(Optimizer):
         """Return what `compute_gradients` of the optimizer that is applied returns."""
         return self._opt.compute_gradients(*args, **kwargs)
 
+    @accepts("name")
     def apply_gradients(
         self,
         grads_and_vars: GradsAndVars,
@@ -106,7 +108,6 @@ class SyncReplicasOptimizer(Optimizer):
         Args:
           grads_and_vars: pairs as `compute_gradients` returns them; a None gradient is left out.
           global_step: a scalar integer Variable to add one to with each update.
-          name: accepted.
 
         Returns:
           The Operation that contributes one replica's gradients.
@@ -312,6 +313,7 @@ def _zeros_for(variable: Variable, name: str, dims: Any, dtype: Any) -> Variable
 class ChiefQueueRunner:
     """What stands for the thread that applies updates in TensorFlow; here the replicas' runs do."""
 
+    @accepts("sess", "coord", "daemon", "start")
     def create_threads(
         self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
     ) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from daskvars import logging
+from daskvars.accepted import accepts
 from daskvars.execution.config_proto import RunOptions, StepStats
 from daskvars.graph.interpreter import builder_for
 from daskvars.summary import FileWriterCache, SessionLog, Summary
@@ -300,6 +301,7 @@ class SummarySaverHook(SessionRunHook):
         return list(found) if isinstance(found, Sequence) else [found]
 
 
+@accepts("show_dataflow", "show_memory")
 class ProfilerHook(SessionRunHook):
     """Writes what a run consists of, every so often, as a trace for chrome://tracing.
 
@@ -309,7 +311,6 @@ class ProfilerHook(SessionRunHook):
       save_steps: steps between two.
       save_secs: seconds between two, instead of steps.
       output_dir: directory of the files ``timeline-<step>.json``.
-      show_dataflow, show_memory: accepted.
     """
 
     def __init__(

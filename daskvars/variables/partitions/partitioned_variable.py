@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
@@ -122,6 +123,7 @@ class PartitionedVariable(WithOperators):
     def _as_graph_element(self) -> Tensor:
         return self.as_tensor()
 
+    @accepts("use_locking")
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None
     ) -> list[Tensor]:
@@ -130,7 +132,6 @@ class PartitionedVariable(WithOperators):
         Args:
           value: [*shape] of the same dtype, another `PartitionedVariable`, or a list of tensors,
             one per part.
-          use_locking: accepted; every run is a transaction.
           name: name of the operations.
         """
         return self._each_part(Variable.assign, value, use_locking, name)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeAlias, overload
 
+from daskvars.accepted import accepts
 from daskvars.chunk_grid import ChunksLike
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.graph.interpreter import builder_for
@@ -366,6 +367,7 @@ def _called(getter: Any, true_getter: Any, name: str, arguments: dict[str, Any])
     return getter(getter=true_getter, name=name, **arguments)
 
 
+@accepts("trainable")
 def get_local_variable(
     name: str,
     shape: ShapeLike = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -189,6 +190,7 @@ def convolution(
         return apply(family.forward, input, filter, name=scope, **found)
 
 
+@accepts("use_cudnn_on_gpu")
 def conv1d(
     value: Any = None,
     filters: Any = None,
@@ -207,7 +209,6 @@ def conv1d(
       filters: [width, inputs, outputs] of the dtype of `value`.
       stride: distance between windows, an int.
       padding: "SAME" or "VALID".
-      use_cudnn_on_gpu: accepted, without effect.
       data_format: "NWC" (the default) or "NCW".
       name: name of the operation, by default "conv1d".
       input: the new name of `value`.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import shapes
+from daskvars.accepted import ACCEPTED
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -34,7 +35,7 @@ CONVOLUTIONS = Family(
             "distance between windows: an int, {few}, or {all} in the order of `data_format`."
         ),
         "padding": Argument("{paddings}."),
-        "use_cudnn_on_gpu": Argument("accepted, without effect.", True, "bool"),
+        "use_cudnn_on_gpu": Argument(ACCEPTED["use_cudnn_on_gpu"].text, True, "bool"),
         "data_format": Argument("{formats}.", None, "str | None"),
         "dilations": Argument("distance between the taps of a window, as `strides`.", None),
         "name": Argument('name of the operation, by default "{type}".', None, "str | None"),
