@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 import daskvars as dv
 import daskvars.v1 as tf
 
+M = tf.metrics
 L = [1, 0, 1, 0, 1, 1]
 P = np.array([0.9, 0.2, 0.6, 0.4, 0.3, 0.8], "float32")
 W = [1.0, 2.0, 0.5, 1.0, 1.0, 3.0]
@@ -17,191 +18,83 @@ C, D = [0, 1, 2, 1, 0, 2], [0, 1, 1, 1, 2, 2]
 T = [[1, 3], [2, 2], [0, 1]]
 SCORES = [[0.1, 0.4, 0.2, 0.3], [0.6, 0.1, 0.2, 0.1], [0.3, 0.2, 0.1, 0.4]]
 
+AREAS = {  # by TensorFlow 2.21's compat.v1
+    ("ROC", "trapezoidal"): 0.9393938,
+    ("ROC", "minoring"): 0.9393938,
+    ("ROC", "majoring"): 0.9393938,
+    ("ROC", "careful_interpolation"): 0.9393938,
+    ("PR", "trapezoidal"): 0.9694849,
+    ("PR", "minoring"): 0.9669421,
+    ("PR", "majoring"): 0.9720279,
+    ("PR", "careful_interpolation"): 0.9696265,
+}
 CASES = {  # name: (metric, value by TensorFlow 2.21's compat.v1)
-    "auc ROC trapezoidal": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "ROC", None, "trapezoidal"),
-        0.9393938,
-    ),
-    "auc ROC minoring": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "ROC", None, "minoring"),
-        0.9393938,
-    ),
-    "auc ROC majoring": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "ROC", None, "majoring"),
-        0.9393938,
-    ),
-    "auc ROC careful_interpolation": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "ROC", None, "careful_interpolation"),
-        0.9393938,
-    ),
-    "auc PR trapezoidal": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "PR", None, "trapezoidal"),
-        0.9694849,
-    ),
-    "auc PR minoring": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "PR", None, "minoring"),
-        0.9669421,
-    ),
-    "auc PR majoring": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "PR", None, "majoring"),
-        0.9720279,
-    ),
-    "auc PR careful_interpolation": (
-        lambda: tf.metrics.auc(L, P, W, 10, None, None, "PR", None, "careful_interpolation"),
-        0.9696265,
-    ),
+    **{
+        f"auc {curve} {method}": (
+            lambda c=curve, m=method: M.auc(L, P, W, 10, None, None, c, None, m),
+            wanted,
+        )
+        for (curve, method), wanted in AREAS.items()
+    },
     "true_positives_at_thresholds": (
-        lambda: tf.metrics.true_positives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
+        lambda: M.true_positives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
         [11.0, 9.0, 8.0],
     ),
     "false_positives_at_thresholds": (
-        lambda: tf.metrics.false_positives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
+        lambda: M.false_positives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
         [2.0, 0.0, 0.0],
     ),
     "true_negatives_at_thresholds": (
-        lambda: tf.metrics.true_negatives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
+        lambda: M.true_negatives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
         [4.0, 6.0, 6.0],
     ),
     "false_negatives_at_thresholds": (
-        lambda: tf.metrics.false_negatives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
+        lambda: M.false_negatives_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
         [0.0, 2.0, 3.0],
     ),
     "precision_at_thresholds": (
-        lambda: tf.metrics.precision_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
+        lambda: M.precision_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
         [0.8461539, 1.0, 1.0],
     ),
     "recall_at_thresholds": (
-        lambda: tf.metrics.recall_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
+        lambda: M.recall_at_thresholds(L, P, [0.25, 0.5, 0.75], W),
         [1.0, 0.8181818, 0.7272727],
     ),
-    "true_positives": (
-        lambda: tf.metrics.true_positives(L, [1, 1, 1, 0, 0, 1], W),
-        9.0,
-    ),
-    "false_positives": (
-        lambda: tf.metrics.false_positives(L, [1, 1, 1, 0, 0, 1], W),
-        4.0,
-    ),
-    "true_negatives": (
-        lambda: tf.metrics.true_negatives(L, [1, 1, 1, 0, 0, 1], W),
-        2.0,
-    ),
-    "false_negatives": (
-        lambda: tf.metrics.false_negatives(L, [1, 1, 1, 0, 0, 1], W),
-        2.0,
-    ),
-    "precision": (
-        lambda: tf.metrics.precision(L, [1, 1, 1, 0, 0, 1], W),
-        0.6923077,
-    ),
-    "recall": (
-        lambda: tf.metrics.recall(L, [1, 1, 1, 0, 0, 1], W),
-        0.8181818,
-    ),
-    "mean_absolute_error": (
-        lambda: tf.metrics.mean_absolute_error(tf.to_float(L), P, W),
-        0.2823529,
-    ),
-    "mean_squared_error": (
-        lambda: tf.metrics.mean_squared_error(tf.to_float(L), P, W),
-        0.1105882,
-    ),
-    "root_mean_squared_error": (
-        lambda: tf.metrics.root_mean_squared_error(tf.to_float(L), P, W),
-        0.3325481,
-    ),
-    "mean_relative_error": (
-        lambda: tf.metrics.mean_relative_error(tf.to_float(L), P, N, W),
-        0.0752941,
-    ),
+    "true_positives": (lambda: M.true_positives(L, [1, 1, 1, 0, 0, 1], W), 9.0),
+    "false_positives": (lambda: M.false_positives(L, [1, 1, 1, 0, 0, 1], W), 4.0),
+    "true_negatives": (lambda: M.true_negatives(L, [1, 1, 1, 0, 0, 1], W), 2.0),
+    "false_negatives": (lambda: M.false_negatives(L, [1, 1, 1, 0, 0, 1], W), 2.0),
+    "precision": (lambda: M.precision(L, [1, 1, 1, 0, 0, 1], W), 0.6923077),
+    "recall": (lambda: M.recall(L, [1, 1, 1, 0, 0, 1], W), 0.8181818),
+    "mean_absolute_error": (lambda: M.mean_absolute_error(tf.to_float(L), P, W), 0.2823529),
+    "mean_squared_error": (lambda: M.mean_squared_error(tf.to_float(L), P, W), 0.1105882),
+    "root_mean_squared_error": (lambda: M.root_mean_squared_error(tf.to_float(L), P, W), 0.3325481),
+    "mean_relative_error": (lambda: M.mean_relative_error(tf.to_float(L), P, N, W), 0.0752941),
     "mean_cosine_distance": (
-        lambda: tf.metrics.mean_cosine_distance(tf.to_float(A), B, 1, [[1.0], [0.5]]),
+        lambda: M.mean_cosine_distance(tf.to_float(A), B, 1, [[1.0], [0.5]]),
         -0.3666667,
     ),
-    "percentage_below": (
-        lambda: tf.metrics.percentage_below(P, 0.5, W),
-        0.4705882,
-    ),
-    "sens": (
-        lambda: tf.metrics.sensitivity_at_specificity(L, P, 0.6, W, num_thresholds=10),
-        1.0,
-    ),
-    "spec": (
-        lambda: tf.metrics.specificity_at_sensitivity(L, P, 0.6, W, num_thresholds=10),
-        1.0,
-    ),
-    "mean_tensor": (
-        lambda: tf.metrics.mean_tensor(B, [[1.0], [0.5]]),
-        [[0.9, 0.2, 0.6], [0.4, 0.3, 0.8]],
-    ),
-    "mean_iou": (
-        lambda: tf.metrics.mean_iou(C, D, 4, W),
-        0.6746032,
-    ),
-    "mpca": (
-        lambda: tf.metrics.mean_per_class_accuracy(C, D, 4, W),
-        0.5892857,
-    ),
-    "prec@1": (
-        lambda: tf.metrics.precision_at_k(T, SCORES, 1, weights=[1.0, 2.0, 0.5]),
-        0.2857143,
-    ),
-    "rec@1": (
-        lambda: tf.metrics.recall_at_k(T, SCORES, 1, weights=[1.0, 2.0, 0.5]),
-        0.2,
-    ),
-    "ap@1": (
-        lambda: tf.metrics.average_precision_at_k(T, SCORES, 1, weights=[1.0, 2.0, 0.5]),
-        0.2857143,
-    ),
-    "prec@1c1": (
-        lambda: tf.metrics.precision_at_k(T, SCORES, 1, class_id=1),
-        1.0,
-    ),
-    "rec@1c1": (
-        lambda: tf.metrics.recall_at_k(T, SCORES, 1, class_id=1),
-        0.5,
-    ),
-    "prec@2": (
-        lambda: tf.metrics.precision_at_k(T, SCORES, 2, weights=[1.0, 2.0, 0.5]),
-        0.6428571,
-    ),
-    "rec@2": (
-        lambda: tf.metrics.recall_at_k(T, SCORES, 2, weights=[1.0, 2.0, 0.5]),
-        0.9,
-    ),
-    "ap@2": (
-        lambda: tf.metrics.average_precision_at_k(T, SCORES, 2, weights=[1.0, 2.0, 0.5]),
-        0.4642857,
-    ),
-    "prec@2c1": (
-        lambda: tf.metrics.precision_at_k(T, SCORES, 2, class_id=1),
-        1.0,
-    ),
-    "rec@2c1": (
-        lambda: tf.metrics.recall_at_k(T, SCORES, 2, class_id=1),
-        0.5,
-    ),
-    "prec@3": (
-        lambda: tf.metrics.precision_at_k(T, SCORES, 3, weights=[1.0, 2.0, 0.5]),
-        0.4761905,
-    ),
-    "rec@3": (
-        lambda: tf.metrics.recall_at_k(T, SCORES, 3, weights=[1.0, 2.0, 0.5]),
-        1.0,
-    ),
-    "ap@3": (
-        lambda: tf.metrics.average_precision_at_k(T, SCORES, 3, weights=[1.0, 2.0, 0.5]),
-        0.5119048,
-    ),
-    "prec@3c1": (
-        lambda: tf.metrics.precision_at_k(T, SCORES, 3, class_id=1),
-        0.6666667,
-    ),
-    "rec@3c1": (
-        lambda: tf.metrics.recall_at_k(T, SCORES, 3, class_id=1),
-        1.0,
-    ),
+    "percentage_below": (lambda: M.percentage_below(P, 0.5, W), 0.4705882),
+    "sens": (lambda: M.sensitivity_at_specificity(L, P, 0.6, W, num_thresholds=10), 1.0),
+    "spec": (lambda: M.specificity_at_sensitivity(L, P, 0.6, W, num_thresholds=10), 1.0),
+    "mean_tensor": (lambda: M.mean_tensor(B, [[1.0], [0.5]]), [[0.9, 0.2, 0.6], [0.4, 0.3, 0.8]]),
+    "mean_iou": (lambda: M.mean_iou(C, D, 4, W), 0.6746032),
+    "mpca": (lambda: M.mean_per_class_accuracy(C, D, 4, W), 0.5892857),
+    "prec@1": (lambda: M.precision_at_k(T, SCORES, 1, weights=[1.0, 2.0, 0.5]), 0.2857143),
+    "rec@1": (lambda: M.recall_at_k(T, SCORES, 1, weights=[1.0, 2.0, 0.5]), 0.2),
+    "ap@1": (lambda: M.average_precision_at_k(T, SCORES, 1, weights=[1.0, 2.0, 0.5]), 0.2857143),
+    "prec@1c1": (lambda: M.precision_at_k(T, SCORES, 1, class_id=1), 1.0),
+    "rec@1c1": (lambda: M.recall_at_k(T, SCORES, 1, class_id=1), 0.5),
+    "prec@2": (lambda: M.precision_at_k(T, SCORES, 2, weights=[1.0, 2.0, 0.5]), 0.6428571),
+    "rec@2": (lambda: M.recall_at_k(T, SCORES, 2, weights=[1.0, 2.0, 0.5]), 0.9),
+    "ap@2": (lambda: M.average_precision_at_k(T, SCORES, 2, weights=[1.0, 2.0, 0.5]), 0.4642857),
+    "prec@2c1": (lambda: M.precision_at_k(T, SCORES, 2, class_id=1), 1.0),
+    "rec@2c1": (lambda: M.recall_at_k(T, SCORES, 2, class_id=1), 0.5),
+    "prec@3": (lambda: M.precision_at_k(T, SCORES, 3, weights=[1.0, 2.0, 0.5]), 0.4761905),
+    "rec@3": (lambda: M.recall_at_k(T, SCORES, 3, weights=[1.0, 2.0, 0.5]), 1.0),
+    "ap@3": (lambda: M.average_precision_at_k(T, SCORES, 3, weights=[1.0, 2.0, 0.5]), 0.5119048),
+    "prec@3c1": (lambda: M.precision_at_k(T, SCORES, 3, class_id=1), 0.6666667),
+    "rec@3c1": (lambda: M.recall_at_k(T, SCORES, 3, class_id=1), 1.0),
 }
 
 
@@ -224,31 +117,31 @@ def test_values_are_tensorflow_s(name):
 
 
 VARIABLES = {
-    "mean": (lambda: tf.metrics.mean([1.0]), ["mean/total:0", "mean/count:0"]),
-    "accuracy": (lambda: tf.metrics.accuracy([1], [1], name="acc"), ["acc/total:0", "acc/count:0"]),
+    "mean": (lambda: M.mean([1.0]), ["mean/total:0", "mean/count:0"]),
+    "accuracy": (lambda: M.accuracy([1], [1], name="acc"), ["acc/total:0", "acc/count:0"]),
     "precision": (
-        lambda: tf.metrics.precision([1], [1]),
+        lambda: M.precision([1], [1]),
         ["precision/true_positives/count:0", "precision/false_positives/count:0"],
     ),
     "auc": (
-        lambda: tf.metrics.auc([1], [1.0]),
+        lambda: M.auc([1], [1.0]),
         [
             f"auc/{n}:0"
             for n in ("true_positives", "false_negatives", "true_negatives", "false_positives")
         ],
     ),
     "recall_at_k": (
-        lambda: tf.metrics.recall_at_k([[1]], [[0.1, 0.9]], 1, class_id=1),
+        lambda: M.recall_at_k([[1]], [[0.1, 0.9]], 1, class_id=1),
         [
             "recall_at_1_class1/true_positive_at_1_class1:0",
             "recall_at_1_class1/false_negative_at_1_class1:0",
         ],
     ),
     "average_precision_at_k": (
-        lambda: tf.metrics.average_precision_at_k([[1]], [[0.1, 0.9]], 1),
+        lambda: M.average_precision_at_k([[1]], [[0.1, 0.9]], 1),
         ["average_precision_at_1/max:0", "average_precision_at_1/total:0"],
     ),
-    "mean_iou": (lambda: tf.metrics.mean_iou([1], [1], 2), ["mean_iou/total_confusion_matrix:0"]),
+    "mean_iou": (lambda: M.mean_iou([1], [1], 2), ["mean_iou/total_confusion_matrix:0"]),
 }
 
 

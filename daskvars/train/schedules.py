@@ -22,34 +22,107 @@ from daskvars.ops.math.comparison import equal, greater, where
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.transcendental import cos, exp, log, pow
 from daskvars.ops.random.distributions import random_normal
+from daskvars.signatures import Argument, Family
 
 Rate = Tensor | Callable[[], Tensor]
+Formula = Callable[..., Tensor]
+
+SCHEDULES = Family(
+    {
+        "learning_rate": Argument("scalar floating, the rate at step 0."),
+        "global_step": Argument("scalar integer, tensor or Variable."),
+        "decay_steps": Argument("scalar, when the end is reached."),
+        "decay_rate": Argument("scalar floating."),
+        "staircase": Argument(
+            "take the whole part of the quotient: the rate falls in steps.", False, "bool"
+        ),
+        "end_learning_rate": Argument("scalar floating, the rate from then on.", 0.0001),
+        "power": Argument("scalar floating, 1 for a straight line.", 1.0),
+        "cycle": Argument(
+            "rather than stay at the end, stretch `decay_steps` to the next multiple of it.",
+            False,
+            "bool",
+        ),
+        "first_decay_steps": Argument("scalar, the length of the first fall."),
+        "t_mul": Argument(
+            "how many times longer each fall is than the one before, 1 or more; a Python number.",
+            2.0,
+            "float",
+        ),
+        "m_mul": Argument(
+            "scalar floating, how many times higher each starts than the one before.", 1.0
+        ),
+        "initial_variance": Argument("scalar floating, variance of the noise at step 0.", 1.0),
+        "variance_decay": Argument(
+            "scalar floating, the variance is divided by ``(1 + step) ** variance_decay``.", 0.55
+        ),
+        "num_periods": Argument("periods of the cosine.", 0.5, "float"),
+        "alpha": Argument(
+            "scalar floating, the lowest rate as a fraction of that at the start.", 0.0
+        ),
+        "beta": Argument(
+            "scalar floating, what is added as a fraction of that at the start.", 0.001
+        ),
+        "name": Argument(
+            'name of the operation and of its scope, by default "{scope}".', None, "str | None"
+        ),
+    },
+    returns="""
+        The rate, a scalar of the dtype of `learning_rate`; a callable that gives it in the eager
+        program.
+    """,
+    raises="ValueError: `global_step` is None.",
+    result="Rate",
+)
 
 
-def exponential_decay(
+def _schedule(scope: str, order: str) -> Callable[[Formula], Callable[..., Rate]]:
+    """Make a schedule of a function of the first rate, the step, a name and its own arguments.
+
+    Args:
+      scope: default name of the operation.
+      order: its own arguments.
+    """
+
+    def decorate(formula: Formula) -> Callable[..., Rate]:
+        def call(given: dict[str, Any]) -> Rate:
+            rate, step, name = (given.pop(n) for n in ("learning_rate", "global_step", "name"))
+            return _scheduled(lambda *first: formula(*first, **given), rate, step, name or scope)
+
+        names = f"learning_rate global_step {order} name"
+        module, name, doc = formula.__module__, formula.__name__, formula.__doc__ or ""
+        return SCHEDULES.function(module, name, names, call, doc, scope=scope)
+
+    return decorate
+
+
+def _scheduled(
+    formula: Callable[[Tensor, Tensor, str], Tensor],
     learning_rate: Any,
     global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
+    name: str,
+    keep_step: bool = False,
 ) -> Rate:
+    """Build the rate in a graph, or return what computes it in the eager program."""
+    if global_step is None:
+        raise ValueError(f"global_step is required for {name}.")
+
+    def rate() -> Tensor:
+        builder = builder_for((learning_rate, global_step))
+        with entered_graph(builder), builder.name_scope(name) as scope:
+            initial = convert_to_tensor(learning_rate, name="learning_rate")
+            step = convert_to_tensor(global_step)
+            return formula(initial, step if keep_step else cast(step, initial.dtype), scope)
+
+    return rate if builder_for((learning_rate, global_step)).is_eager else rate()
+
+
+@_schedule("ExponentialDecay", "decay_steps decay_rate staircase")
+def exponential_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -> Tensor:
     """Return ``learning_rate * decay_rate ** (global_step / decay_steps)``.
 
     Args:
-      learning_rate: scalar floating, the rate at step 0.
-      global_step: scalar integer, tensor or Variable.
       decay_steps: scalar, after how many steps the rate is multiplied by `decay_rate`.
-      decay_rate: scalar floating.
-      staircase: take the whole part of the quotient: the rate falls in steps.
-      name: name of the operation and of its scope.
-
-    Returns:
-      The rate, a scalar of the dtype of `learning_rate`; a callable that gives it in the eager
-      program.
-
-    Raises:
-      ValueError: `global_step` is None.
 
     Source: TensorFlow 1.15, ``tf.train.exponential_decay``.
 
@@ -58,238 +131,107 @@ def exponential_decay(
     >>> float(rate())
     0.125
     """
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        quotient = _quotient(step, decay_steps, staircase)
-        return multiply(rate, pow(_as(decay_rate, step), quotient), name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "ExponentialDecay")
+    quotient = _quotient(step, decay_steps, staircase)
+    return multiply(rate, pow(_as(decay_rate, step), quotient), name=name)
 
 
-def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Rate:
+@_schedule("NaturalExpDecay", "decay_steps decay_rate staircase")
+def natural_exp_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -> Tensor:
     """Return ``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
 
-    See `exponential_decay` for the arguments.
+    Args:
+      decay_steps: scalar, the unit of the steps.
     """
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        exponent = _quotient(step, decay_steps, staircase) * _as(-decay_rate, step)
-        return multiply(rate, exp(exponent), name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "NaturalExpDecay")
+    exponent = _quotient(step, decay_steps, staircase) * _as(-decay_rate, step)
+    return multiply(rate, exp(exponent), name=name)
 
 
-def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Rate:
+@_schedule("InverseTimeDecay", "decay_steps decay_rate staircase")
+def inverse_time_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -> Tensor:
     """Return ``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
 
-    See `exponential_decay` for the arguments.
+    Args:
+      decay_steps: scalar, the unit of the steps.
     """
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        quotient = _quotient(step, decay_steps, staircase)
-        return divide(rate, 1.0 + _as(decay_rate, step) * quotient, name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "InverseTimeDecay")
+    quotient = _quotient(step, decay_steps, staircase)
+    return divide(rate, 1.0 + _as(decay_rate, step) * quotient, name=name)
 
 
-def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
-    cycle: bool = False,
-    name: str | None = None,
-) -> Rate:
+@_schedule("PolynomialDecay", "decay_steps end_learning_rate power cycle")
+def polynomial_decay(rate, step, name, *, decay_steps, end_learning_rate, power, cycle) -> Tensor:
     """Return a rate that falls to `end_learning_rate` within `decay_steps` steps.
 
     ``(learning_rate - end) * (1 - step / decay_steps) ** power + end``
-
-    Args:
-      learning_rate: scalar floating, the rate at step 0.
-      global_step: scalar integer, tensor or Variable.
-      decay_steps: scalar, when the end is reached.
-      end_learning_rate: scalar floating, the rate from then on.
-      power: scalar floating, 1 for a straight line.
-      cycle: rather than stay at the end, stretch `decay_steps` to the next multiple of it.
-      name: name of the operation and of its scope.
-
-    Returns:
-      The rate, see `exponential_decay`.
     """
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        total, end = _as(decay_steps, step), _as(end_learning_rate, step)
-        if cycle:
-            total = total * where(equal(step, 0.0), _as(1.0, step), ceil(step / total))
-        else:
-            step = minimum(step, total)
-        left = 1.0 - step / total
-        return add((rate - end) * pow(left, _as(power, step)), end, name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "PolynomialDecay")
+    total, end = _as(decay_steps, step), _as(end_learning_rate, step)
+    if cycle:
+        total = total * where(equal(step, 0.0), _as(1.0, step), ceil(step / total))
+    else:
+        step = minimum(step, total)
+    left = 1.0 - step / total
+    return add((rate - end) * pow(left, _as(power, step)), end, name=name)
 
 
-def cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    alpha: Any = 0.0,
-    name: str | None = None,
-) -> Rate:
+@_schedule("CosineDecay", "decay_steps alpha")
+def cosine_decay(rate, step, name, *, decay_steps, alpha) -> Tensor:
     """Return a rate that falls along half a cosine to ``alpha * learning_rate``.
-
-    Args:
-      learning_rate: scalar floating, the rate at step 0.
-      global_step: scalar integer, tensor or Variable.
-      decay_steps: scalar, when the end is reached.
-      alpha: scalar floating, the rate at the end as a fraction of that at the start.
-      name: name of the operation and of its scope.
-
-    Returns:
-      The rate, see `exponential_decay`.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
     """
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        total = _as(decay_steps, step)
-        wave = _half_wave(minimum(step, total) / total)
-        return multiply(rate, _above(alpha, wave), name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "CosineDecay")
+    total = _as(decay_steps, step)
+    wave = _half_wave(minimum(step, total) / total)
+    return multiply(rate, _above(alpha, wave), name=name)
 
 
-def cosine_decay_restarts(
-    learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
-    t_mul: float = 2.0,
-    m_mul: Any = 1.0,
-    alpha: Any = 0.0,
-    name: str | None = None,
-) -> Rate:
+@_schedule("SGDRDecay", "first_decay_steps t_mul m_mul alpha")
+def cosine_decay_restarts(rate, step, name, *, first_decay_steps, t_mul, m_mul, alpha) -> Tensor:
     """Return a rate that falls along half a cosine, again and again.
-
-    Args:
-      learning_rate: scalar floating, the rate at step 0.
-      global_step: scalar integer, tensor or Variable.
-      first_decay_steps: scalar, the length of the first fall.
-      t_mul: how many times longer each fall is than the one before, 1 or more; a Python number.
-      m_mul: scalar floating, how many times higher each starts than the one before.
-      alpha: scalar floating, the lowest rate as a fraction of that at the start.
-      name: name of the operation and of its scope.
-
-    Returns:
-      The rate, see `exponential_decay`.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
     """
     t_mul = float(t_mul)
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        fraction = step / _as(first_decay_steps, step)
-        if t_mul == 1.0:
-            restarts = floor(fraction)
-            fraction = fraction - restarts
-        else:
-            restarts = floor(log(1.0 - fraction * (1.0 - t_mul)) / math.log(t_mul))
-            length = pow(t_mul, restarts)
-            fraction = (fraction - (1.0 - length) / (1.0 - t_mul)) / length
-        wave = pow(_as(m_mul, step), restarts) * _half_wave(fraction)
-        return multiply(rate, _above(alpha, wave), name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "SGDRDecay")
+    fraction = step / _as(first_decay_steps, step)
+    if t_mul == 1.0:
+        restarts = floor(fraction)
+        fraction = fraction - restarts
+    else:
+        restarts = floor(log(1.0 - fraction * (1.0 - t_mul)) / math.log(t_mul))
+        length = pow(t_mul, restarts)
+        fraction = (fraction - (1.0 - length) / (1.0 - t_mul)) / length
+    wave = pow(_as(m_mul, step), restarts) * _half_wave(fraction)
+    return multiply(rate, _above(alpha, wave), name=name)
 
 
-def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    num_periods: float = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
-    name: str | None = None,
-) -> Rate:
+@_schedule("LinearCosineDecay", "decay_steps num_periods alpha beta")
+def linear_cosine_decay(rate, step, name, *, decay_steps, num_periods, alpha, beta) -> Tensor:
     """Return ``learning_rate * ((alpha + linear) * cosine + beta)``.
 
     `linear` falls from 1 to 0 in `decay_steps` steps, `cosine` makes `num_periods` periods between
     1 and 0 meanwhile.
 
-    Args:
-      learning_rate: scalar floating.
-      global_step: scalar integer, tensor or Variable.
-      decay_steps: scalar, when the end is reached.
-      num_periods: periods of the cosine.
-      alpha: see above.
-      beta: see above.
-      name: name of the operation and of its scope.
-
-    Returns:
-      The rate, see `exponential_decay`.
-
     Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
     """
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        done = _done(step, decay_steps)
-        wave = _half_wave(2.0 * num_periods * done)
-        return multiply(rate, (_as(alpha, step) + (1.0 - done)) * wave + beta, name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "LinearCosineDecay")
+    linear = _as(alpha, step) + (1.0 - _done(step, decay_steps))
+    return _waving(rate, step, name, linear, decay_steps, num_periods, beta)
 
 
+@_schedule(
+    "NoisyLinearCosineDecay", "decay_steps initial_variance variance_decay num_periods alpha beta"
+)
 def noisy_linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    initial_variance: Any = 1.0,
-    variance_decay: Any = 0.55,
-    num_periods: float = 0.5,
-    alpha: Any = 0.0,
-    beta: Any = 0.001,
-    name: str | None = None,
-) -> Rate:
-    """Return `linear_cosine_decay` with normal noise on its linear part.
+    rate, step, name, *, decay_steps, initial_variance, variance_decay, num_periods, alpha, beta
+) -> Tensor:
+    """Return `linear_cosine_decay` with normal noise on its linear part."""
+    linear = _as(alpha, step) + (1.0 - _done(step, decay_steps))
+    reached = minimum(step, _as(decay_steps, step))
+    variance = _as(initial_variance, step) / pow(1.0 + reached, _as(variance_decay, step))
+    noise = random_normal([], dtype=step.dtype) * pow(variance, 0.5)
+    return _waving(rate, step, name, linear + noise, decay_steps, num_periods, beta)
 
-    Args:
-      learning_rate: scalar floating.
-      global_step: scalar integer, tensor or Variable.
-      decay_steps: scalar, when the end is reached.
-      initial_variance: scalar floating, variance of the noise at step 0.
-      variance_decay: scalar floating, the variance is divided by ``(1 + step) ** variance_decay``.
-      num_periods: periods of the cosine.
-      alpha: see `linear_cosine_decay`.
-      beta: see `linear_cosine_decay`.
-      name: name of the operation and of its scope.
 
-    Returns:
-      The rate, see `exponential_decay`.
-    """
-
-    def formula(rate: Tensor, step: Tensor, name: str) -> Tensor:
-        done = _done(step, decay_steps)
-        reached = minimum(step, _as(decay_steps, step))
-        variance = _as(initial_variance, step) / pow(1.0 + reached, _as(variance_decay, step))
-        noise = random_normal([], dtype=step.dtype) * pow(variance, 0.5)
-        wave = _half_wave(2.0 * num_periods * done)
-        return multiply(rate, (_as(alpha, step) + (1.0 - done) + noise) * wave + beta, name=name)
-
-    return _scheduled(formula, learning_rate, global_step, name or "NoisyLinearCosineDecay")
+def _waving(rate, step, name, linear, decay_steps, num_periods, beta) -> Tensor:
+    wave = _half_wave(2.0 * num_periods * _done(step, decay_steps))
+    return multiply(rate, linear * wave + beta, name=name)
 
 
 def piecewise_constant(
@@ -348,27 +290,6 @@ def _boundary(value: Any, x: Tensor) -> Tensor:
             f"Boundaries ({dtype.name}) must have the same dtype as x ({wanted.name})."
         )
     return cast(boundary, wanted)
-
-
-def _scheduled(
-    formula: Callable[[Tensor, Tensor, str], Tensor],
-    learning_rate: Any,
-    global_step: Any,
-    name: str,
-    keep_step: bool = False,
-) -> Rate:
-    """Build the rate in a graph, or return what computes it in the eager program."""
-    if global_step is None:
-        raise ValueError(f"global_step is required for {name}.")
-
-    def rate() -> Tensor:
-        builder = builder_for((learning_rate, global_step))
-        with entered_graph(builder), builder.name_scope(name) as scope:
-            initial = convert_to_tensor(learning_rate, name="learning_rate")
-            step = convert_to_tensor(global_step)
-            return formula(initial, step if keep_step else cast(step, initial.dtype), scope)
-
-    return rate if builder_for((learning_rate, global_step)).is_eager else rate()
 
 
 def _as(value: Any, like: Tensor) -> Tensor:

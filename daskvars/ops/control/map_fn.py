@@ -102,51 +102,41 @@ def map_fn(
         return _stacked(structure, written, rows.length)
 
 
-@accepts("parallel_iterations", "swap_memory")
-def foldl(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Return ``fn(...fn(fn(initializer, row 0), row 1)...)``.
+def _fold(name: str, reverse: bool, doc: str) -> Callable[..., Any]:
+    """Return a function that folds rows, `foldl` or `foldr`."""
+    default = name
+
+    def fold(
+        fn: Callable[[Any, Any], Any],
+        elems: Any,
+        initializer: Any = None,
+        parallel_iterations: int = 10,
+        back_prop: bool = True,
+        swap_memory: bool = False,
+        name: str | None = None,
+    ) -> Any:
+        with name_scope(name, default, nest.flatten(elems)):
+            return _scanned(fn, elems, initializer, back_prop, reverse, None)[0]
+
+    fold.__name__ = fold.__qualname__ = name
+    fold.__doc__ = f"""{doc}
 
     Args:
       fn: takes the value so far and a row, returns the next value.
       elems: [n, ...] tensor, or a nest of tensors of one length.
-      initializer: the first value, by default row 0, which is then not folded.
-      parallel_iterations, back_prop, swap_memory: see `map_fn`.
-      name: name scope of the operations, by default "foldl".
+      initializer: the first value, by default the first row, which is then not folded.
+      back_prop: False takes the results as constants in gradients.
+      name: name scope of the operations, by default "{name}".
 
     >>> import daskvars as dv
-    >>> int(dv.foldl(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))
-    123
+    >>> int(dv.{name}(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))
+    {321 if reverse else 123}
     """
-    with name_scope(name, "foldl", nest.flatten(elems)):
-        return _scanned(fn, elems, initializer, back_prop, False, None)[0]
+    return accepts("parallel_iterations", "swap_memory")(fold)
 
 
-@accepts("parallel_iterations", "swap_memory")
-def foldr(
-    fn: Callable[[Any, Any], Any],
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Return the fold from the last row to the first. See `foldl`.
-
-    >>> import daskvars as dv
-    >>> int(dv.foldr(lambda a, x: 10 * a + x, dv.constant([1, 2, 3])))
-    321
-    """
-    with name_scope(name, "foldr", nest.flatten(elems)):
-        return _scanned(fn, elems, initializer, back_prop, True, None)[0]
+foldl = _fold("foldl", False, "Return ``fn(...fn(fn(initializer, row 0), row 1)...)``.")
+foldr = _fold("foldr", True, "Return the fold from the last row to the first.")
 
 
 @accepts("parallel_iterations", "swap_memory")
@@ -167,7 +157,7 @@ def scan(
       fn: takes the value so far and a row, returns the next value.
       elems: [n, ...] tensor, or a nest of tensors of one length.
       initializer: the first value, by default row 0, which is then the first result.
-      parallel_iterations, back_prop, swap_memory, infer_shape: see `map_fn`.
+      back_prop, infer_shape: see `map_fn`.
       reverse: go from the last row to the first; results stand at the rows that they belong to.
       name: name scope of the operations, by default "scan".
 
