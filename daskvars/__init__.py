@@ -16,10 +16,14 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``nn``: names of ops and of layers; ``observe``: what ran, for people
 - this module and ``v1``: the public names, and ``cli``
 
-Each package's docstring is its design note.
+Each package's docstring is its design note. What a first line of eager code does not need is loaded
+when it is named (``dv.train``); what only TensorFlow-1 programs call, by importing ``v1``.
 """
 
 # fmt: off
+
+import typing
+from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
@@ -30,7 +34,7 @@ from daskvars.dtypes import (
     uint32, uint64, uint8, variant,
 )
 from daskvars.shapes import Dimension, TensorShape
-from daskvars import config, errors, logging
+from daskvars import config, errors
 
 # -- graph
 from daskvars.graph.scopes.collections import GraphKeys
@@ -392,11 +396,9 @@ from daskvars.ops.math.transcendental import (
     tanh,
 )
 from daskvars.ops.array.transposing import invert_permutation, matrix_transpose, transpose
-from daskvars import nn
 from daskvars.namespaces import bitwise_names as bitwise
 from daskvars.namespaces import debugging_names as debugging
 from daskvars.namespaces import linalg_names as linalg
-from daskvars.namespaces import manip_names as manip
 from daskvars.namespaces import math_names as math
 from daskvars.namespaces import random_names as random
 from daskvars.namespaces import strings_names as strings
@@ -454,10 +456,6 @@ from daskvars.variables.scopes.variable_scope import (
 )
 from daskvars.variables.scopes.variable_store import AUTO_REUSE
 
-# -- summaries
-from daskvars import summary
-from daskvars.summary.records import Event, HistogramProto, SessionLog, Summary
-
 # -- execution
 from daskvars.execution.config_proto import (
     ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions,
@@ -469,20 +467,17 @@ from daskvars.execution.recompute import recompute_grad
 from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
-# -- layers and training
-from daskvars import data, layers, losses, metrics, train
-from daskvars.train.graphs.meta_graph import MetaGraphDef
-
-# -- what happens meanwhile
-from daskvars import observe
+# -- layers, training and what happens meanwhile: loaded when they are first named
+if typing.TYPE_CHECKING:
+    from daskvars import data, layers, losses, metrics, nn, observe, summary, train
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "ConfigProto", "DType", "DeviceSpec", "Dimension",
-    "Event", "GPUOptions", "GradientTape", "Graph", "GraphDef", "GraphKeys", "GraphOptions",
-    "HistogramProto", "IndexedSlices", "InteractiveSession", "MetaGraphDef", "NO_GRADIENT",
+    "GPUOptions", "GradientTape", "Graph", "GraphDef", "GraphKeys", "GraphOptions",
+    "IndexedSlices", "InteractiveSession", "NO_GRADIENT",
     "NoGradient", "NodeDef", "NotDifferentiable", "OpDef", "Operation", "OptimizerOptions",
     "PartitionedVariable", "Print", "RegisterGradient", "RunMetadata", "RunOptions", "Session",
-    "SessionLog", "Spec", "Summary", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients",
+    "Spec", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients",
     "Variable", "VariableAggregation", "VariableScope", "VariableSynchronization", "abs",
     "accumulate_n", "acos", "acosh", "add", "add_check_numerics_ops", "add_n", "add_to_collection",
     "add_to_collections", "all_variables", "angle", "apply_regularization", "arg_max", "arg_min",
@@ -519,8 +514,8 @@ __all__ = [
     "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
     "is_variable_initialized", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layers",
     "lbeta", "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables",
-    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "losses", "make_template", "manip", "map_fn",
+    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "losses", "make_template", "map_fn",
     "math", "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",
     "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_transpose",
     "matrix_triangular_solve", "matvec", "maximum", "meshgrid", "metrics",
@@ -562,3 +557,28 @@ __all__ = [
     "verify_tensor_all_finite", "weighted_moments", "where", "where_v2", "while_loop", "zeros",
     "zeros_initializer", "zeros_like", "zeta",
 ]
+
+from daskvars.graph.definitions.opdef import load_more_ops_with as _load_more_ops_with
+from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+
+_LOADED_WHEN_NAMED = {"data", "layers", "losses", "metrics", "nn", "observe", "summary", "train"}
+_refuses = _refuses_names_of_v1(__name__, __all__)
+
+if not typing.TYPE_CHECKING:
+
+    def __getattr__(name):
+        """Load what `import daskvars` leaves; say where a name is that only TensorFlow 1 has."""
+        if name in _LOADED_WHEN_NAMED:
+            return _import_module(f"daskvars.{name}")
+        return _refuses(name)
+
+
+@_load_more_ops_with
+def _load_all() -> None:
+    for name in _LOADED_WHEN_NAMED:
+        _import_module(f"daskvars.{name}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether they are loaded or not."""
+    return __all__

@@ -9,6 +9,18 @@ from daskvars.errors import did_you_mean
 
 # Module -> what only TensorFlow 1 has under its name. A test compares it with `daskvars.v1`.
 NAMES_OF_V1 = {
+    "daskvars": """
+        Event HistogramProto MetaGraphDef SessionLog Summary VERSION app compat
+        disable_control_flow_v2 disable_eager_execution disable_tensor_equality
+        disable_v2_behavior disable_v2_tensorshape enable_eager_execution enable_v2_behavior
+        executing_eagerly flags get_logger gfile initialize_all_tables logging manip
+        tables_initializer
+    """,
+    "daskvars.nn": """
+        all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
+        learned_unigram_candidate_sampler log_uniform_candidate_sampler nce_loss raw_rnn
+        sampled_softmax_loss uniform_candidate_sampler
+    """,
     "daskvars.train": """
         AdagradDAOptimizer CheckpointSaverHook CheckpointSaverListener ChiefSessionCreator
         ClusterDef ClusterSpec Coordinator FeedFnHook FinalOpsHook FtrlOptimizer

@@ -1,13 +1,17 @@
-"""Neural-network ops, the names of ``tf.nn``."""
+"""Neural-network ops, the names of ``tf.nn``.
 
-from daskvars.layers.learned_candidates import learned_unigram_candidate_sampler
+Candidate samplers and `raw_rnn` are in `daskvars.v1`.
+"""
+
+import typing
+
 from daskvars.layers.recurrent import rnn_cell
 from daskvars.layers.recurrent.bidirectional import (
     bidirectional_dynamic_rnn,
     static_bidirectional_rnn,
 )
-from daskvars.layers.recurrent.raw_rnn import raw_rnn
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn, static_state_saving_rnn
+from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 from daskvars.ops.array.rearranging import depth_to_space, space_to_batch, space_to_depth
 from daskvars.ops.math.clip import global_norm
 from daskvars.ops.math.counting import zero_fraction
@@ -20,13 +24,6 @@ from daskvars.ops.math.moments import (
 from daskvars.ops.math.transcendental import log_sigmoid, sigmoid, softplus, softsign, tanh
 from daskvars.ops.nn.activation import crelu, elu, gelu, leaky_relu, relu, relu6, selu, silu, swish
 from daskvars.ops.nn.bias import bias_add, relu_layer, xw_plus_b
-from daskvars.ops.nn.candidates import (
-    all_candidate_sampler,
-    compute_accidental_hits,
-    fixed_unigram_candidate_sampler,
-    log_uniform_candidate_sampler,
-    uniform_candidate_sampler,
-)
 from daskvars.ops.nn.convolution.adjoints import (
     atrous_conv2d_transpose,
     conv1d_transpose,
@@ -84,11 +81,9 @@ from daskvars.ops.nn.pooling_forms import (
     pool,
 )
 from daskvars.ops.nn.ranking import in_top_k, top_k
-from daskvars.ops.nn.sampled_loss import nce_loss, sampled_softmax_loss
 from daskvars.ops.nn.softmax import log_softmax, softmax
 
 __all__ = [
-    "all_candidate_sampler",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -99,7 +94,6 @@ __all__ = [
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
-    "compute_accidental_hits",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -123,7 +117,6 @@ __all__ = [
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
-    "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "gelu",
     "global_norm",
@@ -132,12 +125,10 @@ __all__ = [
     "l2_normalize",
     "layer_norm",
     "leaky_relu",
-    "learned_unigram_candidate_sampler",
     "local_response_normalization",
     "log_poisson_loss",
     "log_sigmoid",
     "log_softmax",
-    "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
     "max_pool1d",
@@ -145,15 +136,12 @@ __all__ = [
     "max_pool3d",
     "max_pool_with_argmax",
     "moments",
-    "nce_loss",
     "normalize_moments",
     "pool",
-    "raw_rnn",
     "relu",
     "relu6",
     "relu_layer",
     "rnn_cell",
-    "sampled_softmax_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -174,9 +162,11 @@ __all__ = [
     "swish",
     "tanh",
     "top_k",
-    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "xw_plus_b",
     "zero_fraction",
 ]
+
+if not typing.TYPE_CHECKING:
+    __getattr__ = _refuses_names_of_v1(__name__, __all__)

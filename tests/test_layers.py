@@ -21,7 +21,6 @@ FOUNDATION = [
     "backend",
     "device_array",
     "versioned",
-    "logging",
 ]
 LEVELS = {
     "graph": 1,

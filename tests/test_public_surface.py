@@ -53,6 +53,8 @@ def test_all_is_what_is_visible(module):
             *tf._NAMESPACES,
         )
 
+    for name in module.__all__:  # what is loaded when it is named
+        getattr(module, name)
     visible = {n for n, v in vars(module).items() if n[0] != "_" and not is_internal(v)}
     if module is dv.layers:
         visible -= {"rnn_cell"}  # public as nn.rnn_cell
@@ -109,7 +111,7 @@ def test_names_that_only_v1_has_are_known(module):
     eager, graph = (importlib.import_module(name) for name in (module, "daskvars.v1"))
     for part in module.split(".")[1:]:
         graph = getattr(graph, part)
-    names = {name for name in vars(graph) if name[0] != "_"}
+    names = {n for n in vars(graph) if n[0] != "_"} & set(getattr(graph, "__all__", vars(graph)))
     assert set(NAMES_OF_V1[module].split()) == names - set(eager.__all__)
     for name in NAMES_OF_V1[module].split():
         with pytest.raises(AttributeError, match=rf"daskvars\.v1\.([a-z]+\.)?{name}$"):
@@ -216,6 +218,53 @@ def test_an_op_registered_through_v1_builds_into_the_default_graph():
     )
     assert function(1.0).graph is tf.get_default_graph()
     tf.reset_default_graph()
+
+
+LOADED = """
+import sys
+{}
+print(*[name for name in sys.modules if name.startswith("daskvars.")])
+"""
+LATER = ("data", "layers", "losses", "metrics", "nn", "observe", "summary", "train", "v1")
+
+
+@pytest.mark.parametrize(
+    "code", ["import daskvars", "import daskvars as dv; v = dv.Variable(2.0); assert v * 3.0 > 5.0"]
+)
+def test_what_a_bare_import_leaves(code):
+    loaded = run(LOADED.format(code))
+    assert "daskvars.graph.graph" in loaded
+    assert not [name for name in loaded if name.split(".")[1] in LATER]
+    assert not [name for name in loaded if name.startswith(("daskvars.ops.nn.c", "daskvars.cli"))]
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_what_is_left_is_loaded_when_it_is_imported_or_named(name):
+    for code in (f"import daskvars.{name}", f"import daskvars as dv; dv.{name}.__name__"):
+        if code != "import daskvars as dv; dv.v1.__name__":
+            assert f"daskvars.{name}" in run(LOADED.format(code))
+    assert name == "v1" or name in run("import daskvars; print(*dir(daskvars))")
+
+
+def test_an_op_that_is_not_loaded_is_found_by_its_name():
+    code = """
+import daskvars as dv
+with dv.Graph().as_default() as graph:
+    print(graph.create_op("Relu", [dv.constant(1.0)], name="r").name)
+"""
+    assert run(code) == ["r"]
+    taken = """
+import daskvars as dv
+try:
+    {}
+except (KeyError, ValueError) as error:
+    print("refused", error)
+"""
+    for code in (
+        'dv.RegisterGradient("Conv2D")(print)',
+        'dv.register_op("Conv2D", "x:F", infer=None, pattern=None, kernel=None, gradient=None)',
+    ):
+        assert run(taken.format(code))[0] == "refused"
 
 
 def test_import_is_quick_and_leaves_cupy_alone():

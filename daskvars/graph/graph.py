@@ -16,7 +16,7 @@ from daskvars.accepted import accepts
 from daskvars.dtypes import as_dtype
 from daskvars.errors import did_you_mean
 from daskvars.graph.definitions.gradient_registry import Overrides
-from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, UnregisteredOp
+from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, UnregisteredOp, registered
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.records.graph_def import WithGraphDef
@@ -145,7 +145,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         Raises:
           KeyError: there is no such op, and no `dtypes`.
         """
-        definition = REGISTRY.get(op_type)
+        definition = registered(op_type)
         if definition is None and dtypes is None:
             raise KeyError(
                 f"Op type not registered {op_type!r}{did_you_mean(op_type, REGISTRY)}; with dtypes "

@@ -14,7 +14,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import Argument, OpDef
+from daskvars.graph.definitions.opdef import Argument, OpDef, registered
 from daskvars.graph.definitions.patterns import Pattern
 from daskvars.graph.definitions.static_values import as_attr, constant_value, partial_value
 from daskvars.graph.scopes import stacks as scopes
@@ -276,6 +276,8 @@ def register_op(
     >>> float(cubed(dv.constant(2.0)))
     8.0
     """
+    if registered(type) is not None:
+        raise ValueError(f"op {type!r} is already registered; choose another type name")
     rules.setdefault("trusted", False)
     rules.setdefault("attributes", {})  # what the library's ops call so may be something else here
     definition = OpDef(

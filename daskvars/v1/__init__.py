@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, initializers, layers, logging, nn, summary, train
+from daskvars import dtypes, initializers, layers, nn, summary, train
 from daskvars.errors import did_you_mean
 from daskvars.graph.scopes.default_graph import (
     InGraph,
@@ -30,7 +30,22 @@ from daskvars.graph.scopes.default_graph import (
     in_graph_of_inputs,
 )
 from daskvars.messages import Message
-from daskvars.v1 import app, flags, gfile, optimizers, servers, sessions, switches, text
+from daskvars.summary import records
+from daskvars.train.graphs.meta_graph import MetaGraphDef
+from daskvars.v1 import (
+    app,
+    flags,
+    gfile,
+    logging,
+    manip,
+    optimizers,
+    raw_rnn,
+    sampling,
+    servers,
+    sessions,
+    switches,
+    text,
+)
 from daskvars.variables.collections import tables_initializer
 
 # The version of TensorFlow whose names and rules these are: what programs compare it with is old.
@@ -109,14 +124,12 @@ _NAMESPACES = (
     daskvars.debugging,
     daskvars.linalg,
     daskvars.losses,
-    daskvars.manip,
     daskvars.math,
     daskvars.metrics,
     daskvars.random,
     daskvars.strings,
     initializers,
     layers,
-    logging,
     nn,
     nn.rnn_cell,
     summary,
@@ -124,6 +137,7 @@ _NAMESPACES = (
 )
 # What a namespace of TensorFlow 1 has besides.
 _BESIDES: dict[types.ModuleType, tuple[types.ModuleType, ...]] = {
+    nn: (raw_rnn, sampling),
     train: (optimizers, servers, sessions),
 }
 
@@ -198,6 +212,11 @@ def _compat() -> types.ModuleType:
 _tables_initializer = in_graph(tables_initializer)
 # What programs use besides graphs; eager programs have Python's own.
 _V1_ONLY = {
+    "Event": records.Event,
+    "HistogramProto": records.HistogramProto,
+    "MetaGraphDef": MetaGraphDef,
+    "SessionLog": records.SessionLog,
+    "Summary": records.Summary,
     "VERSION": VERSION,
     "app": app,
     "compat": _compat(),
@@ -205,6 +224,8 @@ _V1_ONLY = {
     "gfile": gfile,
     "get_logger": logging.get_logger,
     "initialize_all_tables": _tables_initializer,
+    "logging": _namespace(logging),
+    "manip": _namespace(manip),
     "tables_initializer": _tables_initializer,
     **{name: getattr(switches, name) for name in switches.__all__},
 }

@@ -2,8 +2,8 @@ import numpy
 
 import daskvars as dv
 from daskvars.graph.interpreter import apply
-from daskvars.ops.nn import candidates as ops
-from daskvars.ops.nn import sampled_loss as losses
+from daskvars.v1.sampling import candidates as ops
+from daskvars.v1.sampling import sampled_loss as losses
 from tests.ops.sample import Sample
 
 rng = numpy.random.default_rng(0)
@@ -43,7 +43,7 @@ SAMPLES = [
     ),
     Sample(
         "ComputeAccidentalHits",
-        lambda t, s: list(dv.nn.compute_accidental_hits(t, s, 2)),
+        lambda t, s: list(ops.compute_accidental_hits(t, s, 2)),
         (TRUE, numpy.array([3, 1, 3, 7, 0])),
     ),
     Sample("Sum", loss(losses.nce_loss), ARGUMENTS, (0, 1, 2), id="nce_loss"),

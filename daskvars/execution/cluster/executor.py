@@ -33,6 +33,7 @@ whoever asks for them hears so (`lost_error`).
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import time
 import weakref
@@ -44,7 +45,7 @@ import psutil
 from distributed import Client, Future
 from zarr.storage import StorePath
 
-from daskvars import config, logging
+from daskvars import config
 from daskvars.dtypes import as_dtype
 from daskvars.errors import AbortedError, UnavailableError, enumerated, permanent
 from daskvars.execution.cluster import checkpoints as cluster_checkpoints
@@ -87,6 +88,8 @@ from daskvars.state import ConflictError, Values, ZarrStore
 from daskvars.state.format.grids import Blocks
 from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 from daskvars.state.values import Lease
+
+logger = logging.getLogger("daskvars")
 
 RECOVERIES = 5  # in a row: so many workers may die while a call is answered
 SUBMIT_POLL_S = 0.002  # between questions whether what was sent has arrived
@@ -655,7 +658,7 @@ class ClusterExecutor:
                 self._bring_values()
             self.is_retrieved = True
         except Exception as error:  # noqa: BLE001 - the client closes all the same
-            logging.error(
+            logger.error(
                 "%s did not leave the Dask cluster before its client closed: %s",
                 self.description,
                 error,

@@ -12,12 +12,12 @@ costs little balance, because those that begin alike are updated by one task.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from daskvars import logging
 from daskvars.chunk_grid import Chunks
 from daskvars.errors import PlacementError, ResourceExhaustedError, UnavailableError
 from daskvars.execution.cluster.worker_info import WorkerInfo, Workers, listed, matching
@@ -25,6 +25,8 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of, device_type_of
 from daskvars.lowering.plan import Plan, Region
+
+logger = logging.getLogger("daskvars")
 
 START_PATIENCE_S = 60.0  # for a task of the cluster that has not been there yet
 PATIENCE_S = 3.0  # for one that is gone: a nanny needs about two to replace its worker
@@ -176,7 +178,7 @@ class ClusterPlacement:
         self.require(wanted, _named(name), name)
         if not self.soft or matching(self.worker_infos, wanted):
             return wanted, "pinned by tf.device" if wanted else ""
-        logging.warning(
+        logger.warning(
             "soft placement: %s asks for %s, which no worker offers; it runs on %s. Workers: %s",
             name,
             device,

@@ -6,13 +6,15 @@ the client's thread.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from distributed import Client
 
-from daskvars import logging
 from daskvars.execution.engine import events
 from daskvars.remote.scheduler import loss_reporter, paused_workers
+
+logger = logging.getLogger("daskvars")
 
 
 def listen_to_losses(client: Client, token: str) -> None:
@@ -39,4 +41,4 @@ def _publish(event: tuple[float, dict[str, Any]]) -> None:
 
 
 def _warn(event: tuple[float, dict[str, Any]]) -> None:
-    logging.warning("%s", event[1]["text"])
+    logger.warning("%s", event[1]["text"])

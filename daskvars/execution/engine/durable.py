@@ -31,13 +31,14 @@ something on a cluster, see `execution.cluster.executor`.)
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from daskvars import config, logging
+from daskvars import config
 from daskvars.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -61,6 +62,8 @@ from daskvars.state import (
 )
 from daskvars.state.stores.objects import check_writable
 from daskvars.state.stores.store import Digests, Writer
+
+logger = logging.getLogger("daskvars")
 
 MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
 LEAST_PAUSE_S = 0.001  # between two looks whether there is something to seal
@@ -181,7 +184,7 @@ class Durable:
             self.seal_changes()
         except (OpError, OSError, RuntimeError) as error:  # the next run raises it
             self._next_s = 0.0
-            logging.warning("what changed since the last seal is not in %s: %s", self.name, error)
+            logger.warning("what changed since the last seal is not in %s: %s", self.name, error)
 
     def release(self) -> None:
         """Let go of the variables, which other sessions of this process may still use."""

@@ -8,10 +8,11 @@ Another dtype or shape makes it another variable: that is refused.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from daskvars import dtypes, logging
+from daskvars import dtypes
 from daskvars.chunk_grid import whole
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.definitions.opdef import Spec
@@ -22,6 +23,8 @@ from daskvars.lowering.rechunk import Rechunk, rechunk
 from daskvars.shape_arithmetic import compatible
 from daskvars.state import Values
 from daskvars.state.format.manifest import VariableRecord, shorten
+
+logger = logging.getLogger("daskvars")
 
 
 def used_by(plan: Plan) -> set[str]:
@@ -86,7 +89,7 @@ def _change(record: VariableRecord, handle: Tensor) -> Rechunk | None:
 
 def _rechunk(values: Values, executor: Any, variables: Mapping[str, Rechunk], where: str) -> None:
     for key, change in variables.items():
-        logging.info(
+        logger.info(
             "variable %s of %s is rechunked: from chunks %s to %s",
             key,
             where,

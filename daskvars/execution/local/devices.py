@@ -7,15 +7,18 @@ there is a GPU, and CuPy, it runs there, and a variable pinned to it lives there
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from daskvars import backend, logging
+from daskvars import backend
 from daskvars.device_array import on_device
 from daskvars.errors import PlacementError
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.graph.tensor import Operation
+
+logger = logging.getLogger("daskvars")
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
@@ -71,7 +74,7 @@ def check_devices(operations: Iterable[Operation], is_soft: bool) -> None:
     if not is_soft:
         raise _refusal(found)
     for op in found:
-        logging.warning(
+        logger.warning(
             "soft placement: %s asks for %s, which is not in this process; it runs on %s",
             op.name,
             op.device,

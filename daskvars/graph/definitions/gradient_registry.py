@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.graph.definitions.opdef import NO_GRADIENT, REGISTRY
+from daskvars.graph.definitions.opdef import NO_GRADIENT, registered
 from daskvars.graph.tensor import Operation
 
 _OVERRIDE = "_gradient_op_type"  # TensorFlow's name of the attribute
@@ -69,7 +69,7 @@ NoGradient = NotDifferentiable
 
 
 def _register(name: str, gradient: Any) -> None:
-    if name in _gradients or getattr(REGISTRY.get(name), "gradient", NO_GRADIENT) != NO_GRADIENT:
+    if name in _gradients or getattr(registered(name), "gradient", NO_GRADIENT) != NO_GRADIENT:
         raise KeyError(
             f"Registering two gradient with name {name!r}! Choose another name and give it to "
             "operations with gradient_override_map."
@@ -86,8 +86,9 @@ def gradient_of(op: Operation) -> Any:
     name = op.attrs.get(_OVERRIDE, op.opdef.type)
     if name in _gradients:
         return _gradients[name]
-    if name in REGISTRY:
-        return REGISTRY[name].gradient
+    definition = registered(name)
+    if definition is not None:
+        return definition.gradient
     raise LookupError(
         f"No gradient defined for operation {op.name!r} (op type: {name}): a "
         "gradient_override_map gave it that name. Register one with RegisterGradient."

@@ -207,8 +207,28 @@ def _not_defined(op: Any, *dys: Any) -> Any:
 
 
 REGISTRY: dict[str, OpDef] = {}
+_loaders: list[Callable[[], object]] = []
+
+
+def load_more_ops_with(load: Callable[[], object]) -> None:
+    """Have `load` called once, before an op type is taken for one that nobody registered.
+
+    So what defines ops need not be loaded before it is used: an op may be named by a file, by
+    `Graph.create_op` or by `RegisterGradient` before any function of its module is.
+    """
+    _loaders.append(load)
+
+
+def registered(type: str) -> OpDef | None:
+    """Return the definition of the op `type`, loading what defines more ops; None without one."""
+    while type not in REGISTRY and _loaders:
+        _loaders.pop()()
+    return REGISTRY.get(type)
 
 
 def opdef(type: str) -> OpDef:
     """Return the registered definition of `type`. Raises KeyError naming it."""
-    return REGISTRY[type]
+    found = registered(type)
+    if found is None:
+        raise KeyError(type)
+    return found

@@ -16,7 +16,7 @@ from daskvars.accepted import accepts
 from daskvars.dtypes import DType
 from daskvars.errors import did_you_mean
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec
+from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, registered
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import OP_NAME, Graph
 from daskvars.graph.interpreter import builder_for, check_types
@@ -190,7 +190,7 @@ class Importer:
             op.device = next((o.device for o in others if o.device), device_string(node.device))
 
     def _node(self, graph: Graph, node: NodeDef, place: str) -> Operation:
-        definition = REGISTRY.get(node.op)
+        definition = registered(node.op)
         if definition is None:
             _fail(
                 node,

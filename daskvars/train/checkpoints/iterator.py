@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from daskvars import logging
 from daskvars.train.checkpoints.state import latest_checkpoint
+
+logger = logging.getLogger("daskvars")
 
 
 def wait_for_new_checkpoint(
@@ -24,12 +26,12 @@ def wait_for_new_checkpoint(
       seconds_to_sleep: seconds between two looks.
       timeout: seconds after which None is returned; None waits for ever.
     """
-    logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
+    logger.info("Waiting for new checkpoint at %s", checkpoint_dir)
     stop = None if timeout is None else time.monotonic() + timeout
     while True:
         path = latest_checkpoint(checkpoint_dir)
         if path is not None and path != last_checkpoint:
-            logging.info("Found new checkpoint at %s", path)
+            logger.info("Found new checkpoint at %s", path)
             return path
         if stop is not None and time.monotonic() + seconds_to_sleep > stop:
             return None

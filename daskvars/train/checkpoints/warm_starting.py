@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from daskvars import logging
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.train.checkpoints.initializers import init_from_checkpoint
 from daskvars.variables.colocation import owner
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.variable import Variable
+
+logger = logging.getLogger("daskvars")
 
 
 def warm_start(
@@ -64,7 +66,7 @@ def warm_start(
             f"used: {unused}. Perhaps you misspelled them? Here is the list of viable variable "
             f"names: {sorted(found)}"
         )
-    logging.info("Warm-starting %d variables from %s", len(found), ckpt_to_initialize_from)
+    logger.info("Warm-starting %d variables from %s", len(found), ckpt_to_initialize_from)
     # Pairs: two variables may begin with the values of one.
     init_from_checkpoint(
         ckpt_to_initialize_from,

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars import logging
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.summary import FileWriterCache, SessionLog
+from daskvars.v1 import logging
 from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, required_global_step
 from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from daskvars import logging
 from daskvars.errors import OutOfRangeError
+from daskvars.v1 import logging
 from daskvars.v1.sessions.hook_timers import required_global_step
 from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NoReturn
 
-from daskvars import logging
 from daskvars.errors import OutOfRangeError
+from daskvars.v1 import logging
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 

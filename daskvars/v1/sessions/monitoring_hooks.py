@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy
 
-from daskvars import logging
 from daskvars.accepted import accepts
 from daskvars.execution.config_proto import RunOptions, StepStats
 from daskvars.graph.interpreter import builder_for
 from daskvars.summary import FileWriterCache, SessionLog, Summary
+from daskvars.v1 import logging
 from daskvars.v1.sessions.hook_timers import (
     NeverTriggerTimer,
     SecondOrStepTimer,

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from daskvars import logging
 from daskvars.errors import DeadlineExceededError, FailedPreconditionError
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
 from daskvars.train.checkpoints.state import get_checkpoint_state
+from daskvars.v1 import logging
 
 Readiness = tuple[bool, str | None]
 

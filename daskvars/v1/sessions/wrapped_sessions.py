@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars import config, logging
+from daskvars import config
 from daskvars.errors import AbortedError, OpError, UnavailableError
 from daskvars.execution.config_proto import RunMetadata, RunOptions
+from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,

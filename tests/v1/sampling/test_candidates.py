@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.ops.nn import candidates as ops
+from daskvars.v1.sampling import candidates as ops
 
 TRUE = [[1, 2], [0, 4], [3, 3]]
 # Expected counts of four candidates that may repeat, from TensorFlow.

@@ -16,7 +16,7 @@ from daskvars.v1.servers.cluster_member import first_task, numeric
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(110)]
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed_ps.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "distributed_ps.py"
 PS = """
 import sys
 import daskvars.v1 as tf

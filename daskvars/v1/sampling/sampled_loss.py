@@ -18,12 +18,12 @@ from daskvars.ops.math.comparison import equal, where_v2
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.reduce import reduce_any, reduce_sum
 from daskvars.ops.math.transcendental import log
-from daskvars.ops.nn.candidates import log_uniform_candidate_sampler
 from daskvars.ops.nn.embedding import embedding_lookup
 from daskvars.ops.nn.loss import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
 )
+from daskvars.v1.sampling.candidates import log_uniform_candidate_sampler
 
 
 def nce_loss(
@@ -120,7 +120,8 @@ def sampled_softmax_loss(
     2014.
 
     >>> import daskvars as dv
-    >>> every = dv.nn.all_candidate_sampler([[2]], 1, 4, True)
+    >>> from daskvars.v1.sampling import all_candidate_sampler
+    >>> every = all_candidate_sampler([[2]], 1, 4, True)
     >>> loss = sampled_softmax_loss(dv.zeros([4, 3]), dv.zeros([4]), [[2]], dv.ones([1, 3]), 4, 4,
     ...                             sampled_values=every)
     >>> round(float(dv.exp(loss[0])), 4)

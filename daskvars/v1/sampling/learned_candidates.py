@@ -13,8 +13,8 @@ from daskvars.ops.array.reshaping import identity, reshape
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.scans import cumsum
-from daskvars.ops.nn.candidates import Candidates, checked_true_classes, drawn_candidates
 from daskvars.ops.state.assign import scatter_add
+from daskvars.v1.sampling.candidates import Candidates, checked_true_classes, drawn_candidates
 from daskvars.variables.variable import Variable
 
 

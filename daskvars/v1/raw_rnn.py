@@ -28,6 +28,8 @@ from daskvars.ops.math.arithmetic import add
 from daskvars.ops.math.comparison import logical_not, logical_or
 from daskvars.ops.math.reduce import reduce_all
 
+__all__ = ["raw_rnn"]
+
 
 @accepts("parallel_iterations", "swap_memory")
 def raw_rnn(

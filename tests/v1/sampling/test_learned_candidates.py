@@ -3,14 +3,20 @@
 import numpy as np
 import pytest
 
-import daskvars as dv
 import daskvars.v1 as tf
+from daskvars.v1.sampling import learned_unigram_candidate_sampler
 
 
 def sampler(classes, **options):
     return tf.nn.learned_unigram_candidate_sampler(
         classes, 1, **{"num_sampled": 400, "unique": False, "range_max": 4, "seed": 1, **options}
     )
+
+
+@pytest.fixture
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
 
 
 def test_it_draws_by_what_it_has_seen(graph):
@@ -44,4 +50,4 @@ def test_distinct_candidates_and_errors(graph):
 
 def test_eager_code_has_nowhere_to_keep_counts():
     with pytest.raises(RuntimeError, match="build it in a graph"):
-        dv.nn.learned_unigram_candidate_sampler([[1]], 1, 2, False, 4)
+        learned_unigram_candidate_sampler([[1]], 1, 2, False, 4)
