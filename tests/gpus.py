@@ -7,16 +7,8 @@ from daskvars import backend
 from tests import fake_cupy
 
 STAND_IN = "stand-in"
-GPUS = [
-    STAND_IN,
-    pytest.param(
-        "cupy",
-        marks=[
-            pytest.mark.gpu,
-            pytest.mark.skipif(not backend.GPU_AVAILABLE, reason="needs a GPU and CuPy"),
-        ],
-    ),
-]
+# Where there is no GPU, no test of CuPy is made: `-m gpu` then selects none.
+GPUS = [STAND_IN, *[pytest.param("cupy", marks=pytest.mark.gpu)] * backend.GPU_AVAILABLE]
 
 
 def install(gpu, put=setattr):

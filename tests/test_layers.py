@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import nodes
+
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
     "errors",
@@ -63,9 +65,9 @@ def level(name):
     return LEVELS[name]
 
 
-def imported(tree):
-    """Yield (node, parts below daskvars) for each import of our own."""
-    for node in ast.walk(tree):
+def imported(among):
+    """Yield (node, parts below daskvars) for each import of our own among nodes."""
+    for node in among:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative imports hide the layer; write daskvars.x"
             if (node.module or "").split(".")[0] == "daskvars":
@@ -81,19 +83,23 @@ def imported(tree):
                     yield node, alias.name.split(".")[1:]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_down(path):
+def uphill(path):
+    """Yield in words each import of what is not below a module."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     own = home(parts)
-    for node, target in imported(ast.parse(path.read_text())):
+    for node, target in imported(nodes(path)):
         other = home(target)
         if other not in LEVELS and other not in FOUNDATION:
             other = "__init__"  # a public name, not a module
         if other == own and len(parts) > 1:
             continue  # within a package the order is checked by Python itself
-        assert level(other) < level(own), (
-            f"{path.name}:{node.lineno} imports daskvars.{'.'.join(target)}, which is not below it"
-        )
+        if level(other) >= level(own):
+            name = ".".join(["daskvars", *target])
+            yield f"{path.relative_to(ROOT)}:{node.lineno} imports {name}, which is not below it"
+
+
+def test_imports_go_down():
+    assert not [problem for path in MODULES for problem in uphill(path)]
 
 
 def imports_of_modules(paths):
@@ -105,7 +111,7 @@ def imports_of_modules(paths):
     found = {}
     for name, path in names.items():
         targets = found[name] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom):
                 asked = [(f"{node.module}.{alias.name}", node.module) for alias in node.names]
             elif isinstance(node, ast.Import):
@@ -137,16 +143,29 @@ def test_a_circle_for_types_is_found(tmp_path, monkeypatch):
 def test_nothing_but_programs_imports_v1():
     for path in MODULES:
         if path.relative_to(ROOT).parts[0] != "v1":
-            homes = {home(target) for _, target in imported(ast.parse(path.read_text()))}
+            homes = {home(target) for _, target in imported(nodes(path))}
             assert "v1" not in homes, path
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_import_inside_functions(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+def hidden(path):
+    """Yield where functions import what is our own."""
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            local = [f"{path.name}:{n.lineno}" for n, _ in imported(node)]
-            assert not local, f"imports of our own inside {node.name}: {local}"
+            for found, _ in imported(ast.walk(node)):
+                yield f"{path.relative_to(ROOT)}:{found.lineno}, inside {node.name}"
+
+
+def test_no_import_inside_functions():
+    assert not [place for path in MODULES for place in hidden(path)]
+
+
+def test_imports_uphill_and_hidden_are_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "graph").mkdir()
+    bad = tmp_path / "graph" / "bad.py"
+    bad.write_text("import daskvars.train\ndef f():\n    from daskvars.graph import graph\n")
+    assert [*uphill(bad)] == ["graph/bad.py:1 imports daskvars.train, which is not below it"]
+    assert [*hidden(bad)] == ["graph/bad.py:3, inside f"]
 
 
 ADAPTER = "remote/dask_internals.py"
@@ -176,7 +195,7 @@ INTERNAL_DEFINITIONS = {"_layer", "__dask_annotations__", "__dask_tokenize__"}
 
 def internals(path):
     """Yield (line, name) of what a file uses of Dask that is not documented."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom | ast.Import):
             module = getattr(node, "module", None) or ""
             for alias in node.names:
@@ -198,10 +217,9 @@ def internals(path):
             yield node.lineno, node.name
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_only_the_adapter_knows_dasks_internals(path):
-    if path != ROOT / ADAPTER:
-        assert not list(internals(path)), f"use or extend daskvars/{ADAPTER}"
+def test_only_the_adapter_knows_dasks_internals():
+    found = {path: [*internals(path)] for path in MODULES if path != ROOT / ADAPTER}
+    assert not {k: v for k, v in found.items() if v}, f"use or extend daskvars/{ADAPTER}"
 
 
 def test_internals_are_found(tmp_path):
@@ -219,7 +237,7 @@ def test_only_backend_imports_cupy():
     for path in MODULES:
         names = {
             alias.name.split(".")[0]
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in nodes(path)
             if isinstance(node, ast.Import)
             for alias in node.names
         }

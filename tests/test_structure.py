@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import sources
+
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted((ROOT / "daskvars").rglob("*.py"))
 FILES = sorted(
@@ -37,9 +39,8 @@ class Facts(NamedTuple):
 
 @cache
 def facts(path):
-    text = path.read_text()
-    tree = ast.parse(text)
-    nodes = [node for node in ast.walk(tree) if not is_overload(node)]
+    text, tree = path.read_text(), sources.tree(path)
+    nodes = [node for node in sources.nodes(path) if not is_overload(node)]
     handlers = [node for node in nodes if isinstance(node, ast.ExceptHandler)]
     functions = ast.FunctionDef | ast.AsyncFunctionDef
     return Facts(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from daskvars import config, versioned
 from daskvars.remote.tasks import region_tasks as worker_tasks
-from tests import thresholds
+from tests import sources, thresholds
 
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 SIZES = {
@@ -30,7 +30,7 @@ def constants():
     """Yield (module, name) of each constant that is named like a size."""
     for path in sorted(ROOT.rglob("*.py")):
         module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
-        for node in ast.parse(path.read_text()).body:
+        for node in sources.tree(path).body:
             if not isinstance(node, ast.Assign):
                 continue
             for target in node.targets:

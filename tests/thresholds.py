@@ -7,6 +7,7 @@ test looks for constants that are neither here nor among those that decide nothi
 
 import importlib
 import sys
+from functools import cache
 
 LOWEST = {
     "daskvars.versioned": {"VERSIONED_BYTES": 1, "SLAB_BYTES": 1},
@@ -71,28 +72,43 @@ NO_PATHS = {
 }
 
 
+@cache
+def holders(num_modules):
+    """Return (module, constant, the lowest) wherever a constant of `LOWEST` is known.
+
+    Args:
+      num_modules: how many there are, so that it is asked anew when more are imported.
+    """
+    ours = [module for name, module in sys.modules.items() if name.split(".")[0] == "daskvars"]
+    return [
+        (module, constant, value)
+        for name, values in LOWEST.items()
+        for constant, value in values.items()
+        for before in [vars(importlib.import_module(name))[constant]]
+        for module in ours
+        if vars(module).get(constant) is before
+    ]
+
+
 def lower():
     """Set all thresholds of this process to their lowest; return what sets them back."""
     from daskvars import config
     from daskvars.execution.eager import PROGRAM
     from daskvars.execution.engine.plan_cache import PlanCache
 
-    saved = []
-    for name, values in LOWEST.items():
-        home = vars(importlib.import_module(name))
-        for constant, value in values.items():
-            before = home[constant]
-            for module in [m for n, m in sys.modules.items() if n.split(".")[0] == "daskvars"]:
-                if vars(module).get(constant) is before:
-                    saved.append((module, constant, before))
-                    setattr(module, constant, value)
+    for name in LOWEST:
+        importlib.import_module(name)
+    found = holders(len(sys.modules))
+    saved = [(module, constant, vars(module)[constant]) for module, constant, _ in found]
+    for module, constant, value in found:
+        setattr(module, constant, value)
     knobs = config.set(**KNOBS)
     PROGRAM.sync()
     PROGRAM.engine.plans = PlanCache()
 
     def back():
-        for module, constant, value in saved:
-            setattr(module, constant, value)
+        for module, constant, before in saved:
+            setattr(module, constant, before)
         knobs.__exit__(None, None, None)
         PROGRAM.sync()
         PROGRAM.engine.plans = PlanCache()

@@ -9,7 +9,7 @@ from typing import Any
 import daskvars as dv
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """A call of one op.
 
