@@ -26,7 +26,7 @@ import numpy as np
 import daskvars.v1 as tf
 from daskvars import lowering
 from daskvars.execution.cluster.placement import ClusterPlacement
-from daskvars.execution.cluster.run_graphs import BlockTask, Place, Template, joined
+from daskvars.execution.cluster.run_graphs import BlockTask, OutputKey, Template, joined
 from daskvars.execution.cluster.worker_info import WorkerInfo
 from daskvars.execution.engine import feeds
 from daskvars.graph.definitions.opdef import Spec
@@ -166,7 +166,7 @@ class Step:
 
 
 def _identity(where: Any) -> Any:
-    return (where.head, where.tail) if isinstance(where, Place) else where
+    return (where.prefix, where.suffix) if isinstance(where, OutputKey) else where
 
 
 def demand(units: Sequence[int], workers: int, shards: int) -> Demand:
