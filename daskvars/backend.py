@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from types import TracebackType
 from typing import Any
 
 import numpy
@@ -101,12 +100,7 @@ class _OneBlasThread:
                 for put, _ in self._saved:
                     put(1)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from types import TracebackType
 from typing import Any
 
 from daskvars.errors import did_you_mean
@@ -163,12 +162,7 @@ class set:
     def __enter__(self) -> Config:
         return get()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         _replace(self._previous)
 
 

@@ -71,3 +71,10 @@ def both_thresholds(request):
     yield
     if back is not None:
         back()
+
+
+@pytest.fixture
+def graph():
+    """A graph of its own that the test builds into."""
+    with tf.Graph().as_default() as graph:
+        yield graph

@@ -18,11 +18,7 @@ from daskvars.cli import main
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.state import ZarrStore
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def save(path, **values):

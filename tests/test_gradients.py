@@ -15,6 +15,8 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.ops.rules.shapes import like_first
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 STOPS = OpDef(
     "TestStops",
     "x:F",
@@ -47,12 +49,6 @@ WRONG_DTYPE = OpDef(
     kernel="negative",
     gradient=lambda op, dy: tf.cast(dy, tf.float64),
 )
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as entered:
-        yield entered
 
 
 def run(fetches, feed_dict=None):

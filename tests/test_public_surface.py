@@ -15,9 +15,8 @@ import daskvars.v1 as tf
 from daskvars.names_of_v1 import NAMES_OF_V1
 from daskvars.remote.regions.program import RegionProgram
 
-MODULES = [
+MODULES_OF_EAGER = [
     dv,
-    tf,
     dv.data,
     dv.layers,
     dv.nn,
@@ -26,6 +25,7 @@ MODULES = [
     dv.summary,
     dv.train,
 ]
+MODULES = [*MODULES_OF_EAGER, tf]
 
 
 def run(code, *arguments, **options):
@@ -39,7 +39,7 @@ def run(code, *arguments, **options):
 
 @pytest.mark.parametrize(
     "module",
-    [dv, dv.data, dv.layers, dv.nn, dv.nn.rnn_cell, dv.observe, dv.summary, dv.train],
+    MODULES_OF_EAGER,
     ids=lambda m: m.__name__,
 )
 def test_all_is_what_is_visible(module):
@@ -70,16 +70,7 @@ def test_all_is_sorted_and_resolves(module):
 
 
 def public_objects():
-    for module in (
-        dv,
-        dv.data,
-        dv.layers,
-        dv.nn,
-        dv.nn.rnn_cell,
-        dv.observe,
-        dv.summary,
-        dv.train,
-    ):
+    for module in MODULES_OF_EAGER:
         for name in module.__all__:
             value = getattr(module, name)
             if inspect.isclass(value) or inspect.isfunction(value):

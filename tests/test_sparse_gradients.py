@@ -8,13 +8,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.ops.gather_scatter.densify import densify
 
-pytestmark = pytest.mark.usefixtures("both_thresholds")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as entered:
-        yield entered
+pytestmark = [pytest.mark.usefixtures("both_thresholds"), pytest.mark.usefixtures("graph")]
 
 
 def run(fetches, feed_dict=None):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray
@@ -455,12 +454,7 @@ class Session:
             self._entered.append(manager)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for _ in range(2):
             self._entered.pop().__exit__(None, None, None)
         self.close()
@@ -508,5 +502,5 @@ class InteractiveSession(Session):
             while self._entered:
                 self._entered.pop().__exit__(None, None, None)
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from daskvars.accepted import accepts
@@ -45,12 +44,7 @@ class GradientTape:
         PROGRAM.here.histories.append(self._history)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._leave()
 
     @property

@@ -34,27 +34,37 @@ def applied(
         return layer(inputs, **call)
 
 
-def functional(layer_class: type[Layer], name: str, has_variables: bool = True) -> Callable:
+def functional(
+    layer_class: type[Layer], name: str, has_variables: bool = True, order: str = "", **call: Any
+) -> Callable:
     """Return the functional form: a function of the inputs and the constructor's arguments.
 
     Args:
       layer_class: the class of the layer; its constructor takes a `name`.
       name: name of the function.
       has_variables: whether there is something to `reuse`.
+      order: names of all arguments, where those of the constructor are not first.
+      call: arguments of the layer's `call` and their defaults.
     """
-    plain = [
-        p
-        for p in list(inspect.signature(layer_class.__init__).parameters.values())[1:]
-        if p.kind is p.POSITIONAL_OR_KEYWORD
-    ]
-    first = inspect.Parameter("inputs", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    last = first.replace(name="reuse", default=None)
-    signature = inspect.Signature([first, *plain, *([last] if has_variables else [])])
+    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    constructor = inspect.signature(layer_class.__init__).parameters.values()
+    found = {"inputs": inspect.Parameter("inputs", plain, annotation="Any")}
+    found |= {p.name: p for p in list(constructor)[1:] if p.kind is plain}
+    found |= {
+        key: inspect.Parameter(key, plain, default=value, annotation="Any")
+        for key, value in call.items()
+    }
+    if has_variables:
+        found["reuse"] = inspect.Parameter("reuse", plain, default=None, annotation="Any")
+    signature = inspect.Signature(
+        [found[key] for key in order.split() or found], return_annotation="Tensor"
+    )
 
     def function(*args: Any, **kwargs: Any) -> Any:
         arguments = signature.bind(*args, **kwargs).arguments
         scope, reuse = arguments.pop("name", None), arguments.pop("reuse", None)
-        return applied(layer_class, arguments.pop("inputs"), scope, reuse, **arguments)
+        called = {key: arguments.pop(key, value) for key, value in call.items()}
+        return applied(layer_class, arguments.pop("inputs"), scope, reuse, called, **arguments)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = layer_class.__module__

@@ -16,13 +16,7 @@ from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgume
 from daskvars.execution.cluster.executor import ClusterExecutor
 from tests.execution.shared_counters import counters, eventually, started, state_of
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 
 # -- a state of the cluster -------------------------------------------------------------------

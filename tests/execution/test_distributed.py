@@ -26,13 +26,7 @@ from daskvars.execution.cluster.run_graphs import OutputKey
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.local.executor import LocalExecutor
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ import pytest
 
 import daskvars.v1 as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 SIZES = pytest.mark.parametrize("n", [4, 400_000])  # the latter is updated in place
 
 
@@ -16,12 +18,6 @@ def initialized():
     session = tf.Session()
     session.run(tf.global_variables_initializer())
     return session
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
 
 
 def ways_to_give_on(v):

@@ -17,7 +17,7 @@ from daskvars.execution.cluster.remote_blocks import remote_blocks
 from daskvars.execution.cluster.worker_info import WorkerInfo, matching, task_of
 from tests.execution.shared_counters import blocks_of
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120), pytest.mark.usefixtures("graph")]
 
 CPU, GPU = {}, {"GPU": 1}
 MIXED = {"ps-0": CPU, "ps-1": CPU, "worker-0": CPU, "worker-1": GPU, "worker-2": GPU}
@@ -61,12 +61,6 @@ class Log(SchedulerPlugin):
     def transition(self, key, start, finish, *_, worker=None, **__):
         if (start, finish) == ("processing", "memory"):
             self.ran.append((key, worker))
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.fixture(scope="module")

@@ -11,13 +11,9 @@ import pytest
 import daskvars.v1 as tf
 from daskvars import errors
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 LONG_S = 30.0
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
 
 
 def meeting(barrier, call=tf.py_func):

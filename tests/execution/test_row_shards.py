@@ -9,14 +9,8 @@ import daskvars.v1 as tf
 from daskvars.execution.cluster.remote_blocks import RemoteBlock
 from tests.execution.shared_counters import blocks_of
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 ROWS, DIM, BATCH = 20_000, 64, 400
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def program():

@@ -20,13 +20,7 @@ from daskvars.execution.engine import events
 from daskvars.state import ZarrStore
 from tests.execution.shared_counters import eventually
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 
 @pytest.fixture

@@ -11,11 +11,7 @@ from daskvars import config
 from daskvars.errors import FailedPreconditionError, InvalidArgumentError
 from daskvars.state import forget_values
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def initialized():

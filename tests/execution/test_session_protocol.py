@@ -12,11 +12,7 @@ from daskvars.execution.engine.conversions import register_session_run_conversio
 from daskvars.execution.engine.fetches import IndexedSlicesValue
 from daskvars.state import forget_values
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 # -- configuration --------------------------------------------------------------------------------

@@ -16,13 +16,7 @@ from daskvars.state import ZarrStore
 from tests.execution.conftest import running
 from tests.execution.shared_counters import counters, eventually, started, state_of
 
-pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 
 def test_clients_take_turns_at_sealing(shared_cluster, tmp_path):

@@ -19,12 +19,6 @@ def times_hundred(op, dy):
 tf.NotDifferentiable("NoneAtAll")
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def gradient(y, x):
     with tf.Session() as sess:
         return float(sess.run(tf.gradients(y, x)[0]))

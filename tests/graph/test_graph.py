@@ -9,11 +9,7 @@ import daskvars.v1 as tf
 from daskvars.errors import NotFoundError
 from daskvars.graph.show import to_dot, to_text
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_names_are_unique_regardless_of_case(graph):

@@ -8,11 +8,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars import errors
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def variables(chunks):

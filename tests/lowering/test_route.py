@@ -6,6 +6,8 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.execution.local.executor import LocalExecutor
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 OPTIMIZERS = {
     "sgd": lambda: tf.train.GradientDescentOptimizer(0.5),
     "momentum": lambda: tf.train.MomentumOptimizer(0.5, 0.9, use_nesterov=True),
@@ -18,12 +20,6 @@ OPTIMIZERS = {
     "update": None,
 }
 ROWS, IDS = 11, np.array([[3, 10, 3], [0, 7, 10]])
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.fixture

@@ -14,12 +14,6 @@ from daskvars.ops.rules import axes
 from daskvars.shapes import Dimension, TensorShape
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(tensor, feed=None):
     with tf.Session(graph=tensor.graph) as session:
         return session.run(tensor, feed)

@@ -15,12 +15,6 @@ def tenfold(x):
     return x * 2.0, lambda dy: 10.0 * dy
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches, feed=None):
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())

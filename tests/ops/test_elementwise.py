@@ -14,12 +14,6 @@ from daskvars.graph.definitions.static_values import partial_value
 from daskvars.ops.array import broadcasting
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(tensor, feed=None):
     with tf.Session(graph=tensor.graph) as session:
         return session.run(tensor, feed)

@@ -18,13 +18,9 @@ from daskvars.ops.gather_scatter import (
     scatter as scattering,
 )
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 TABLE = np.arange(15.0).reshape(5, 3)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as entered:
-        yield entered
 
 
 def run(fetches, feed=None):

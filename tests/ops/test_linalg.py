@@ -7,11 +7,7 @@ import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 from daskvars.ops.linalg.einsum import explicit_equation
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(tensor, feed=None):

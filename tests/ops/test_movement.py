@@ -19,11 +19,7 @@ from daskvars.ops.array import (
 )
 from daskvars.ops.protocols.indexing import slice_helper
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(tensor, feed=None):

@@ -6,6 +6,8 @@ from numpy.testing import assert_allclose
 
 import daskvars.v1 as tf
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 nn = tf.nn
 generator = numpy.random.RandomState(0)
 VOLUMES = generator.randn(2, 3, 4, 5, 2).astype("f4")
@@ -23,12 +25,6 @@ MAXIMA = [
 def run(tensors, feeds=None):
     with tf.Session(graph=tf.get_default_graph()) as session:
         return session.run(tensors, feeds)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.mark.parametrize("pool, golden", [(nn.avg_pool3d, MEANS), (nn.max_pool3d, MAXIMA)])

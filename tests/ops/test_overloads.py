@@ -11,12 +11,6 @@ import daskvars.v1 as tf
 from daskvars.ops.protocols.operators import override_operators
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(tensor, feed=None):
     with tf.Session(graph=tensor.graph) as session:
         return session.run(tensor, feed)

@@ -6,11 +6,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def run(tensor, feed=None):

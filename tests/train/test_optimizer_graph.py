@@ -7,11 +7,7 @@ import pytest
 
 import daskvars.v1 as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as entered:
-        yield entered
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 @pytest.fixture

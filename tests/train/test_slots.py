@@ -8,11 +8,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars.train.optimizers import slots
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as entered:
-        yield entered
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_slot_of_a_value():

@@ -6,11 +6,7 @@ import pytest
 
 import daskvars.v1 as tf
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as entered:
-        yield entered
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def test_created_once(graph):

@@ -81,65 +81,37 @@ def segment_sum(
                [5.]])
     """
     work = float_work(data.dtype)
-    sums = segment_reduce(
-        xp, "add", data.astype(work, copy=False), ids, num_segments, offset, size, 0
-    )
+    rows = {"num_segments": num_segments, "offset": offset, "size": size}
+    sums = segment_reduce(xp, "add", data.astype(work, copy=False), ids, 0, **rows)
     return sums.astype(data.dtype, copy=False)
 
 
-def segment_prod(
-    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
-) -> Any:
+def segment_prod(xp: Any, data: Any, ids: Any, **rows: Any) -> Any:
     """Multiply the rows of each segment; ones where a segment is empty."""
-    return segment_reduce(xp, "multiply", data, ids, num_segments, offset, size, 1)
+    return segment_reduce(xp, "multiply", data, ids, 1, **rows)
 
 
-def segment_max(
-    xp: Any,
-    data: Any,
-    ids: Any,
-    *,
-    num_segments: int,
-    offset: int = 0,
-    size: int | None = None,
-    empty: Any = None,
-) -> Any:
+def segment_max(xp: Any, data: Any, ids: Any, *, empty: Any = None, **rows: Any) -> Any:
     """Return the largest of each segment's rows, element by element.
 
     Args:
-        data, ids, num_segments, offset, size: as for ``segment_sum``.
+        data, ids: as for ``segment_sum``.
         empty: value of empty segments; None for the lowest of the dtype, as TensorFlow's.
+        rows: num_segments, offset and size, as for ``segment_sum``.
     """
     empty = extremes(data.dtype)[0] if empty is None else empty
-    return segment_reduce(xp, "maximum", data, ids, num_segments, offset, size, empty)
+    return segment_reduce(xp, "maximum", data, ids, empty, **rows)
 
 
-def segment_min(
-    xp: Any,
-    data: Any,
-    ids: Any,
-    *,
-    num_segments: int,
-    offset: int = 0,
-    size: int | None = None,
-    empty: Any = None,
-) -> Any:
-    """Return the smallest of each segment's rows, element by element.
-
-    Args:
-        data, ids, num_segments, offset, size: as for ``segment_sum``.
-        empty: value of empty segments; None for the highest of the dtype, as TensorFlow's.
-    """
+def segment_min(xp: Any, data: Any, ids: Any, *, empty: Any = None, **rows: Any) -> Any:
+    """Return the smallest of each segment's rows. See ``segment_max``."""
     empty = extremes(data.dtype)[1] if empty is None else empty
-    return segment_reduce(xp, "minimum", data, ids, num_segments, offset, size, empty)
+    return segment_reduce(xp, "minimum", data, ids, empty, **rows)
 
 
-def segment_mean(
-    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
-) -> Any:
+def segment_mean(xp: Any, data: Any, ids: Any, **rows: Any) -> Any:
     """Return the mean of each segment's rows; zeros where a segment is empty."""
-    sums = segment_sum(xp, data, ids, num_segments=num_segments, offset=offset, size=size)
-    counts = segment_counts(xp, ids, num_segments=num_segments, offset=offset, size=size)
+    sums, counts = segment_sum(xp, data, ids, **rows), segment_counts(xp, ids, **rows)
     counts = xp.maximum(counts, 1)
     counts = counts.reshape(-1, *(1,) * (sums.ndim - 1)).astype(sums.dtype)
     return sums // counts if sums.dtype.kind in "iu" else sums / counts
@@ -177,10 +149,11 @@ def segment_reduce(
     combine: str,
     data: Any,
     ids: Any,
-    num_segments: int,
-    offset: int,
-    size: int | None,
     empty: Any,
+    *,
+    num_segments: int,
+    offset: int = 0,
+    size: int | None = None,
 ) -> Any:
     """Combine the rows of each segment; ``empty`` where a segment has none."""
     tail = data.shape[ids.ndim :]

@@ -125,65 +125,53 @@ def upper_product(words: Any, span: int) -> Any:
     return high
 
 
-def random_normal(
-    xp: Any,
-    key: Key,
-    *,
-    shape: tuple,
-    dtype: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    offset: tuple | None = None,
-    full_shape: tuple | None = None,
-) -> Any:
+def random_normal(xp: Any, key: Key, **options: Any) -> Any:
     """Return normally distributed numbers.
 
     Args:
-        key, shape, offset, full_shape: as for ``random_uniform``.
-        dtype: a float dtype.
-        mean: scalar or 0-d array.
-        stddev: scalar or 0-d array.
+        key: as for ``random_uniform``.
+        options: see ``normals``.
 
     Returns:
         [*shape] ``dtype``.
     """
-    return normals(xp, key, shape, dtype, mean, stddev, offset, full_shape, 1.0)
+    return normals(xp, key, 1.0, **options)
 
 
-def truncated_normal(
-    xp: Any,
-    key: Key,
-    *,
-    shape: tuple,
-    dtype: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    offset: tuple | None = None,
-    full_shape: tuple | None = None,
-) -> Any:
+def truncated_normal(xp: Any, key: Key, **options: Any) -> Any:
     """Return normal numbers that lie within two standard deviations of the mean.
 
     Args:
-        key, shape, dtype, mean, stddev, offset, full_shape: as for ``random_normal``.
+        key: as for ``random_uniform``.
+        options: see ``normals``.
 
     Returns:
         [*shape] ``dtype``.
     """
-    return normals(xp, key, shape, dtype, mean, stddev, offset, full_shape, WITHIN_TWO_SIGMA)
+    return normals(xp, key, WITHIN_TWO_SIGMA, **options)
 
 
 def normals(
     xp: Any,
-    key: Any,
-    shape: Any,
-    dtype: Any,
-    mean: Any,
-    stddev: Any,
-    offset: Any,
-    full_shape: Any,
+    key: Key,
     within: float,
+    *,
+    shape: tuple,
+    dtype: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    offset: tuple | None = None,
+    full_shape: tuple | None = None,
 ) -> Any:
-    """Return normal numbers from the middle ``within`` of the distribution."""
+    """Return normal numbers from the middle ``within`` of the distribution.
+
+    Args:
+        key, shape, offset, full_shape: as for ``random_uniform``.
+        within: probability of the part that is drawn from.
+        dtype: a float dtype.
+        mean: scalar or 0-d array.
+        stddev: scalar or 0-d array.
+    """
     dtype = as_dtype(dtype).np
     work = float_work(dtype)
     width = work.itemsize * 8

@@ -8,7 +8,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
-from daskvars.layers.functional import applied
+from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.layer import Layer
 from daskvars.layers.normalization.moving_moments import Renormalization, moved
@@ -322,67 +322,26 @@ def _axes(axis: Any, rank: int) -> list[int]:
     return axes
 
 
-def batch_normalization(
-    inputs: Any,
-    axis: Any = -1,
-    momentum: Any = 0.99,
-    epsilon: float = 1e-3,
-    center: bool = True,
-    scale: bool = True,
-    beta_initializer: Any = _ZEROS,
-    gamma_initializer: Any = _ONES,
-    moving_mean_initializer: Any = _ZEROS,
-    moving_variance_initializer: Any = _ONES,
-    beta_regularizer: Callable[[Any], Any] | None = None,
-    gamma_regularizer: Callable[[Any], Any] | None = None,
-    beta_constraint: Callable[[Any], Any] | None = None,
-    gamma_constraint: Callable[[Any], Any] | None = None,
-    training: Any = False,
-    trainable: bool = True,
-    name: Any = None,
-    reuse: Any = None,
-    renorm: bool = False,
-    renorm_clipping: Any = None,
-    renorm_momentum: float = 0.99,
-    fused: bool | None = None,
-    virtual_batch_size: int | None = None,
-    adjustment: Any = None,
-) -> Tensor:
-    """Normalize each channel; see `BatchNormalization`, also for the arguments.
+batch_normalization = functional(
+    BatchNormalization,
+    "batch_normalization",
+    order="inputs axis momentum epsilon center scale beta_initializer gamma_initializer "
+    "moving_mean_initializer moving_variance_initializer beta_regularizer gamma_regularizer "
+    "beta_constraint gamma_constraint training trainable name reuse renorm renorm_clipping "
+    "renorm_momentum fused virtual_batch_size adjustment",
+    training=False,
+)
+batch_normalization.__doc__ = """Normalize each channel; see `BatchNormalization` for the arguments.
 
-    Args:
-      inputs: [...] floating.
-      training: a bool or scalar bool tensor: take the moments of the batch, and move the averages
-        by the operations in ``GraphKeys.UPDATE_OPS``, to be run with each training step.
-      reuse: True shares the variables of an earlier layer of that name.
+Args:
+  inputs: [...] floating.
+  training: a bool or scalar bool tensor: take the moments of the batch, and move the averages
+    by the operations in ``GraphKeys.UPDATE_OPS``, to be run with each training step.
+  reuse: True shares the variables of an earlier layer of that name.
 
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default():
-    ...     y = tf.layers.batch_normalization(tf.ones([8, 3]), training=True)
-    ...     len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
-    2
-    """
-    arguments = {
-        "axis": axis,
-        "momentum": momentum,
-        "epsilon": epsilon,
-        "center": center,
-        "scale": scale,
-        "beta_initializer": beta_initializer,
-        "gamma_initializer": gamma_initializer,
-        "moving_mean_initializer": moving_mean_initializer,
-        "moving_variance_initializer": moving_variance_initializer,
-        "beta_regularizer": beta_regularizer,
-        "gamma_regularizer": gamma_regularizer,
-        "beta_constraint": beta_constraint,
-        "gamma_constraint": gamma_constraint,
-        "trainable": trainable,
-        "renorm": renorm,
-        "renorm_clipping": renorm_clipping,
-        "renorm_momentum": renorm_momentum,
-        "fused": fused,
-        "virtual_batch_size": virtual_batch_size,
-        "adjustment": adjustment,
-    }
-    call = {"training": training}
-    return applied(BatchNormalization, inputs, name, reuse, call, **arguments)
+>>> import daskvars.v1 as tf
+>>> with tf.Graph().as_default():
+...     y = tf.layers.batch_normalization(tf.ones([8, 3]), training=True)
+...     len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+2
+"""

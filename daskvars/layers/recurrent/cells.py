@@ -30,7 +30,13 @@ class GatedCell(LayerRNNCell):
     floating_inputs = True
 
     def __init__(
-        self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
         self.input_spec = InputSpec(ndim=2)
@@ -75,17 +81,6 @@ class BasicRNNCell(GatedCell):
     >>> output.shape.as_list(), cell.variables[0].name
     ([2, 4], 'basic_rnn_cell/kernel:0')
     """
-
-    def __init__(
-        self,
-        num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
 
     def build(self, input_shape: Any) -> None:
         """Make `kernel` and `bias`."""

@@ -33,18 +33,6 @@ Args:
   x: [...] number.
   y: [...] of the dtype of `x`; the shapes broadcast.
   data: tensors and strings to show on failure, by default `x` and `y`.
-  summarize: how many elements of each to show, by default 3.
-  message: begins the error.
-  name: name scope of the operations, by default "{name}".
-
-Returns:
-  An Operation; a run that fails changes no variable.
-
-Raises:
-  InvalidArgumentError: at once where the values are known, else when run.
-
->>> import daskvars as dv
->>> _ = {name}({example})
 """
 
 SIGN = """Return an operation that fails the run unless x {symbol} 0 everywhere.
@@ -52,7 +40,9 @@ SIGN = """Return an operation that fails the run unless x {symbol} 0 everywhere.
 Args:
   x: [...] number.
   data: tensors and strings to show on failure, by default `x`.
-  summarize: how many elements to show, by default 3.
+"""
+
+ASSERTION = """  summarize: how many elements of each to show, by default 3.
   message: begins the error.
   name: name scope of the operations, by default "{name}".
 
@@ -125,7 +115,7 @@ def _comparison(
             return asserted(reduce_all(relation(x, y)), data, summarize)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = COMPARISON.format(name=name, symbol=symbol, example=example)
+    function.__doc__ = (COMPARISON + ASSERTION).format(name=name, symbol=symbol, example=example)
     return function
 
 
@@ -163,7 +153,7 @@ def _sign(
             return asserted(reduce_all(relation(x, number(0, x))), data, summarize)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = SIGN.format(name=name, symbol=symbol, example=example)
+    function.__doc__ = (SIGN + ASSERTION).format(name=name, symbol=symbol, example=example)
     return function
 
 

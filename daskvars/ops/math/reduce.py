@@ -219,7 +219,15 @@ Raises:
 """
 
 
-def _function(function_name: str, definition: OpDef, types: str, summary: str):
+def _function(
+    function_name: str,
+    definition: OpDef,
+    types: str,
+    summary: str,
+    of_integers: Callable[..., Tensor] | None = None,
+) -> Callable[..., Tensor]:
+    """Return the function of a reduction, another one for integers where that is given."""
+
     def reduce(
         input_tensor: Any,
         axis: Any = None,
@@ -231,6 +239,8 @@ def _function(function_name: str, definition: OpDef, types: str, summary: str):
         axis = either(axis, reduction_indices, "axis", "reduction_indices")
         keepdims = either(keepdims, keep_dims, "keepdims", "keep_dims")
         x = convert_to_tensor(input_tensor)
+        if of_integers and x.dtype.is_integer:
+            return of_integers(x, axis, keepdims, name)
         return apply(definition, x, name=name, axis=axes_of(axis, x), keepdims=bool(keepdims))
 
     reduce.__name__ = reduce.__qualname__ = function_name
@@ -260,26 +270,17 @@ reduce_logsumexp = _function(
     "floating or complex",
     "Return log(sum(exp(elements))) along axes, without overflow.",
 )
-_mean_of_floats = _function("reduce_mean", MEAN, "any number", "Return the mean along axes.")
 
 
-def reduce_mean(
-    input_tensor: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    x = convert_to_tensor(input_tensor)
-    if not x.dtype.is_integer:
-        return _mean_of_floats(x, axis, keepdims, name, reduction_indices, keep_dims)
+def _mean_of_integers(x: Tensor, axis: Any, keepdims: bool | None, name: str | None) -> Tensor:
     with name_scope(name, "Mean", [x]) as scope:
-        total = reduce_sum(x, axis, keepdims, None, reduction_indices, keep_dims)
+        total = reduce_sum(x, axis, keepdims)
         return truncatediv(total, _reduced_number(total.op, x.dtype.base_dtype), name=scope)
 
 
-reduce_mean.__doc__ = _mean_of_floats.__doc__
+reduce_mean = _function(
+    "reduce_mean", MEAN, "any number", "Return the mean along axes.", _mean_of_integers
+)
 
 # -- positions ---------------------------------------------------------------------------------
 

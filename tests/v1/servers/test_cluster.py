@@ -14,12 +14,6 @@ CLUSTER = {
 }
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 # -- ClusterSpec
 
 

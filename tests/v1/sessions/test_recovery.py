@@ -10,13 +10,9 @@ from daskvars.errors import permanent
 from daskvars.execution.cluster import errors as cluster_errors
 from daskvars.v1.sessions import wrapped_sessions
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 KINDS = [tf.errors.AbortedError, tf.errors.UnavailableError]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.fixture
