@@ -275,7 +275,7 @@ print(time.process_time() - start, {"cupy", "sklearn"} & set(sys.modules) == bef
 def test_workers_run_a_region_without_the_graph(tmp_path):
     with dv.Graph().as_default(), dv.Session() as sess:
         x = dv.placeholder(dv.float32, [None, 4])
-        program, _ = sess._program(dv.reduce_sum(dv.tanh(x @ dv.ones([4, 2]))), (x,))
+        program, _ = sess._executable(dv.reduce_sum(dv.tanh(x @ dv.ones([4, 2]))), (x,))
         plan = program.plan([np.ones((3, 4), "float32")])
     programs = [region.program for region in plan.regions]
     assert all(isinstance(p, RegionProgram) for p in programs)

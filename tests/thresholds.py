@@ -93,7 +93,7 @@ def holders(num_modules):
 def lower():
     """Set all thresholds of this process to their lowest; return what sets them back."""
     from daskvars import config
-    from daskvars.execution.eager import PROGRAM
+    from daskvars.execution.eager import EAGER_CONTEXT
     from daskvars.execution.engine.plan_cache import PlanCache
 
     for name in LOWEST:
@@ -103,15 +103,15 @@ def lower():
     for module, constant, value in found:
         setattr(module, constant, value)
     knobs = config.set(**KNOBS)
-    PROGRAM.sync()
-    PROGRAM.engine.plans = PlanCache()
+    EAGER_CONTEXT.sync()
+    EAGER_CONTEXT.engine.plans = PlanCache()
 
     def back():
         for module, constant, before in saved:
             setattr(module, constant, before)
         knobs.__exit__(None, None, None)
-        PROGRAM.sync()
-        PROGRAM.engine.plans = PlanCache()
+        EAGER_CONTEXT.sync()
+        EAGER_CONTEXT.engine.plans = PlanCache()
 
     return back
 

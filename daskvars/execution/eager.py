@@ -29,7 +29,7 @@ from daskvars.execution.cluster.result_futures import ResultFuture
 from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.exact_keys import exactly
-from daskvars.execution.engine.executables import Program
+from daskvars.execution.engine.executables import Executable
 from daskvars.execution.engine.fetches import as_scalar
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
@@ -121,14 +121,14 @@ class EagerTensor(Tensor):
         That is the value itself if it is small and in this process, else where it is: nothing is
         fetched, and no large value computed, to be shown.
         """
-        if PROGRAM.engine.executor.placement is not None:
+        if EAGER_CONTEXT.engine.executor.placement is not None:
             return "on Dask workers"
         size = shapes.size(self.spec.shape)
         if size is None or size > numpy.get_printoptions()["threshold"]:
-            is_there = self.op.attrs["key"] in PROGRAM.engine.values
+            is_there = self.op.attrs["key"] in EAGER_CONTEXT.engine.values
             return "in this process" if is_there else "not computed yet"
         try:
-            with scopes.entered(PROGRAM):
+            with scopes.entered(EAGER_CONTEXT):
                 return f"numpy={as_scalar(computed(self))!r}"
         except OpError as error:
             return f"without a value ({type(error).__name__})"
@@ -146,11 +146,11 @@ def computed(tensor: EagerTensor) -> Any:
         value: Any = read_variable(tensor)
         return computed(value)
     if tensor.value is None:
-        PROGRAM.compute([tensor])
+        EAGER_CONTEXT.compute([tensor])
     return tensor.value
 
 
-class _InThread:
+class _ThreadState:
     """What a thread has recorded, and what it records for.
 
     Attributes:
@@ -171,12 +171,12 @@ class _InThread:
         self.thread = threading.current_thread()
 
 
-class _Here(threading.local):
+class _ThreadLocal(threading.local):
     def __init__(self) -> None:
-        self.state = _InThread()
+        self.state = _ThreadState()
 
 
-class EagerProgram(Graph):
+class EagerContext(Graph):
     """The recorder: operations that have not run yet, in order."""
 
     tensor_class = EagerTensor
@@ -187,7 +187,7 @@ class EagerProgram(Graph):
         super().__init__()
         self.graph = None  # what eager tensors call their graph: there is none
         self.engine = Engine()
-        self._here = _Here()
+        self._here = _ThreadLocal()
         self._records: list[Record] = []  # of all threads, not done; guarded by `_lock`
         self._dropped: deque[str] = deque()  # keys of variables that are gone
         self._keys: set[str] = set()  # of variables that live, or whose values are still kept
@@ -195,7 +195,7 @@ class EagerProgram(Graph):
         self._count = 0
 
     @property
-    def here(self) -> _InThread:
+    def here(self) -> _ThreadState:
         """What this thread has recorded."""
         return self._here.state
 
@@ -309,7 +309,7 @@ class EagerProgram(Graph):
             self._finish(record)
         return op
 
-    def _recorded(self, op: EagerOperation, here: _InThread) -> Record:
+    def _recorded(self, op: EagerOperation, here: _ThreadState) -> Record:
         """Put an operation into the record of its thread, and return that."""
         while True:
             with self._lock:
@@ -327,7 +327,7 @@ class EagerProgram(Graph):
                     op.enter(record)
                     return record
             for other in first:
-                self._settle(other)
+                self._wait_for(other)
 
     def constant(self, value: Any, dtype: DType) -> EagerTensor:
         """Return a tensor of a value that is there, or on its way."""
@@ -348,12 +348,12 @@ class EagerProgram(Graph):
 
     def sync(self) -> None:
         """Run everything that was recorded, by whatever thread."""
-        self._tell()
+        self._raise_pending_error()
         if self._records:
             with self._lock:
                 records = [r for r in self._records if r.runner is None or not self.here.depth]
             for record in records:
-                self._settle(record)
+                self._wait_for(record)
         self._forget_dropped()
 
     def compute(self, wanted: Sequence[EagerTensor]) -> None:
@@ -362,7 +362,7 @@ class EagerProgram(Graph):
         Raises:
           RuntimeError: a run that was to compute them has failed before.
         """
-        self._tell()
+        self._raise_pending_error()
         self.engine.follow_client()
         for record in dict.fromkeys(map(record_of, wanted)):
             if record is not None:
@@ -374,14 +374,14 @@ class EagerProgram(Graph):
                     f"{tensor.name} cannot be computed: the run that was to compute it failed"
                 ) from (record.error if record is not None else None)
 
-    def _tell(self) -> None:
+    def _raise_pending_error(self) -> None:
         """Raise what came of operations of this thread that another had to run."""
         here = self.here
         failure, here.failure = here.failure, None
         if failure is not None:
             raise failure
 
-    def _settle(self, record: Record) -> None:
+    def _wait_for(self, record: Record) -> None:
         """Have a record run, whosever it is; the errors of a thread are raised in that thread."""
         owner = record.owner
         try:
@@ -427,8 +427,8 @@ class EagerProgram(Graph):
         """Give their values to all tensors that somebody has."""
         fetches = [tensor for op in ops for tensor in op.wanted()]
         effects = [op for op in ops if has_effect(op)]
-        form = _Form(ops, fetches)
-        program = _Lowered(
+        form = _CanonicalRecord(ops, fetches)
+        executable = _RecordExecutable(
             self.engine,
             form.signature,
             fetches,
@@ -438,7 +438,7 @@ class EagerProgram(Graph):
             form.numbers.__getitem__,
             form.key_of,
         )
-        results = program([leaf.value for leaf in form.leaves])
+        results = executable([leaf.value for leaf in form.leaves])
         for tensor, value in zip(fetches, results, strict=True):
             tensor.value = value
 
@@ -468,7 +468,7 @@ def has_effect(op: Operation) -> bool:
     return not pattern.pure or any(has_effect(o) for b in bodies for o in b.get_operations())
 
 
-class _Lowered(Program):
+class _RecordExecutable(Executable):
     """The program of a record. While it is lowered all its tensors live, as they are its keys."""
 
     __slots__ = ()
@@ -480,7 +480,7 @@ class _Lowered(Program):
         return found
 
 
-class _Form:
+class _CanonicalRecord:
     """A record in a form that equals that of the same piece of a program run before."""
 
     def __init__(self, ops: list[EagerOperation], fetches: list[EagerTensor]) -> None:
@@ -519,8 +519,8 @@ class _Form:
 
 def sync() -> None:
     """Run every eager operation that was recorded so far, and wait for it."""
-    PROGRAM.sync()
-    PROGRAM.engine.sync()
+    EAGER_CONTEXT.sync()
+    EAGER_CONTEXT.engine.sync()
 
 
 def reset() -> None:
@@ -540,7 +540,7 @@ def reset() -> None:
     >>> [v.name for v in dv.trainable_variables()]
     ['reset_example:0']
     """
-    PROGRAM.reset()
+    EAGER_CONTEXT.reset()
 
 
 def evaluated(tensors: Iterable[Any]) -> list[Any]:
@@ -548,10 +548,10 @@ def evaluated(tensors: Iterable[Any]) -> list[Any]:
     listed = list(tensors)
     missing = [t for t in listed if t.value is None]
     if missing:
-        PROGRAM.compute(missing)
+        EAGER_CONTEXT.compute(missing)
     return [t.value for t in listed]
 
 
 _ENTROPY = secrets.randbits(64)
-PROGRAM = EagerProgram()
-register_eager(PROGRAM)
+EAGER_CONTEXT = EagerContext()
+register_eager(EAGER_CONTEXT)

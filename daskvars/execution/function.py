@@ -14,9 +14,9 @@ import numpy
 
 from daskvars import config
 from daskvars.dtypes import as_dtype, to_numpy
-from daskvars.execution.eager import PROGRAM, EagerTensor, computed, evaluated, has_effect
+from daskvars.execution.eager import EAGER_CONTEXT, EagerTensor, computed, evaluated, has_effect
 from daskvars.execution.engine.exact_keys import exactly
-from daskvars.execution.engine.executables import Program
+from daskvars.execution.engine.executables import Executable
 from daskvars.execution.engine.feeds import as_array, feed_value
 from daskvars.graph import nest
 from daskvars.graph.by_identity import is_among
@@ -54,7 +54,7 @@ class Function(Generic[P, R_co]):
         if builder is not None and not builder.is_eager:
             return self.python_function(*args, **kwargs)  # part of the graph being built
         trace, tensors = self._trace(args, kwargs)
-        if PROGRAM.here.histories:
+        if EAGER_CONTEXT.here.histories:
             return trace.inline(tensors)
         return trace.run(tensors)
 
@@ -77,7 +77,7 @@ class Function(Generic[P, R_co]):
 
     def _new_trace(self, args: Any, kwargs: Any, tensors: list[Any]) -> _Trace:
         first = self.num_traces == 0
-        before = PROGRAM.here.num_variables
+        before = EAGER_CONTEXT.here.num_variables
         self.num_traces += 1
         if self.num_traces == config.get().retrace_warning + 1:
             warnings.warn(
@@ -87,7 +87,7 @@ class Function(Generic[P, R_co]):
                 stacklevel=4,
             )
         trace = _Trace(self, args, kwargs, tensors)
-        if not first and PROGRAM.here.num_variables != before:
+        if not first and EAGER_CONTEXT.here.num_variables != before:
             raise ValueError(
                 f"function {self.name!r} made variables when it was traced again. Make variables "
                 "once: outside the function, or only on its first call."
@@ -106,12 +106,12 @@ class Function(Generic[P, R_co]):
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """Return how a call would run: tasks, regions, devices, bytes. Nothing is run."""
         trace, tensors = self._trace(args, kwargs)
-        return trace.program.explain(trace.values(tensors))
+        return trace.executable.explain(trace.values(tensors))
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Return the plan of a call: a frozen object that answers questions. Nothing is run."""
         trace, tensors = self._trace(args, kwargs)
-        return trace.program.plan(trace.values(tensors))
+        return trace.executable.plan(trace.values(tensors))
 
 
 class _Trace:
@@ -131,8 +131,8 @@ class _Trace:
         graph.effects = [op for op in graph.get_operations() if has_effect(op)]
         self.captured = [outer for outer in graph.captures if not is_among(outer, self.parameters)]
         inputs = [*self.parameters, *(graph.captures[t] for t in self.captured)]
-        self.program = Program(
-            PROGRAM.engine, ("function", graph), graph.results, graph.effects, inputs, True
+        self.executable = Executable(
+            EAGER_CONTEXT.engine, ("function", graph), graph.results, graph.effects, inputs, True
         )
         self.is_single = isinstance(self.structure, Tensor)
 
@@ -164,7 +164,7 @@ class _Trace:
 
     def values(self, tensors: list[Any]) -> list[Any]:
         """Return the values that the program is fed with."""
-        PROGRAM.sync()
+        EAGER_CONTEXT.sync()
         if not tensors and not self.captured:
             return []
         given = [
@@ -175,14 +175,14 @@ class _Trace:
 
     def run(self, tensors: list[Any]) -> Any:
         """Run and return the results as eager tensors."""
-        results = self.program(self.values(tensors), later=True)
+        results = self.executable(self.values(tensors), as_futures=True)
         if not results:
             return self.structure
         if self.is_single:
-            return PROGRAM.constant(results[0], self.graph.results[0].spec.dtype)
+            return EAGER_CONTEXT.constant(results[0], self.graph.results[0].spec.dtype)
         rest = iter(
             [
-                PROGRAM.constant(v, t.spec.dtype)
+                EAGER_CONTEXT.constant(v, t.spec.dtype)
                 for v, t in zip(results, self.graph.results, strict=True)
             ]
         )

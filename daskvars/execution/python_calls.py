@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from daskvars.dtypes import DType, as_dtype
-from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.tape import GradientTape
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -68,7 +68,7 @@ def _results(func: Callable[..., Any], arguments: Sequence[Any], kinds: Sequence
 
 
 def _forward(func: Callable[..., Any], kinds: Sequence[DType], *arrays: Any) -> list:
-    with PROGRAM.called_back():
+    with EAGER_CONTEXT.called_back():
         results = _results(func, [constant(array) for array in arrays], kinds)
         return [numpy.asarray(result.numpy()) for result in results]
 
@@ -81,7 +81,7 @@ def _backward(
     *arrays: Any,
 ) -> list:
     """Give the gradients of the floating inputs; the last arrays are those of the results used."""
-    with PROGRAM.called_back():
+    with EAGER_CONTEXT.called_back():
         sources = [constant(array) for array in arrays[: len(floating)]]
         wanted = [s for s, is_floating in zip(sources, floating, strict=True) if is_floating]
         with GradientTape() as tape:

@@ -96,7 +96,7 @@ class Session:
             self._config.allow_soft_placement,
             consistency,
         )
-        self._programs: dict[Any, tuple[Any, ...]] = {}
+        self._executables: dict[Any, tuple[Any, ...]] = {}
         self._closed = False
         self._entered: list[Any] = []
 
@@ -226,11 +226,11 @@ class Session:
         if self._closed:
             raise RuntimeError(CLOSED)
         fed, values = self._feeds(feed_dict) if feed_dict else ((), [])
-        program, rebuild = self._program(fetches, fed)
+        executable, rebuild = self._executable(fetches, fed)
         try:
             if run_metadata is None:
-                return rebuild(program(values))
-            return rebuild(recorded_run(program, values, options, run_metadata))
+                return rebuild(executable(values))
+            return rebuild(recorded_run(executable, values, options, run_metadata))
         except OpError as error:
             self._locate(error)
             raise
@@ -244,7 +244,7 @@ class Session:
                 if op.where not in error.message:
                     error.message += f" (operation {op.name!r} was made at {op.where})"
 
-    def _program(self, fetches: Any, fed: tuple[Tensor, ...]) -> tuple[Any, Any]:
+    def _executable(self, fetches: Any, fed: tuple[Tensor, ...]) -> tuple[Any, Any]:
         key: Any = None
         if type(fetches) in _KEYS:
             key = (fetches, fed)
@@ -252,7 +252,7 @@ class Session:
             key = (type(fetches), tuple(fetches), fed)
         if key is not None:
             try:
-                found = self._programs.get(key)
+                found = self._executables.get(key)
             except TypeError:  # a value of eager code has no hash; as a fetch it is told
                 key = found = None
             if found is not None:
@@ -264,17 +264,19 @@ class Session:
                 "The Session graph is empty. Add operations to the graph before calling run()."
             )
         self._graph.note_run()
-        found = self._programs.get(signature)
+        found = self._executables.get(signature)
         if found is None:
-            program = self._engine.program(signature, structure.tensors, structure.operations, fed)
-            self._programs[signature] = (program, None)
+            executable = self._engine.executable(
+                signature, structure.tensors, structure.operations, fed
+            )
+            self._executables[signature] = (executable, None)
             if self._config.log_device_placement:
                 log_placement(self._engine, *signature)
         else:
-            program = found[0]
-        entry = (program, structure.rebuild)
+            executable = found[0]
+        entry = (executable, structure.rebuild)
         if key is not None:
-            self._programs[key] = entry
+            self._executables[key] = entry
         return entry
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> tuple[tuple[Tensor, ...], list[Any]]:
@@ -314,7 +316,7 @@ class Session:
         if not isinstance(feed_list, list | tuple | None):
             raise TypeError("`feed_list` must be a list or tuple.")
         fed = tuple(feed_tensor(self._graph, key) for key in feed_list or ())
-        program, rebuild = self._program(fetches, fed)
+        executable, rebuild = self._executable(fetches, fed)
 
         def call(*values: Any) -> Any:
             if len(values) != len(fed):
@@ -323,7 +325,7 @@ class Session:
                 raise RuntimeError(CLOSED)
             try:
                 return rebuild(
-                    program([feed_value(t, v) for t, v in zip(fed, values, strict=True)])
+                    executable([feed_value(t, v) for t, v in zip(fed, values, strict=True)])
                 )
             except OpError as error:
                 self._locate(error)
@@ -385,7 +387,7 @@ class Session:
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> str:
         """Return how `fetches` would run: tasks, regions, devices, bytes; nothing is run."""
         fed, values = self._feeds(feed_dict or {})
-        return self._program(fetches, fed)[0].explain(values)
+        return self._executable(fetches, fed)[0].explain(values)
 
     def seal(self) -> None:
         """Write the present values to the session's store, as a new version of it.
@@ -442,7 +444,7 @@ class Session:
         finally:
             self._closed = self._engine.is_closed
             if self._closed:
-                self._programs.clear()
+                self._executables.clear()
 
     def __enter__(self) -> Self:
         if self._closed:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from daskvars.accepted import accepts
-from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import History
 from daskvars.gradients import Gradient, UnconnectedGradients, gradients
 from daskvars.graph import nest
@@ -41,7 +41,7 @@ class GradientTape:
         self._used = False
 
     def __enter__(self) -> Self:
-        PROGRAM.here.histories.append(self._history)
+        EAGER_CONTEXT.here.histories.append(self._history)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -49,11 +49,11 @@ class GradientTape:
 
     @property
     def _is_recording(self) -> bool:
-        return self._history in PROGRAM.here.histories
+        return self._history in EAGER_CONTEXT.here.histories
 
     def _leave(self) -> None:
         if self._is_recording:
-            PROGRAM.here.histories.remove(self._history)
+            EAGER_CONTEXT.here.histories.remove(self._history)
 
     @accepts("tensor")
     def watch(self, tensor: WithOperators | Sequence[WithOperators]) -> None:
@@ -66,7 +66,7 @@ class GradientTape:
         try:
             yield
         finally:
-            PROGRAM.here.histories.append(self._history)
+            EAGER_CONTEXT.here.histories.append(self._history)
 
     def reset(self) -> None:
         """Forget everything recorded."""
@@ -74,7 +74,7 @@ class GradientTape:
         self._leave()
         self._history = History()
         if was_recording:
-            PROGRAM.here.histories.append(self._history)
+            EAGER_CONTEXT.here.histories.append(self._history)
 
     @overload
     def gradient(

@@ -160,7 +160,7 @@ def test_what_different_tasks_want_is_not_one_bundle(cluster):
     y = tf.matmul(x, w)
     step = tf.group(w.assign_add(m * tf.reduce_sum(y)), m.assign_add(w))
     with config.set(batch_parts=2), initialized() as session:
-        program, _ = session._program(step, (x,))
+        program, _ = session._executable(step, (x,))
         plan = program.plan([np.ones((4, 512))])
         assert [bundling.is_split for bundling in output_groups(plan)] == [False, True]
         session.run(step, {x: np.ones((4, 512))})

@@ -10,7 +10,7 @@ import pytest
 import daskvars as dv
 from daskvars import lowering
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager import EAGER_CONTEXT
 
 
 def test_values_appear_when_looked_at():
@@ -119,7 +119,7 @@ def test_a_training_loop_is_compiled_once_and_holds_no_memory():
         float(loss)
         counts.append(lowering.num_lowerings)
     assert counts[-1] == counts[2]
-    assert len(PROGRAM.here.record.ops if PROGRAM.here.record else []) < 200
+    assert len(EAGER_CONTEXT.here.record.ops if EAGER_CONTEXT.here.record else []) < 200
 
 
 def test_a_failing_op_raises_where_its_value_is_wanted_and_spares_variables():
@@ -136,11 +136,11 @@ def test_dropped_variables_free_their_values():
     v = dv.Variable(np.zeros(1000))
     key = v.key
     dv.sync()
-    assert key in PROGRAM.engine.values
+    assert key in EAGER_CONTEXT.engine.values
     del v
     gc.collect()
     (dv.constant(1.0) + 1.0).numpy()
-    assert key not in PROGRAM.engine.values
+    assert key not in EAGER_CONTEXT.engine.values
 
 
 def test_random_ops_differ_from_call_to_call_and_repeat_with_a_seed():

@@ -17,7 +17,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
-from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
 from daskvars.state import ZarrStore
 
@@ -141,11 +141,11 @@ def test_a_closed_session_does_not_come_home(cluster, counting):
 @pytest.fixture
 def eager(monkeypatch):
     """Eager code with an engine of its own."""
-    PROGRAM.sync()
-    monkeypatch.setattr(PROGRAM, "engine", Engine())
+    EAGER_CONTEXT.sync()
+    monkeypatch.setattr(EAGER_CONTEXT, "engine", Engine())
     with contextlib.ExitStack() as stack:
         yield stack
-    PROGRAM.engine.close()
+    EAGER_CONTEXT.engine.close()
 
 
 def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
@@ -156,7 +156,7 @@ def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
         w.assign_add([1.0, 1.0])
         before.assign_add([1.0])
         np.testing.assert_array_equal(w.numpy(), [2.0, 3.0])
-        assert PROGRAM.engine.executor.placement is not None
+        assert EAGER_CONTEXT.engine.executor.placement is not None
         pending = w.assign_add([1.0, 1.0])
     np.testing.assert_array_equal(w.numpy(), [3.0, 4.0])
     np.testing.assert_array_equal(pending.numpy(), [3.0, 4.0])
@@ -164,7 +164,7 @@ def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
     with Client(cluster.address):
         w.assign_add([1.0, 1.0])
         np.testing.assert_array_equal(w.numpy(), [4.0, 5.0])
-        assert PROGRAM.engine.executor.placement is not None
+        assert EAGER_CONTEXT.engine.executor.placement is not None
 
 
 # -- durable ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 
 import daskvars as dv
 from daskvars.errors import InvalidArgumentError
-from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
 
 pytestmark = pytest.mark.cluster
@@ -22,7 +22,7 @@ def stepping(two_workers, monkeypatch):
 
     with two_workers.as_current():
         engine = Engine()
-        monkeypatch.setattr(PROGRAM, "engine", engine)
+        monkeypatch.setattr(EAGER_CONTEXT, "engine", engine)
         v = dv.Variable(np.zeros(3), name="v")
 
         @dv.function

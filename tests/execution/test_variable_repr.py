@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 import daskvars as dv
-from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.state.values import Values
 
 
@@ -33,7 +33,7 @@ def test_a_large_value_is_not_looked_at(monkeypatch):
     dv.sync()
     for name in ("get", "read"):
         monkeypatch.setattr(Values, name, None)
-    monkeypatch.setattr(PROGRAM, "compute", None)
+    monkeypatch.setattr(EAGER_CONTEXT, "compute", None)
     assert repr(v) == (
         "<tf.Variable 'repr_large:0' shape=(3000, 4) dtype=float32 chunks=6 of (1000, 2), "
         "in this process>"

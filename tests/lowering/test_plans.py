@@ -36,7 +36,7 @@ def batch():
 
 def session_plan(session, fetches, feed):
     fed, values = session._feeds(feed)
-    return session._program(fetches, fed)[0].plan(values)
+    return session._executable(fetches, fed)[0].plan(values)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 8])

@@ -215,6 +215,6 @@ def test_an_update_is_one_region(name, scalars):
         g = dv.placeholder(dv.float32, [8, 4])
         train = made(CASES[name], EAGER, step).apply_gradients([(g, v)])
         sess.run(dv.global_variables_initializer())
-        program, _ = sess._program(train, (g,))
+        program, _ = sess._executable(train, (g,))
         plan = program.plan([np.ones((8, 4), "float32")])
     assert plan.num_tasks == 2 + scalars  # one for each chunk

@@ -80,7 +80,7 @@ class BoundPlan:
         run = self._sent(feeds, key_of, is_awaited)
         return self.executor.results(run) if is_awaited else []
 
-    def later(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
+    def submit(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         """Run without waiting for outputs that go with updates: they are `ResultFuture`.
 
         With other clients they are waited for: only then the run is known to be committed.

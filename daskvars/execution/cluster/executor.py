@@ -504,7 +504,7 @@ class ClusterExecutor:
         """Write a checkpoint of key -> (record, blocks), each chunk by a worker that has it."""
         self._save(values, where, global_step)
 
-    def save_later(
+    def save_in_background(
         self, values: Mapping[str, Any], where: Any, global_step: int | None
     ) -> Callable[[], None]:
         """Return what does so while runs go on, beside their tasks.

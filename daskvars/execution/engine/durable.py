@@ -98,7 +98,7 @@ def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | 
             if not len(values) and values.num_sessions == 1:
                 values.base = NO_VERSION
             if load:
-                take_over(values, store)
+                load_if_changed(values, store)
         # Now, or training would go on until the first seal; nothing is touched of what is refused.
         check_writable(store.storage, store.path)
     except ConflictError as error:
@@ -146,7 +146,7 @@ class Durable:
         with self.values.run_lock:
             try:
                 if not write_version(self.values, self.store):
-                    take_over(self.values, self.store)
+                    load_if_changed(self.values, self.store)
             except ConflictError as error:
                 raise ConflictError(None, None, f"{error.message}. {REMEDY}") from None
             finally:
@@ -220,7 +220,7 @@ class Durable:
         try:
             write_version(self.values, self.store)
         except BaseException:
-            go_back(self.values, self.store)
+            roll_back(self.values, self.store)
             raise
         return results
 
@@ -238,7 +238,7 @@ OPEN_ELSEWHERE = (
 )
 
 
-def take_over(values: Values, store: ZarrStore) -> None:
+def load_if_changed(values: Values, store: ZarrStore) -> None:
     """Read the store's head, if it is another version than the values are or come from.
 
     Raises:
@@ -252,15 +252,15 @@ def take_over(values: Values, store: ZarrStore) -> None:
     read_version(values, store)
 
 
-def go_back(values: Values, store: ZarrStore) -> None:
+def roll_back(values: Values, store: ZarrStore) -> None:
     """Set the variables to the store's newest version, whatever they are; none in an empty one."""
     if store.head() is not None:
         read_version(values, store)
     else:
-        forget_all(values)
+        clear_values(values)
 
 
-def forget_all(values: Values) -> None:
+def clear_values(values: Values) -> None:
     """Leave the variables without values, as those of an empty store."""
     for key in values.capture()[1]:
         values.delete(key)
@@ -277,7 +277,7 @@ def read_version(values: Values, store: ZarrStore | None) -> int:
     head = store.head() if store is not None else None
     if store is None or head is None:
         if values.base != NO_VERSION:
-            forget_all(values)
+            clear_values(values)
         raise no_durable_version()
     head, found = newest_values(store, head)
     version = values.put(found, dict(head.records))

@@ -10,21 +10,22 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import DType
+from daskvars.errors import UnavailableError
 from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
 from daskvars.execution.engine.durable import (
     Durable,
+    load_if_changed,
     no_durable_version,
     open_state,
     read_version,
     state_name,
-    take_over,
 )
-from daskvars.execution.engine.executables import Program, SharedProgram
+from daskvars.execution.engine.executables import Executable, SharedExecutable
 from daskvars.execution.engine.executors import active_client, forget_closed
 from daskvars.execution.engine.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.plan_cache import PlanCache
@@ -35,11 +36,25 @@ from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE
-from daskvars.state import Values, forget_values
+from daskvars.state import Values, ZarrStore, forget_values
 from daskvars.state.format.grids import layout_shape
 from daskvars.state.format.keypath import check_key
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.shards import Shard, join_shards
+
+
+class Loss(NamedTuple):
+    """What went with a cluster that is gone.
+
+    Attributes:
+      keys: the variables.
+      error: what is raised where they are needed.
+      store: where their last durable version is, None if none was written.
+    """
+
+    keys: frozenset[str]
+    error: UnavailableError
+    store: ZarrStore | None
 
 
 class Engine:
@@ -55,7 +70,7 @@ class Engine:
       plans: plans by signature, bound to the executor.
       saves: checkpoints that are being written.
       is_closed: whether everything was let go of.
-      lost: keys of the variables that were on a cluster which is gone. Those without a new value
+      loss: the variables that were on a cluster which is gone, if any. Those without a new value
         since cannot be read; with a store nothing can be run until `recover` or `restore`.
     """
 
@@ -84,12 +99,10 @@ class Engine:
             self._release.atexit = False
         self.plans = PlanCache()
         self.saves = PendingSaves()
-        self.lost: frozenset[str] = frozenset()
-        self._loss: Any = None
-        self._lost_to: Any = None
+        self.loss: Loss | None = None
         self._executor: LocalExecutor | ClusterExecutor | None = None
         self._handles: dict[str, Tensor] = {}
-        self._draws: dict[Any, int] = {}
+        self._num_draws: dict[Any, int] = {}
         self._entropy = secrets.randbits(64)
         self.is_closed = False
         self._lock = threading.RLock()
@@ -106,8 +119,8 @@ class Engine:
         with self._lock:
             self._note_loss()
             if self._executor is None:
-                if self.lost and self.store is not None:
-                    raise self._loss
+                if self.loss is not None and self.store is not None:
+                    raise self.loss.error
                 self.plans = PlanCache()
                 found = self._new_executor()
                 if found.placement is not None:
@@ -129,8 +142,8 @@ class Engine:
             return
         self._executor, self.values = None, self._here
         if not executor.is_retrieved:
-            self._loss, self._lost_to = executor.lost_error(), executor
-            self.lost = frozenset(executor.values.capture()[1])
+            lost = frozenset(executor.values.capture()[1])
+            self.loss = Loss(lost, executor.lost_error(), executor.sealer.store) if lost else None
             if self.store is None:
                 self._here.clear()  # else what was here before they moved would stand for them
 
@@ -147,7 +160,7 @@ class Engine:
         if client is None:
             self.values = self._here
             if self.store is not None and not self._is_loaded:
-                take_over(self.values, self.store)
+                load_if_changed(self.values, self.store)
             return LocalExecutor(self.values, self._num_threads, self.durable)
         if self.durable is not None and self._here.dirty:
             self.durable.seal()
@@ -161,23 +174,23 @@ class Engine:
         """Whether updates are made to a newer version than the one that a run reads."""
         return self._is_async and self.executor.is_shared
 
-    def program(
+    def executable(
         self,
         signature: Hashable,
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
         fed: Sequence[Tensor],
-    ) -> Program:
+    ) -> Executable:
         """Return what runs these fetches of a graph again and again."""
-        kind = SharedProgram if self.name else Program
+        kind = SharedExecutable if self.name else Executable
         return kind(self, signature, fetches, targets, fed)
 
     def transact(self, run: Callable[[], Any]) -> Any:
         """Call what runs a program or sets variables, in step with the store if there is one."""
-        draws = self._draws
+        draws = self._num_draws
 
         def attempt() -> Any:
-            self._draws = dict(draws)
+            self._num_draws = dict(draws)
             return run()
 
         return self.executor.transact(attempt)
@@ -204,8 +217,8 @@ class Engine:
           InvalidArgumentError: some are other variables; see `reconcile.reconcile`.
           UnavailableError: some are lost with a cluster, and have no new values.
         """
-        if self.lost:
-            self._check_lost(plan)
+        if self.loss is not None:
+            self._check_lost(plan, self.loss)
         values = self.values
         if self.name:
             where = f"store {self.name!r}"
@@ -213,10 +226,10 @@ class Engine:
                 reconcile(values, self.executor, self._handles, used_by(plan), where)
         return values.external_updates
 
-    def _check_lost(self, plan: Plan) -> None:
+    def _check_lost(self, plan: Plan, loss: Loss) -> None:
         wanted = {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.presence.keys()
-        if any(key in self.lost and key not in self.values for key in wanted):
-            raise self._loss
+        if any(key in loss.keys and key not in self.values for key in wanted):
+            raise loss.error
 
     def save(
         self, parts: Mapping[str, Sequence[Shard]], where: str, global_step: int | None = None
@@ -234,7 +247,7 @@ class Engine:
         Raises:
           UnavailableError: values were lost with workers, and cannot be computed again.
         """
-        self.saves.settle()
+        self.saves.wait()
 
         def save() -> bool:
             with self.executor.lease(_keys(parts)) as lease:
@@ -261,7 +274,7 @@ class Engine:
         Returns:
           None, and nothing was begun, where `save` returns False.
         """
-        self.saves.settle()
+        self.saves.wait()
         with self.executor.lease(_keys(parts), in_flight=True) as lease:
             found = self._captured(parts, lease.blocks)
             if found is None:
@@ -275,7 +288,7 @@ class Engine:
                 then()
 
         try:
-            save = self.executor.save_later(values, where, global_step)
+            save = self.executor.save_in_background(values, where, global_step)
             return self.saves.begin(where, write)
         except BaseException:
             written.release()
@@ -312,9 +325,9 @@ class Engine:
           devices: key -> the device that the variable asks for.
         """
         self._note_loss()
-        if self.lost and self.store is not None and self.store.head() is not None:
+        if self.loss is not None and self.store is not None and self.store.head() is not None:
             self.recover()  # what is restored follows the store's last version
-        self.lost = frozenset() if self.store is not None else self.lost
+        self.loss = None if self.store is not None else self.loss
         new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
         records: dict[str, VariableRecord] = {}
         alike: dict[Any, VariableRecord] = {}
@@ -356,10 +369,10 @@ class Engine:
                 raise no_durable_version()
             self.store.roll_back_to(version)
         self._note_loss()
-        if not self.lost:
+        if self.loss is None:
             return self.executor.recover()
-        found = read_version(self._here, self._lost_to.sealer.store)
-        self._is_loaded, self.lost, self._lost_to = True, frozenset(), None
+        found = read_version(self._here, self.loss.store)
+        self._is_loaded, self.loss = True, None
         return found
 
     def close(self) -> None:
@@ -370,7 +383,7 @@ class Engine:
           UnavailableError: they were lost with a cluster, and nobody was told so far.
         """
         try:
-            self.saves.settle()
+            self.saves.wait()
         finally:
             self._note_loss()
             executor = self._executor
@@ -380,9 +393,9 @@ class Engine:
                 if executor is not None:
                     executor.close()
             finally:
-                self._let_go()
+                self._release_all()
 
-    def _let_go(self) -> None:
+    def _release_all(self) -> None:
         self.is_closed = True
         self.plans = PlanCache()
         if self.durable is not None:
@@ -390,11 +403,11 @@ class Engine:
             self.values = self._here = Values()
             self.durable = self._executor = None
 
-    def draw(self, op: Operation) -> tuple[int, int]:
+    def next_random_key(self, op: Operation) -> tuple[int, int]:
         """Return the random key of the next use of an operation of a graph."""
         with self._lock:
-            count = self._draws.get(op.name, 0)
-            self._draws[op.name] = count + 1
+            count = self._num_draws.get(op.name, 0)
+            self._num_draws[op.name] = count + 1
         return random_key(op, count, self._entropy)
 
 

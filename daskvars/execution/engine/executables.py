@@ -14,7 +14,7 @@ from daskvars.lowering import lower
 from daskvars.lowering.prune import prune
 
 
-class Program:
+class Executable:
     """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
 
     __slots__ = (
@@ -47,26 +47,26 @@ class Program:
         self.fed = tuple(fed)
         self.sequential = sequential
         self.identify = identify
-        self.key_of = key_of or engine.draw
+        self.key_of = key_of or engine.next_random_key
         # A plan, what it was for, and the arrivals then: together, as threads run one program.
         self._last: tuple[Any, Any, int] = (None, None, -1)
 
-    def __call__(self, values: Sequence[Any], later: bool = False) -> list[Any]:
+    def __call__(self, values: Sequence[Any], as_futures: bool = False) -> list[Any]:
         """Run on the values of the fed tensors (checked already) and return those fetched.
 
         Args:
           values: of the fed tensors.
-          later: whether results may be `ResultFuture`, where waiting for them costs time.
+          submit: whether results may be `ResultFuture`, where waiting for them costs time.
         """
         if not events.subscribers:
-            return self._run(values, later)
+            return self._run(values, as_futures)
         start = time.perf_counter()
-        results = self._run(values, later)
+        results = self._run(values, as_futures)
         duration = time.perf_counter() - start
         events.publish(events.RunFinished(self.last_plan, self.engine.values.version, duration))
         return results
 
-    def _run(self, values: Sequence[Any], later: bool) -> list[Any]:
+    def _run(self, values: Sequence[Any], as_futures: bool) -> list[Any]:
         engine = self.engine
         shapes = feeds.signature(values) if values else ()
         bound, last_shapes, external_updates = self._last
@@ -85,7 +85,7 @@ class Program:
             if bound is not last or external_updates != engine.values.external_updates:
                 external_updates = engine.reconcile(bound.plan)
             self._last = bound, shapes, external_updates
-        return (bound.later if later else bound)(values, self.key_of)
+        return (bound.submit if as_futures else bound)(values, self.key_of)
 
     @property
     def last_plan(self) -> Any:
@@ -128,11 +128,11 @@ class Program:
         )
 
 
-class SharedProgram(Program):
+class SharedExecutable(Executable):
     """A program on variables that others may have a share in."""
 
     __slots__ = ()
 
-    def _run(self, values: Sequence[Any], later: bool) -> list[Any]:
+    def _run(self, values: Sequence[Any], as_futures: bool) -> list[Any]:
         """Run in step with the others, perhaps several times: only the last counts as a run."""
-        return self.engine.transact(partial(Program._run, self, values, later))
+        return self.engine.transact(partial(Executable._run, self, values, as_futures))

@@ -21,7 +21,7 @@ class PendingSave:
     def __init__(self, path: str, future: Future[None]) -> None:
         self.path = path
         self._future = future
-        self._is_told = False
+        self._is_reported = False
 
     def done(self) -> bool:
         """Return whether it is written, or has failed."""
@@ -40,13 +40,13 @@ class PendingSave:
         try:
             self._future.result(timeout)
         finally:
-            self._is_told = self._is_told or self._future.done()
+            self._is_reported = self._is_reported or self._future.done()
         return self.path
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until it is written; raise its error if nobody has been told of it."""
         self._future.exception()
-        if not self._is_told:
+        if not self._is_reported:
             self.result()
 
 
@@ -69,13 +69,13 @@ class PendingSaves:
         Raises:
           OpError: that failed, and nobody has asked for its result.
         """
-        self.settle()
+        self.wait()
         pool = ThreadPoolExecutor(1, thread_name_prefix="daskvars-save")
         self._last = found = PendingSave(path, pool.submit(write))
         pool.shutdown(wait=False)  # its thread ends with the work; the interpreter waits for it
         return found
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait for what is being written.
 
         Raises:
@@ -83,4 +83,4 @@ class PendingSaves:
         """
         last, self._last = self._last, None
         if last is not None:
-            last.settle()
+            last.wait()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOptions
 from daskvars.execution.engine.engine import Engine
-from daskvars.execution.engine.executables import Program
+from daskvars.execution.engine.executables import Executable
 from daskvars.execution.local.devices import CPU
 from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of
@@ -33,13 +33,13 @@ class DeviceAttributes(NamedTuple):
 
 
 def recorded_run(
-    program: Program, values: Sequence[Any], options: Any, metadata: RunMetadata
+    executable: Executable, values: Sequence[Any], options: Any, metadata: RunMetadata
 ) -> list[Any]:
     """Run a program and write into `metadata` what `options` ask for."""
     wall, start = time.time(), time.perf_counter()
-    results = program(values)
+    results = executable(values)
     duration_s = time.perf_counter() - start
-    plan = program.last_plan
+    plan = executable.last_plan
     metadata.Clear()
     metadata.num_tasks = plan.num_tasks
     metadata.transfer_bytes = plan.transfer_bytes

@@ -32,12 +32,12 @@ class Step:
         self._programs: dict[frozenset[int], RegionProgram] = {}
         if self.split is not None:
             self.second = compiled(self.split.program, numpy)
-            self.position = {p: i for i, p in enumerate(self.split.kept)}
-            self.given = {p: i for i, p in enumerate(self.split.updates)}
+            self.kept_position = {p: i for i, p in enumerate(self.split.kept)}
+            self.updated_position = {p: i for i, p in enumerate(self.split.updates)}
 
     def result(self, outputs: tuple[Any, ...], position: int) -> Any:
         """Return output `position` of the region from what its first half returned."""
-        return outputs[position if self.split is None else self.position[position]]
+        return outputs[position if self.split is None else self.kept_position[position]]
 
     def finish(
         self, arrays: list[Any], outputs: tuple[Any, ...], shared: frozenset[int] = frozenset()

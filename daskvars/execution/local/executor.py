@@ -147,7 +147,7 @@ class LocalExecutor:
         """Write a checkpoint of key -> (record, blocks)."""
         checkpoint.save(values, where, global_step=global_step)
 
-    def save_later(
+    def save_in_background(
         self, values: Mapping[str, Any], where: str, global_step: int | None
     ) -> Callable[[], Any]:
         """Return what writes a checkpoint while runs go on, and drops each block once written."""
@@ -213,7 +213,7 @@ class _Bound:
         with self.values.run_lock:
             return self.run(*self.values.read(self.state_keys), feeds, key_of)
 
-    later = __call__  # results are there at once
+    submit = __call__  # results are there at once
 
     def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         """Run once on the state of `version` and commit."""
@@ -264,9 +264,14 @@ class _Bound:
                 )
                 results = step.finish(arrays, task_outputs, shared)
                 for key, value in self.plan.updates.items():
-                    if value.origin.region == number and value.origin.position in step.given:
+                    if (
+                        value.origin.region == number
+                        and value.origin.position in step.updated_position
+                    ):
                         index = next(i for k, i in variables if k == key)
-                        new.setdefault(key, {})[index] = results[step.given[value.origin.position]]
+                        new.setdefault(key, {})[index] = results[
+                            step.updated_position[value.origin.position]
+                        ]
             self.values.replace(new, self._records_of(new))
 
 
@@ -287,11 +292,11 @@ class _Inline(_Bound):
         self.function = self.steps[0].function if region else None
         leaves = [self._getter(leaf) for leaf in plan.leaves]
         self.getters = [leaves[s.value.origin.position] for s in region.inputs] if region else []
-        given = self.steps[0].given if self.has_split else {}
+        updated = self.steps[0].updated_position if self.has_split else {}
         self.updates = [
             (key, *self._result(value, leaves), value.indices()[0], key in self.copied)
             for key, value in plan.updates.items()
-            if value.origin.region < 0 or value.origin.position not in given
+            if value.origin.region < 0 or value.origin.position not in updated
         ]
         self.outputs = [self._result(value, leaves) for value in plan.outputs]
         self._with_tasks: _Threaded | None = None
@@ -304,14 +309,14 @@ class _Inline(_Bound):
                 return self._with_tasks(feeds, key_of)
         return super().__call__(feeds, key_of)
 
-    later = __call__
+    submit = __call__
 
     def _result(self, value: PlanValue, leaves: list[Any]) -> tuple[int, Any]:
         if value.origin.region < 0:
             return -1, leaves[value.origin.position]
         step = self.steps[0]
         position = value.origin.position
-        return (position if step.split is None else step.position[position]), None
+        return (position if step.split is None else step.kept_position[position]), None
 
     def _getter(self, leaf: LeafInfo) -> tuple[str, Any, Any]:
         if leaf.kind == STATE:
@@ -330,13 +335,13 @@ class _Inline(_Bound):
                 arguments.append(what if kind == CONSTANT else key_of(what))
         results = self.guarded(self.function, *arguments) if self.function is not None else ()
         outputs = [
-            on_host(results[position] if getter is None else given(getter, state, feeds))
+            on_host(results[position] if getter is None else leaf_result(getter, state, feeds))
             for position, getter in self.outputs
         ]
         if self.plan.updates:
             new = {
                 key: {
-                    index: given(getter, state, feeds)
+                    index: leaf_result(getter, state, feeds)
                     if getter is not None
                     else owned(results[position])
                     if is_copied
@@ -357,7 +362,7 @@ class _Inline(_Bound):
         shielded(lambda: self.guarded(self.finish, new, splits, state))
 
 
-def given(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[Any]) -> Any:
+def leaf_result(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[Any]) -> Any:
     """Return a result that is no region's: a copy, as the user may change what was fetched."""
     kind, what, _ = getter
     return owned(only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what)
@@ -439,7 +444,7 @@ class _Threaded(_Bound):
             for key, value in plan.updates.items()
             if value.origin.region < 0
             or steps[value.origin.region].split is None
-            or value.origin.position in steps[value.origin.region].position
+            or value.origin.position in steps[value.origin.region].kept_position
         }
         if not splits:
             self.commit(new, version)
@@ -494,7 +499,7 @@ class _Threaded(_Bound):
     def _located(self, block_id: BlockId, leaves: list[Any]) -> tuple[Any, int | None]:
         region, position = block_id.origin
         if region >= 0 and self.steps[region].split is not None:
-            position = self.steps[region].position[position]
+            position = self.steps[region].kept_position[position]
         return self._reference(block_id, leaves), position if region >= 0 else None
 
     def _reference(self, block_id: BlockId, leaves: list[Any]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from daskvars.accepted import accepts
 from daskvars.errors import FailedPreconditionError, did_you_mean, enumerated
-from daskvars.execution.eager import PROGRAM
+from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.engine.pending_saves import PendingSave, saved_already
 from daskvars.execution.session import Session
@@ -380,11 +380,11 @@ class Saver:
         if not self._is_built:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
         if self._graph is None and self._takes_all:
-            self._tensors = saved_tensors(all_variables(PROGRAM))
+            self._tensors = saved_tensors(all_variables(EAGER_CONTEXT))
             self._check_any()
         if self._graph is None and sess is None:
-            PROGRAM.sync()
-            return PROGRAM.engine
+            EAGER_CONTEXT.sync()
+            return EAGER_CONTEXT.engine
         if not isinstance(sess, Session):
             raise TypeError(f"'sess' must be a Session; {sess}")
         return sess.engine
@@ -427,7 +427,7 @@ class Saver:
                 "directory in which nothing was saved: check its path, or save there first."
             )
         path = os.fspath(save_path)
-        engine.saves.settle()
+        engine.saves.wait()
         if not is_announced(path):
             raise ValueError(
                 f"The passed save_path is not a valid checkpoint: {path}{instead_of(path)}"
