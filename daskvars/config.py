@@ -1,7 +1,8 @@
 """Every knob of the engine, with its default and the reason for it.
 
 The configuration is one value for the whole process, because worker threads must see what the
-program set. `set(...)` changes it at once; used in a `with` block it also puts the old values back.
+program set. `set(...)` changes it at once; used in a ``with`` block it also puts the old values
+back.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _replace(overrides: dict[str, Any]) -> dict[str, Any]:
 
 
 def thread_count() -> int:
-    """How many threads run tasks in this process: `num_threads`, or the CPUs it may use.
+    """How many threads run tasks in this process: ``num_threads``, or the CPUs it may use.
 
     >>> thread_count() >= 1
     True

@@ -217,7 +217,7 @@ def as_dtype(type_value: DTypeLike) -> DType:
 
     Args:
         type_value: a `DType`, a name, a DT_ number, a numpy dtype or scalar type, a Python type,
-            or an object with a `dtype`.
+            or an object with a ``dtype``.
 
     Returns:
         The interned dtype; `float` is float32 and `int` int32, as a constant of them has.

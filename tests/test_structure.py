@@ -1,10 +1,12 @@
 """The size of functions, and habits that hide mistakes."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import daskvars
 from tests import sources
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -132,3 +134,14 @@ def test_modules_say_what_they_are():
 
 def test_public_functions_and_classes_have_docstrings():
     assert not offenders(MODULES, lambda file: file.bare)
+
+
+def test_the_changelog_begins_with_this_version():
+    entries = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    versions = [
+        re.fullmatch(r"\[(\d+\.\d+\.\d+)\] - (unreleased|\d{4}-\d\d-\d\d)", e) for e in entries
+    ]
+    assert all(versions), entries
+    assert versions[0][1] == daskvars.__version__
+    dates = [found[2] for found in versions[1:]]
+    assert dates == sorted(dates, reverse=True) and "unreleased" not in dates

@@ -224,8 +224,8 @@ class StepStats(Message):
 class RunMetadata(Message):
     """What a run tells of itself: filled by ``Session.run(..., options, run_metadata)``.
 
-    `step_stats` is there when the options asked for a trace, `partition_graphs` (the plan as text)
-    when they asked for that; `num_tasks`, `transfer_bytes` and `duration_s` always are.
+    ``step_stats`` is there when the options asked for a trace, ``partition_graphs`` (the plan as
+    text) when they asked for that; ``num_tasks``, ``transfer_bytes`` and ``duration_s`` always are.
 
     >>> RunMetadata().HasField("step_stats")
     False

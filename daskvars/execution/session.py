@@ -48,7 +48,7 @@ class Session:
       config: a `ConfigProto`; see `daskvars.config` for the engine's own knobs.
       store: where the variables live. A path or URL (with a "/" in it, or ending in ".zarr")
         is a Zarr store: the variables that are in it have their values at once, and new values
-        are written back by `seal` and `close`, and every `config.seal_every_s`. A process that
+        are written back by `seal` and `close`, and every ``config.seal_every_s``. A process that
         is killed loses at most the runs of this period and of the time of one seal. At a seal
         values that other processes have written are taken over too. If both have changed, or
         the store was deleted, AbortedError is raised, and neither is lost. With

@@ -129,7 +129,7 @@ class Tensor(WithOperators):
         return self.index
 
     def ref(self) -> Reference:
-        """Return a hashable object that compares by identity and gives this back by `deref`."""
+        """Return a hashable object that compares by identity and gives this back by ``deref()``."""
         return Reference(self)
 
     experimental_ref = ref

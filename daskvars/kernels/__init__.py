@@ -1,6 +1,6 @@
 """What workers compute: pure functions on blocks, and nothing else.
 
-A *kernel* is ``kernel(xp, *arrays, **attributes) -> array | tuple``: `xp` is NumPy or CuPy, and
+A *kernel* is ``kernel(xp, *arrays, **attributes) -> array | tuple``: ``xp`` is NumPy or CuPy, and
 attributes are plain data. The rules, and why:
 
 - It never writes into an input: what it gets may be shared, and Dask may run any task twice. A

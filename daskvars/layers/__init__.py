@@ -2,7 +2,7 @@
 
 A `Layer` makes its variables in the first call, under a variable scope of its own name, and is a
 function of them ever after. The functional forms (`dense` ...) make a layer, call it once and
-forget it; their variables are shared by name, through `reuse`. A layer is but a few ops; what
+forget it; their variables are shared by name, through ``reuse``. A layer is but a few ops; what
 runs them is as fast with layers as without.
 
 Eager code uses the same classes: variables are there from the first call on, moving averages move

@@ -203,7 +203,7 @@ class Layer(LayerLosses):
         Raises:
           TypeError: it would have the dtype of the layer's input, which is not floating.
           ValueError: the layer is built and has no such variable; or it is to be trained, though
-            synchronized `ON_READ`.
+            synchronized ``ON_READ``.
         """
         if dtype is None and self._dtype_is_inputs:
             _check_floating(

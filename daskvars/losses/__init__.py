@@ -1,6 +1,6 @@
 """Losses to train with: each is reduced to a scalar, weighted, and added to a collection.
 
-Every loss takes `weights`: a number for all elements, or a tensor that has a weight for each
+Every loss takes ``weights``: a number for all elements, or a tensor that has a weight for each
 element or for each slice of size one. By default the sum of the weighted losses is divided by the
 number of elements whose weight is not zero. In eager code nothing is collected.
 """

@@ -22,8 +22,9 @@ _numbers = itertools.count()
 class FileWriter:
     """Writes summaries and events to a new file in a directory, one line of JSON each.
 
-    The file is called ``events.out.jsonl.<time>.<host>...``. A line has `wall_time` and `step`,
-    and `tag`, `kind` and `value` where it is a summary's. `tf.train.summary_iterator` reads it.
+    The file is called ``events.out.jsonl.<time>.<host>...``. A line has ``wall_time`` and ``step``,
+    and ``tag``, ``kind`` and ``value`` where it is a summary's. `tf.train.summary_iterator` reads
+    it.
 
     Args:
       logdir: the directory; made if need be.

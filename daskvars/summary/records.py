@@ -94,7 +94,7 @@ class TaggedRunMetadata(Message):
 class Event(Message):
     """One entry of an event file, at a time (seconds since 1970) and a step.
 
-    `graph_def` is a list of nodes: ``{"name", "op", "input", "device"}``.
+    ``graph_def`` is a list of nodes: ``{"name", "op", "input", "device"}``.
 
     >>> Event(step=3, summary=Summary(value=[Summary.Value(tag="a", simple_value=1.0)])).step
     3

@@ -206,8 +206,8 @@ def cosine_decay_restarts(rate, step, name, *, first_decay_steps, t_mul, m_mul, 
 def linear_cosine_decay(rate, step, name, *, decay_steps, num_periods, alpha, beta) -> Tensor:
     """Return ``learning_rate * ((alpha + linear) * cosine + beta)``.
 
-    `linear` falls from 1 to 0 in `decay_steps` steps, `cosine` makes `num_periods` periods between
-    1 and 0 meanwhile.
+    ``linear`` falls from 1 to 0 in `decay_steps` steps, ``cosine`` makes `num_periods` periods
+    between 1 and 0 meanwhile.
 
     Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
     """

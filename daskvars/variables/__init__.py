@@ -3,7 +3,7 @@
 A `Variable` holds no value. It is a handle: an op whose attributes name the key, dtype, shape and
 chunk layout of an array that a store keeps. Reading and assigning are ops on the handle, so a
 variable means the same in a graph, in the body of a function, and in the eager program; what
-differs is only when the initial value is assigned (by running `initializer`, or at once).
+differs is only when the initial value is assigned (by running ``initializer``, or at once).
 
 Three things give a variable its full name, and two of them look alike:
 
@@ -12,10 +12,10 @@ Three things give a variable its full name, and two of them look alike:
   opens a name scope of the same last name as well, made unique, which is why a scope opened twice
   holds the variables ``a/v`` but ops ``a/add`` and ``a_1/add``;
 - *the store* of a graph maps full names to the variables that `get_variable` made, and to no
-  others. Sharing is a look-up there, under a scope whose `reuse` says so.
+  others. Sharing is a look-up there, under a scope whose ``reuse`` says so.
 
 The current variable scope belongs to a graph and a thread; the store belongs to the graph (the
-eager program counts as one). Both live in the graph's `notes`. A variable made in the body of a
+eager program counts as one). Both live in the graph's ``notes``. A variable made in the body of a
 function, branch or loop is made in the program around it: state outlives a call.
 
 Names, argument orders and errors are TensorFlow 1.15's. Deliberate differences: a dtype in the

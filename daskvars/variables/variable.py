@@ -45,7 +45,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
 
     Args:
       initial_value: anything that converts to a tensor, or a function without arguments of such.
-      trainable: whether optimizers train it by default; None means yes, save for `ON_READ`. A
+      trainable: whether optimizers train it by default; None means yes, save for ``ON_READ``. A
         dtype given here is the `dtype`.
       collections: names of the collections it is put in, by default the global variables.
       validate_shape: False lets assignments change the shape.
@@ -59,7 +59,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
       synchronization, aggregation: accepted, see `VariableSynchronization`.
       shape: static shape, where it is to be less specific than the initial value's.
       chunks: layout, in Dask's notation or "auto"; None cuts only what is larger than the
-        `chunk_bytes` of the configuration. Each chunk is placed, updated and stored on its own.
+        ``chunk_bytes`` of the configuration. Each chunk is placed, updated and stored on its own.
 
     Raises:
       ValueError: there is no initial value, or its shape is not known; a collection is malformed.
@@ -207,7 +207,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
 
     @property
     def dtype(self) -> DType:
-        """The element type; in a graph the reference type, whose `base_dtype` is the plain one."""
+        """The element type; in a graph the reference type, whose ``base_dtype`` is plain."""
         dtype = self._handle.spec.dtype
         return dtype.base_dtype if self._handle.graph is None else dtype
 
@@ -367,7 +367,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     # -- as a Python object -------------------------------------------------------------------
 
     def ref(self) -> Reference:
-        """Return a hashable object that compares by identity and gives this back by `deref`."""
+        """Return a hashable object that compares by identity and gives this back by ``deref``."""
         return Reference(self)
 
     experimental_ref = ref

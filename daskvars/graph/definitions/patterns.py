@@ -1,12 +1,12 @@
 """Access patterns: which block of each input an op needs for a block of its output, as data.
 
-A pattern answers one question, `access`: it labels the dimensions of an op's inputs and outputs.
+A pattern answers one question, ``access``: it labels the dimensions of an op's inputs and outputs.
 Dimensions with one label are cut the same way; a dimension without a label must be whole (one
 block). A label that no output carries is summed away: each block gives a partial result and
-`combine` names the function that merges the partials. Layout propagation, fusion and emission
+``combine`` names the function that merges the partials. Layout propagation, fusion and emission
 are written once against `Access`; none of them knows an op.
 
-Notation of `Contraction` and `Movement`: one letter a dimension, `_` for a dimension that must
+Notation of `Contraction` and `Movement`: one letter a dimension, ``_`` for a dimension that must
 be whole, `...` for leading dimensions that broadcast, as in ``"...mk,...kn->...mn"`` (matmul),
 ``"n___,____->n___"`` (2-D convolution: only the batch may be cut) or ``"..._->..._"`` (softmax).
 """
@@ -110,7 +110,7 @@ def _broadcast_dims(shape: Shape, out: Shape) -> Dims:
 class Reduction(Pattern):
     """A fold over the axes in ``attrs["axis"]`` (None: all), kept as size 1 with ``keepdims``.
 
-    `combine` is what merges two partial results, an ``xp`` function by name or a kernel; None
+    ``combine`` is what merges two partial results, an ``xp`` function by name or a kernel; None
     means that a reduced axis must be whole.
     """
 

@@ -6,6 +6,6 @@
 - ``decompression``: sizes are known before memory is taken, so a few bytes cannot become a
   terabyte.
 
-Others' arrays carry no checksums of ours: what could not be checked is said, by `inspect` and
-`verify`.
+Others' arrays carry no checksums of ours: what could not be checked is said, by ``inspect``
+and ``verify``.
 """

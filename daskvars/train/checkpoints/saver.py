@@ -306,9 +306,9 @@ class Saver:
         """Begin to save the present values as a checkpoint, and return while it is written.
 
         Later runs change nothing in it. There is one such save at a time: the next save, `restore`
-        and closing the session wait for it, and raise its error unless `result` has. A checkpoint
-        cannot be seen before it is complete; `latest_checkpoint` gives the one before it. Parts of
-        one array whose chunks do not line up are saved before this returns.
+        and closing the session wait for it, and raise its error unless ``result()`` has. A
+        checkpoint cannot be seen before it is complete; `latest_checkpoint` gives the one before
+        it. Parts of one array whose chunks do not line up are saved before this returns.
 
         Args: as for `save`.
 

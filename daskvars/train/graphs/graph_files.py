@@ -83,8 +83,8 @@ def import_meta_graph(
         ``<checkpoint>.meta`` beside each checkpoint.
       clear_devices: forget devices.
       import_scope: name scope to put it under.
-      **kwargs: those of `import_scoped_meta_graph`: `graph`, `input_map`,
-        `unbound_inputs_col_name`, `restore_collections_predicate`.
+      **kwargs: those of `import_scoped_meta_graph`: `graph`, ``input_map``,
+        ``unbound_inputs_col_name``, ``restore_collections_predicate``.
 
     Returns:
       The saver that was exported with it, or else one of all variables; None without variables.

@@ -32,7 +32,7 @@ class PartitionedVariable(WithOperators):
       name: name of the whole.
       shape: its shape.
       dtype: its dtype.
-      variable_list: the parts; each knows its slice (`_get_save_slice_info`).
+      variable_list: the parts; each knows its slice (``_get_save_slice_info``).
       partitions: number of parts along each axis, at most one of them above 1.
 
     Raises:

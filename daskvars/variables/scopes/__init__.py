@@ -1,8 +1,9 @@
 """Variable scopes: which name a variable gets, and whether it is made or shared.
 
 Opening a scope changes what is in force for `get_variable` in this graph and this thread: a prefix,
-whether variables are shared (`reuse`), and defaults (initializer, regularizer, partitioner, dtype).
-It opens a name scope, too, which numbers itself; the two are told apart in the package's docstring.
+whether variables are shared (``reuse``), and defaults (initializer, regularizer, partitioner,
+dtype). It opens a name scope, too, which numbers itself; the two are told apart in the package's
+docstring.
 
 - ``variable_scope``: the scopes of programs, and `get_variable`;
 - ``variable_store``: a graph's variables by full name, made or shared there and nowhere else;
