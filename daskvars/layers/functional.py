@@ -10,6 +10,7 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
+from daskvars.graph.tensor import Tensor
 from daskvars.layers.layer import Layer
 
 
@@ -36,7 +37,7 @@ def applied(
 
 def functional(
     layer_class: type[Layer], name: str, has_variables: bool = True, order: str = "", **call: Any
-) -> Callable:
+) -> Callable[..., Tensor]:
     """Return the functional form: a function of the inputs and the constructor's arguments.
 
     Args:

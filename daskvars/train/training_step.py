@@ -32,7 +32,7 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
     return int(sess.run(global_step_tensor))
 
 
-def get_global_step(graph: Graph | None = None) -> Any:
+def get_global_step(graph: Graph | None = None) -> Variable | None:
     """Return the global step of `graph`, by default of the present one; None if it has none.
 
     It is what the collection ``GLOBAL_STEP`` holds, or else the tensor ``global_step:0``.
@@ -49,6 +49,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
             stacklevel=2,
         )
         return None
+    step: Any  # a variable, or its handle in a graph that was imported without its variables
     if found:
         step = found[0]
     else:
@@ -80,7 +81,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
         )
 
 
-def get_or_create_global_step(graph: Graph | None = None) -> Any:
+def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     """Return the global step of `graph`, created if need be.
 
     >>> import daskvars as dv

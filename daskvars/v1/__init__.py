@@ -236,3 +236,7 @@ globals().update(
         for name in __all__
     }
 )
+# ``from daskvars.v1.train import Saver`` finds a namespace as it finds a module.
+for _name in __all__:
+    if isinstance(globals()[_name], types.ModuleType):
+        sys.modules.setdefault(f"{__name__}.{_name}", globals()[_name])

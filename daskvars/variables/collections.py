@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from daskvars.dtypes import string
 from daskvars.graph.scopes.collections import GraphKeys
@@ -18,9 +17,10 @@ from daskvars.ops.math.comparison import equal, logical_not
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.ops.state.assign import is_variable_initialized
 from daskvars.variables.colocation import owner
+from daskvars.variables.variable import Variable
 
 
-def global_variables(scope: str | None = None) -> list[Any]:
+def global_variables(scope: str | None = None) -> list[Variable]:
     """Return the variables that sessions share and savers save, in the order they were made.
 
     Args:
@@ -32,12 +32,12 @@ def global_variables(scope: str | None = None) -> list[Any]:
 all_variables = global_variables
 
 
-def local_variables(scope: str | None = None) -> list[Any]:
+def local_variables(scope: str | None = None) -> list[Variable]:
     """Return the variables that a process keeps for itself; see `global_variables`."""
     return owner().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
-def trainable_variables(scope: str | None = None) -> list[Any]:
+def trainable_variables(scope: str | None = None) -> list[Variable]:
     """Return the variables that optimizers train by default; see `global_variables`.
 
     >>> import daskvars.v1 as tf
@@ -50,17 +50,17 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
     return owner().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
-def model_variables(scope: str | None = None) -> list[Any]:
+def model_variables(scope: str | None = None) -> list[Variable]:
     """Return the variables that a model needs for inference; see `global_variables`."""
     return owner().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
-def moving_average_variables(scope: str | None = None) -> list[Any]:
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
     """Return the variables that have moving averages; see `global_variables`."""
     return owner().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
-def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
     """Return an operation that assigns the initial values of `var_list`.
 
     In the eager program, where variables have values from the start, it does nothing.
@@ -100,7 +100,7 @@ initialize_local_variables = local_variables_initializer
 
 
 def report_uninitialized_variables(
-    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
     """Return the names of the variables that have no value.
 
@@ -121,7 +121,7 @@ def report_uninitialized_variables(
         return boolean_mask(names, logical_not(initialized))
 
 
-def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor | None:
     """Return a tensor that cannot be computed unless all variables have values.
 
     Args:
@@ -143,7 +143,7 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tenso
         return with_dependencies([Assert(True, [looked_at])], looked_at)
 
 
-def _looked_at(variable: Any) -> Tensor:
+def _looked_at(variable: Variable) -> Tensor:
     """Return something that takes the variable's value to compute, but little of it."""
     value = variable.read_value()
     shape = variable.shape

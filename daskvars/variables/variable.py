@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from numpy.typing import NDArray
+
 from daskvars.accepted import accepts
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.by_identity import Reference, is_among
@@ -262,7 +264,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     _ref = _as_graph_element
     _shared_name = property(lambda self: self.op.name)
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: Any = None) -> NDArray[Any]:
         """Return the value in `session`, by default the default session.
 
         Raises:
@@ -270,7 +272,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         """
         return self.numpy() if self.graph is None else self._handle.eval(session=session)
 
-    def numpy(self) -> Any:
+    def numpy(self) -> NDArray[Any]:
         """Return the present value of an eager variable."""
         if self.graph is not None:
             raise NotImplementedError(

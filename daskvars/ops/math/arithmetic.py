@@ -22,7 +22,7 @@ from daskvars.ops.array import constant, reshaping
 from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.math import casting, comparison
 from daskvars.ops.math.casting import cast, conj
-from daskvars.ops.rules.families import Function, binary, unary
+from daskvars.ops.rules.families import UnaryFunction, binary, unary
 
 add = binary(
     "add",
@@ -53,7 +53,7 @@ multiply = binary(
     "multiply", "Mul", "N", "multiply", _multiply_gradient, "Return x * y, element by element."
 )
 
-negative: Function = unary(
+negative: UnaryFunction = unary(
     "negative", "Neg", "N", "negative", lambda op, dy: negative(dy), "Return -x."
 )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant
 from daskvars.ops.math.arithmetic import add_n, maximum, minimum, multiply, number, square
 from daskvars.ops.math.casting import cast
@@ -40,7 +40,23 @@ def _check_kept(values: Tensor, result: Tensor, what: str) -> None:
         )
 
 
-def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+@overload
+def clip_by_value(
+    t: IndexedSlices,
+    clip_value_min: TensorLike,
+    clip_value_max: TensorLike,
+    name: str | None = None,
+) -> IndexedSlices: ...
+@overload
+def clip_by_value(
+    t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor: ...
+def clip_by_value(
+    t: TensorLike | IndexedSlices,
+    clip_value_min: TensorLike,
+    clip_value_max: TensorLike,
+    name: str | None = None,
+) -> Tensor | IndexedSlices:
     """Bring values into a range.
 
     Args:
@@ -68,7 +84,20 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         return _like(clipped, t)
 
 
-def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+@overload
+def clip_by_norm(
+    t: IndexedSlices, clip_norm: TensorLike, axes: Any = None, name: str | None = None
+) -> IndexedSlices: ...
+@overload
+def clip_by_norm(
+    t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None
+) -> Tensor: ...
+def clip_by_norm(
+    t: TensorLike | IndexedSlices,
+    clip_norm: TensorLike,
+    axes: Any = None,
+    name: str | None = None,
+) -> Tensor | IndexedSlices:
     """Scale values so that their 2-norm is at most `clip_norm`.
 
     Args:

@@ -19,7 +19,7 @@ from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import div_no_nan, realdiv
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import exp, lgamma, log, log1p
-from daskvars.ops.rules.families import Function, binary
+from daskvars.ops.rules.families import BinaryFunction, binary
 from daskvars.ops.rules.shapes import broadcasted
 
 # -- gamma and beta ----------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def _igammac_gradient(op, dy):
     return broadcast_gradients(op, negative(multiply(dy, by_a)), negative(multiply(dy, by_x)))
 
 
-igamma_slope: Function = binary(
+igamma_slope: BinaryFunction = binary(
     "igamma_slope",
     "IgammaGradA",
     "R",
@@ -203,7 +203,7 @@ def _multiply_no_nan_gradient(op, dy):
     return broadcast_gradients(op, multiply_no_nan(dy, y), multiply_no_nan(x, dy))
 
 
-xlogy: Function = binary(
+xlogy: BinaryFunction = binary(
     "xlogy",
     "Xlogy",
     "F",
@@ -212,7 +212,7 @@ xlogy: Function = binary(
     "Return x log(y), and 0 where x is 0 whatever y.",
     default_name="xlogy",
 )
-xdivy: Function = binary(
+xdivy: BinaryFunction = binary(
     "xdivy",
     "Xdivy",
     "F",
@@ -221,7 +221,7 @@ xdivy: Function = binary(
     "Return x / y, and 0 where x is 0 whatever y.",
     default_name="xdivy",
 )
-multiply_no_nan: Function = binary(
+multiply_no_nan: BinaryFunction = binary(
     "multiply_no_nan",
     "MulNoNan",
     "F",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy
 
@@ -19,7 +19,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Merge, Reduction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, repeating, reshaping
 from daskvars.ops.math.arithmetic import maximum, multiply, subtract
@@ -219,17 +219,31 @@ Raises:
 """
 
 
+class ReductionFunction(Protocol):
+    """A function that folds axes of a tensor."""
+
+    def __call__(
+        self,
+        input_tensor: TensorLike,
+        axis: Any = None,
+        keepdims: bool | None = None,
+        name: str | None = None,
+        reduction_indices: Any = None,
+        keep_dims: bool | None = None,
+    ) -> Tensor: ...
+
+
 def _function(
     function_name: str,
     definition: OpDef,
     types: str,
     summary: str,
     of_integers: Callable[..., Tensor] | None = None,
-) -> Callable[..., Tensor]:
+) -> ReductionFunction:
     """Return the function of a reduction, another one for integers where that is given."""
 
     def reduce(
-        input_tensor: Any,
+        input_tensor: TensorLike,
         axis: Any = None,
         keepdims: bool | None = None,
         name: str | None = None,

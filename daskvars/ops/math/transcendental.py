@@ -19,7 +19,7 @@ from daskvars.ops.math import casting, comparison
 from daskvars.ops.math.arithmetic import abs, add, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import conj
 from daskvars.ops.math.division import realdiv
-from daskvars.ops.rules.families import Function, binary, unary
+from daskvars.ops.rules.families import UnaryFunction, binary, unary
 from daskvars.ops.rules.shapes import broadcasted
 
 # -- roots and powers --------------------------------------------------------------------------
@@ -179,7 +179,7 @@ sin = unary(
     lambda op, dy: multiply(dy, cos(conj(op.inputs[0]))),
     "Return the sine of x, in radians.",
 )
-cos: Function = unary(
+cos: UnaryFunction = unary(
     "cos",
     "Cos",
     "F",
@@ -206,7 +206,7 @@ sinh = unary(
     lambda op, dy: multiply(dy, cosh(conj(op.inputs[0]))),
     "Return the hyperbolic sine of x.",
 )
-cosh: Function = unary(
+cosh: UnaryFunction = unary(
     "cosh",
     "Cosh",
     "F",
@@ -337,7 +337,7 @@ lgamma = unary(
     lambda op, dy: multiply(dy, digamma(op.inputs[0])),
     "Return the logarithm of the absolute value of the gamma function.",
 )
-digamma: Function = unary(
+digamma: UnaryFunction = unary(
     "digamma",
     "Digamma",
     "D",

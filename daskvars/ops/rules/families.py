@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NoGradient, OpDef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.rules.shapes import broadcasted, like_first
 
 Kernel = str | Callable[..., Any]
-Function = Callable[..., Tensor]
+Function = TypeVar("Function", bound=Callable[..., Tensor])
 Gradient = Callable[..., Any] | NoGradient
 
 TYPES = {
@@ -62,6 +62,18 @@ Raises:
 """
 
 
+class UnaryFunction(Protocol):
+    """A function of one tensor."""
+
+    def __call__(self, x: TensorLike, name: str | None = None) -> Tensor: ...
+
+
+class BinaryFunction(Protocol):
+    """A function of two tensors."""
+
+    def __call__(self, x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor: ...
+
+
 def unary(
     function_name: str,
     type: str,
@@ -72,7 +84,7 @@ def unary(
     *,
     infer: Callable[..., Any] = like_first,
     result: str = "of the dtype of `x`",
-) -> Function:
+) -> UnaryFunction:
     """Define an elementwise op of one input and return its public function ``f(x, name=None)``.
 
     Args:
@@ -89,7 +101,7 @@ def unary(
         type, f"x:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel, gradient=gradient
     )
 
-    def function(x: Any, name: str | None = None) -> Tensor:
+    def function(x: TensorLike, name: str | None = None) -> Tensor:
         return apply(definition, x, name=name)
 
     doc = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)
@@ -107,7 +119,7 @@ def binary(
     infer: Callable[..., Any] = broadcasted,
     result: str = "of the dtype of `x`",
     default_name: str | None = None,
-) -> Function:
+) -> BinaryFunction:
     """Define an elementwise op of two inputs and return its function ``f(x, y, name=None)``.
 
     `default_name` is the name of its operations where that is not `type`. See `unary`.
@@ -122,7 +134,7 @@ def binary(
     )
     default = default_name or type
 
-    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+    def function(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return apply(definition, x, y, name=name or default)
 
     doc = BINARY.format(summary=summary, type=default, types=TYPES[letter], result=result)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from daskvars import dtypes, shapes
 from daskvars.accepted import ACCEPTED, accepts
@@ -18,7 +18,7 @@ from daskvars.dtypes import DType
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.shapes import Shape
@@ -242,7 +242,9 @@ def assign(
 
 
 @accepts("use_locking")
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
+def assign_add(
+    ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
     """Add `value` to a variable and return the new value. See `assign`."""
     if _has_parts(ref):
         return ref.assign_add(value, name=name)
@@ -250,7 +252,9 @@ def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str 
 
 
 @accepts("use_locking")
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None):
+def assign_sub(
+    ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
     """Subtract `value` from a variable and return the new value. See `assign`."""
     if _has_parts(ref):
         return ref.assign_sub(value, name=name)
@@ -276,7 +280,20 @@ def _scatter_block(attrs, block):
     return {**attrs, "offset": block.out_offsets[0][0], "size": block.full_out_shapes[0][0]}
 
 
-def _scatter(type: str, mode: str, default: str):
+class Scatter(Protocol):
+    """A function that changes rows of a variable and returns its new value."""
+
+    def __call__(
+        self,
+        ref: Any,
+        indices: TensorLike,
+        updates: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+    ) -> Tensor: ...
+
+
+def _scatter(type: str, mode: str, default: str) -> Scatter:
     definition = OpDef(
         type,
         "ref:T, indices:I, updates:T",
@@ -289,7 +306,13 @@ def _scatter(type: str, mode: str, default: str):
         check=segment.check_rows,
     )
 
-    def scatter(ref, indices, updates, use_locking=None, name=None):
+    def scatter(
+        ref: Any,
+        indices: TensorLike,
+        updates: TensorLike,
+        use_locking: bool | None = None,
+        name: str | None = None,
+    ) -> Tensor:
         return apply(definition, handle_of(ref), indices, updates, name=name, mode=mode)
 
     scatter.__name__ = scatter.__qualname__ = default

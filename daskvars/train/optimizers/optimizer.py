@@ -252,12 +252,11 @@ class Optimizer:
 
     def _finished(self, updates: list[Any], global_step: Variable | None, scope: str) -> Operation:
         if global_step is None:
-            step = self._finish(updates, scope)
-        else:
-            finished = [self._finish(updates, "update")]
-            with control_dependencies(finished), colocation.colocate_with(global_step):
-                step = assign_add(global_step, 1, name=scope)
-        return step.op if isinstance(step, Tensor) else step
+            step: Any = self._finish(updates, scope)
+            return step.op if isinstance(step, Tensor) else step
+        finished = [self._finish(updates, "update")]
+        with control_dependencies(finished), colocation.colocate_with(global_step):
+            return assign_add(global_step, 1, name=scope).op
 
     # -- slots ------------------------------------------------------------------------------
 

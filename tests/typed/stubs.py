@@ -1,0 +1,68 @@
+"""Static names of `daskvars.v1`, whose names are made when it is imported: its stubs.
+
+``python -m tests.typed.stubs`` writes them. A name is imported in them from where type checkers see
+its signature, which is that of the function or class that it was made of.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import daskvars
+import daskvars.v1 as tf
+
+FOLDER = Path(tf.__file__).parent
+MADE = "Made by tests/typed/stubs.py; a test compares them."
+
+
+def texts() -> dict[str, str]:
+    """Return the name of each stub file and what belongs into it."""
+    found = {"__init__.pyi": _stub("The names of TensorFlow 1.", _names())}
+    for name, parts in namespaces():
+        lines = [line for part in parts for line in _of_module(part)]
+        found[f"{name}.pyi"] = _stub(f"The names of ``tf.{name}``.", lines)
+    compat = [*_of_module(tf.text), "from daskvars import v1 as v1"]
+    return found | {"compat.pyi": _stub("The names of ``tf.compat``.", compat)}
+
+
+def _stub(title: str, lines: Iterable[str]) -> str:
+    return "\n".join([f'"""{title} {MADE}"""', "", *lines, ""])
+
+
+def namespaces() -> Iterator[tuple[str, tuple[types.ModuleType, ...]]]:
+    """Give each namespace that no module has as a whole, and what it is made of."""
+    for module, besides in tf._BESIDES.items():
+        yield module.__name__.rpartition(".")[2], (module, *besides)
+
+
+def _of_module(module: types.ModuleType) -> list[str]:
+    names = sorted(module.__all__)
+    return [f"from {module.__name__} import {name} as {name}" for name in names]
+
+
+def _names() -> Iterator[str]:
+    own = {name for name, _ in namespaces()} | {"compat"}
+    yield "__version__: str"
+    yield "__all__: list[str]"
+    for name in tf.__all__:
+        value = getattr(tf, name)
+        if isinstance(value, str):
+            yield f"{name}: str"
+        elif isinstance(value, types.ModuleType) and (
+            name in own or f"daskvars.v1.{name}" in sys.modules
+        ):
+            yield f"from daskvars.v1 import {name} as {name}"
+        elif name in daskvars.__all__:
+            yield f"from daskvars import {name} as {name}"
+        else:
+            yield f"from {value.__module__} import {value.__name__} as {name}"
+
+
+if __name__ == "__main__":
+    for stale in FOLDER.glob("*.pyi"):
+        stale.unlink()
+    for file, text in texts().items():
+        (FOLDER / file).write_text(text)
