@@ -6,7 +6,6 @@ its signature, which is that of the function or class that it was made of.
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -45,15 +44,14 @@ def _of_module(module: types.ModuleType) -> list[str]:
 
 def _names() -> Iterator[str]:
     own = {name for name, _ in namespaces()} | {"compat"}
+    own |= {path.stem for path in FOLDER.glob("*.py")}
     yield "__version__: str"
     yield "__all__: list[str]"
     for name in tf.__all__:
         value = getattr(tf, name)
         if isinstance(value, str):
             yield f"{name}: str"
-        elif isinstance(value, types.ModuleType) and (
-            name in own or f"daskvars.v1.{name}" in sys.modules
-        ):
+        elif isinstance(value, types.ModuleType) and name in own:
             yield f"from daskvars.v1 import {name} as {name}"
         elif name in daskvars.__all__:
             yield f"from daskvars import {name} as {name}"
