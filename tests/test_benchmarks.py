@@ -45,6 +45,7 @@ def load(monkeypatch):
     return importlib.import_module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_benchmark_prints_its_limit_and_ratio(load, capsys, name):
     status = load(name).main(["--quick"])
@@ -55,6 +56,7 @@ def test_a_benchmark_prints_its_limit_and_ratio(load, capsys, name):
     assert status == any(verdict == "OVER" for _, verdict in figures)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINING)
 def test_the_program_and_the_hand_written_one_have_the_same_losses(load, name):
     module = load(name)

@@ -128,6 +128,7 @@ def test_trouble_is_told_on_stderr(tmp_path, capsys, monkeypatch, arguments, mes
     assert message in err
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_module_and_asks_for_a_command():
     done = subprocess.run([sys.executable, "-m", "daskvars"], capture_output=True, timeout=100)
     assert done.returncode == 2

@@ -13,6 +13,8 @@ import zarr
 
 from daskvars import cli
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).resolve().parent.parent

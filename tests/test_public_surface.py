@@ -219,6 +219,7 @@ print(*[name for name in sys.modules if name.startswith("daskvars.")])
 LATER = ("data", "layers", "losses", "metrics", "nn", "observe", "summary", "train", "v1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code", ["import daskvars", "import daskvars as dv; v = dv.Variable(2.0); assert v * 3.0 > 5.0"]
 )
@@ -229,6 +230,7 @@ def test_what_a_bare_import_leaves(code):
     assert not [name for name in loaded if name.startswith(("daskvars.ops.nn.c", "daskvars.cli"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATER)
 def test_what_is_left_is_loaded_when_it_is_imported_or_named(name):
     for code in (f"import daskvars.{name}", f"import daskvars as dv; dv.{name}.__name__"):
@@ -237,6 +239,7 @@ def test_what_is_left_is_loaded_when_it_is_imported_or_named(name):
     assert name == "v1" or name in run("import daskvars; print(*dir(daskvars))")
 
 
+@pytest.mark.slow
 def test_an_op_that_is_not_loaded_is_found_by_its_name():
     code = """
 import daskvars as dv
@@ -272,6 +275,7 @@ print(time.process_time() - start, {"cupy", "sklearn"} & set(sys.modules) == bef
     assert imports_nothing_else == "True"
 
 
+@pytest.mark.slow
 def test_workers_run_a_region_without_the_graph(tmp_path):
     with dv.Graph().as_default(), dv.Session() as sess:
         x = dv.placeholder(dv.float32, [None, 4])

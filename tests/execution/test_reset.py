@@ -222,6 +222,7 @@ def test_a_tensor_of_another_graph_says_which():
             b.numpy()
 
 
+@pytest.mark.slow
 def test_the_first_cell_of_a_process_is_not_another():
     """A process that never resets names and keys variables as before."""
     program = "import daskvars as dv; v = dv.Variable(1.0, name='v'); dv.reset(); del v; dv.sync();"

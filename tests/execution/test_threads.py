@@ -213,6 +213,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
 def test_a_forked_child_is_told_that_chunks_need_threads():
     found = subprocess.run(

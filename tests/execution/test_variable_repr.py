@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import daskvars as dv
 from daskvars.execution.eager import EAGER_CONTEXT
@@ -51,6 +52,7 @@ os._exit(0)  # in order it would compute what was recorded
 """
 
 
+@pytest.mark.slow
 def test_a_lazy_value_of_256_gigabytes_prints_at_once():
     shown = subprocess.run(
         [sys.executable, "-c", _LAZY], capture_output=True, text=True, timeout=60, check=True
@@ -80,6 +82,7 @@ with (
 """
 
 
+@pytest.mark.slow
 def test_a_value_on_workers_stays_there():
     shown = subprocess.run(
         [sys.executable, "-c", _ON_WORKERS], capture_output=True, text=True, timeout=60

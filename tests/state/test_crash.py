@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from zarr.storage import MemoryStore as ZarrMemoryStore
 
 from daskvars.errors import NotFoundError, StoreError
@@ -78,6 +79,7 @@ def delays(seed: int, num_trials: int, longest_s: float) -> list[float]:
     return [chance.uniform(0, longest_s) for _ in range(num_trials)]
 
 
+@pytest.mark.slow
 def test_a_killed_save_leaves_the_old_checkpoint_or_the_new(tmp_path) -> None:
     path, step = tmp_path / "model", 1
     save(state(step), path)
@@ -94,6 +96,7 @@ def test_a_killed_save_leaves_the_old_checkpoint_or_the_new(tmp_path) -> None:
     assert len(files) == 1 + num_scopes + 3 * num_variables
 
 
+@pytest.mark.slow
 def test_a_killed_first_save_leaves_nothing_or_the_whole(tmp_path) -> None:
     outcomes = set()
     for trial, delay_s in enumerate(delays(5, NUM_TRIALS // 2, 0.1)):
@@ -108,6 +111,7 @@ def test_a_killed_first_save_leaves_nothing_or_the_whole(tmp_path) -> None:
     assert len(outcomes) > 1
 
 
+@pytest.mark.slow
 def test_a_killed_store_opens_at_its_last_commit(tmp_path) -> None:
     step = 0
     for delay_s in delays(4, NUM_TRIALS // 2, 0.2):

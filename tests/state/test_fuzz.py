@@ -17,6 +17,8 @@ import pytest
 
 from tests.state.mutations import mutated, paths
 
+pytestmark = pytest.mark.slow
+
 NUM_CASES = {
     "graph": 130,
     "meta": 60,

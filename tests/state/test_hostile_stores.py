@@ -107,6 +107,7 @@ def test_there_are_hundreds() -> None:
     assert len(CASES) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind}: {case.name}")
 def test_each_is_refused(outcomes, case: Case) -> None:

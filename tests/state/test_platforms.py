@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HIDE = """
 import ctypes, os, sys
 import locket  # of Dask, which has the locks of Windows instead

@@ -42,6 +42,7 @@ saver.save(None, place + {"whole": "/whole", "first": "/half", "second": "/resum
 """
 
 
+@pytest.mark.slow
 def test_resumed_training_has_the_bits_of_one_that_was_not_interrupted(tmp_path) -> None:
     for part in ("whole", "first", "second"):
         command = [sys.executable, "-W", "error", "-c", TRAIN, str(tmp_path), part]
@@ -76,6 +77,7 @@ print(w.numpy().tolist())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_purpose", [False, True])
 def test_slots_that_no_variable_takes_are_named(tmp_path, on_purpose) -> None:
     w, _, path = train(tmp_path)
@@ -127,6 +129,7 @@ def test_build_makes_what_the_first_step_would(eager) -> None:
         assert {v.name for v in made.global_variables()} >= {*names, w.name}
 
 
+@pytest.mark.slow
 def test_nothing_to_save_is_found_when_saving(tmp_path) -> None:
     script = (
         "import sys, daskvars as dv\nsaver = dv.train.Saver()\n"

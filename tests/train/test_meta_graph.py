@@ -41,6 +41,7 @@ def network():
     return tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(y), step, name="train")
 
 
+@pytest.mark.slow
 def test_a_fresh_process_goes_on_training(tmp_path):
     with tf.Graph().as_default(), tf.Session() as sess:
         train = network()

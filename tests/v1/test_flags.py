@@ -134,6 +134,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_script(tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "train.py"), "--steps=4", "--other=1", "data"]

@@ -241,6 +241,7 @@ def test_an_address_is_taken_once():
         tf.train.Server({"local_2": [server.target.removeprefix("grpc://")]})
 
 
+@pytest.mark.slow
 def test_join_waits_for_ever():
     program = (
         "import threading, daskvars.v1 as tf\n"
