@@ -9,7 +9,9 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
-from tests import gpus, thresholds
+from tests import gpus, pitfalls, thresholds
+
+pytest_plugins = ["pytester"]
 
 # A kernel that contradicts its op is found whatever is run, and so is a pass that breaks a promise.
 config.set(check_every_run=True, verify_programs=True)
@@ -27,6 +29,7 @@ class NewNames:
 
 def pytest_configure(config):
     config.pluginmanager.register(NewNames())
+    config.pluginmanager.register(pitfalls.Watch(), "pitfalls")
 
 
 # Workers are forked from a process that has imported everything, which takes them seconds.

@@ -109,6 +109,7 @@ def test_a_figure_over_its_limit_is_reported(load, capsys):
     )
 
 
+@pytest.mark.slow
 def test_sides_take_turns(load):
     measure = load("measure")
     turns: list[str] = []

@@ -1,275 +1,59 @@
-"""What neighbouring systems get wrong, and the tests that say it is right here.
-
-The numbers are those of the project's list of pitfalls; those required are checked whole, others
-are here with the tests that they have. An entry is a test file and names of tests in it. What needs
-many runs or much data is checked by counts in the suite and by time and memory in `benchmarks/`.
-"""
+"""Each check of a pitfall is there, and a run of tests that does not come to it fails."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
-REQUIRED = {*range(1, 26)}
+from tests.pitfalls import PITFALLS, REQUIRED, Watch, problems
+from tests.sources import ROOT, tree
 
-PITFALLS = {
-    1: (
-        "restore is strict and says everything at once",
-        {
-            "v1/test_checkpoints.py": ["a_larger_model_is_told_all_that_it_misses"],
-            "state/test_checkpoint.py": [
-                "one_error_lists_all_that_a_larger_model_misses",
-                "one_error_lists_every_kind_of_difference",
-            ],
-            "test_errors.py": ["restore_lists_everything_at_once", "near_matches"],
-        },
-    ),
-    2: (
-        "lost or damaged chunks never load as values",
-        {
-            "state/test_snapshot.py": [
-                "damage_to_any_chunk_is_an_error_that_names_it",
-                "an_all_zero_variable_is_stored_and_restored",
-            ],
-            "state/test_hostile_stores.py": ["each_is_refused"],
-        },
-    ),
-    3: (
-        "a save is atomic on any store",
-        {
-            "state/test_crash.py": [
-                "a_killed_save_leaves_the_old_checkpoint_or_the_new",
-                "a_killed_first_save_leaves_nothing_or_the_whole",
-                "a_killed_store_opens_at_its_last_commit",
-                "each_change_of_the_store_may_be_the_last",
-            ],
-            "state/test_checkpoint.py": ["a_copied_or_moved_checkpoint_is_valid"],
-            "execution/test_total_loss.py": ["the_store_opens_after_the_loss_of_everything"],
-        },
-    ),
-    4: (
-        "the death of a worker does not change the numbers",
-        {
-            "execution/test_sealing.py": [
-                "a_killed_worker_does_not_change_the_numbers",
-                "what_cannot_be_rebuilt_is_an_error_until_recovery",
-            ],
-            "execution/test_distributed.py": ["lost_data_is_named_with_the_last_durable_version"],
-            "execution/test_worker_loss.py": ["training_survives"],
-        },
-    ),
-    5: (
-        "updates apply exactly once under retries",
-        {
-            "execution/test_exactly_once.py": ["updates_that_run_twice_have_the_same_bits"],
-        },
-    ),
-    6: (
-        "a stored chunk has one writer",
-        {
-            "state/test_snapshot.py": ["a_stored_chunk_has_one_writer_whatever_the_layout"],
-            "state/test_checkpoint.py": ["any_layout_is_restored_into_any_other"],
-        },
-    ),
-    7: (
-        "long runs cost the same from first to last",
-        {
-            "execution/test_sealing.py": ["long_runs_leave_no_trace"],
-            "execution/test_shared_durability.py": ["long_runs_leave_no_trace"],
-        },
-    ),
-    8: (
-        "placement survives optimization",
-        {
-            "execution/test_placement.py": [
-                "the_log_of_where_tasks_ran_shows_no_violation",
-                "explain_says_why",
-                "in_this_process_every_device_is_here",
-            ],
-        },
-    ),
-    9: (
-        "work that nobody can do fails at once",
-        {
-            "execution/test_placement.py": [
-                "an_impossible_demand_is_refused_before_anything_is_sent",
-                "a_variable_nobody_may_have_is_refused",
-                "soft_placement_falls_back_and_says_so",
-            ],
-        },
-    ),
-    10: (
-        "names map one to one to legal store keys",
-        {
-            "state/test_keypath.py": [
-                "each_name_of_the_table",
-                "encoding_is_reversible_and_free_of_collisions",
-                "a_key_under_another_is_no_child_of_its_array",
-                "every_path_is_a_legal_zarr_node",
-                "plain_zarr_reads_every_name_of_the_table",
-            ],
-        },
-    ),
-    11: (
-        "reads see one consistent version",
-        {
-            "execution/test_session.py": [
-                "reads_see_the_start_of_the_run_unless_ordered_after_an_assignment",
-                "changing_a_fetched_array_does_not_change_the_variable",
-            ],
-            "execution/test_same_bits.py": ["any_program_gives_the_local_bits"],
-        },
-    ),
-    12: (
-        "keys never clash across steps or sessions",
-        {
-            "execution/test_distributed.py": ["no_key_is_used_twice"],
-        },
-    ),
-    13: (
-        "a checkpoint is restored into any layout, slots included",
-        {
-            "v1/test_checkpoints.py": ["a_checkpoint_is_restored_into_other_chunks_slots_too"],
-            "state/test_checkpoint.py": ["any_layout_is_restored_into_any_other"],
-            "execution/test_distributed.py": ["checkpoints_are_written_and_read_by_workers"],
-        },
-    ),
-    14: (
-        "an asynchronous save has the values of the moment of the call",
-        {
-            "train/test_async_save.py": [
-                "later_runs_change_nothing_in_it",
-                "twenty_of_them_leave_no_memory_behind",
-                "an_error_is_told_once",
-            ],
-            "execution/test_distributed_checkpoints.py": [
-                "an_asynchronous_save_has_the_values_of_its_moment",
-                "an_asynchronous_save_of_a_run_that_fails",
-            ],
-        },
-    ),
-    15: (
-        "the graph of a step is built once, and growth is an error",
-        {
-            "execution/test_session.py": [
-                "building_in_the_loop_is_an_error_once_the_graph_is_final",
-                "a_graph_that_grows_with_every_run_is_warned_of",
-            ],
-        },
-    ),
-    16: (
-        "tasks per step are bounded and reported",
-        {
-            "execution/test_distributed.py": ["a_run_is_few_tasks_and_few_bytes"],
-            "execution/test_sealing.py": ["long_runs_leave_no_trace"],
-        },
-    ),
-    17: (
-        "sparse gradients stay sparse",
-        {
-            "test_sparse_gradients.py": [
-                "gather_gives_slices",
-                "large_densification_names_op_and_size",
-            ],
-            "train/test_optimizers.py": ["rows_not_used_are_not_touched"],
-            "execution/test_row_shards.py": [
-                "rows_change_in_place_at_their_owners_and_only_rows_travel",
-            ],
-            "lowering/test_route.py": ["rows_of_a_cut_table_travel_once"],
-        },
-    ),
-    18: (
-        "placement balances bytes, not counts",
-        {
-            "train/test_cluster.py": ["bytes_are_balanced"],
-            "execution/test_placement.py": ["bytes_are_balanced_not_counts"],
-        },
-    ),
-    19: (
-        "the type of arrays never drifts, and a client needs no CuPy",
-        {
-            "test_layers.py": ["only_backend_imports_cupy"],
-            "ops/test_every_op_on_gpu.py": ["a_gpu_computes_what_numpy_does"],
-            "execution/test_gpu_worker.py": [
-                "a_layer_on_a_gpu_trains_as_on_a_cpu",
-                "a_variable_on_a_gpu_is_saved_sealed_and_restored",
-            ],
-            "test_public_surface.py": ["import_is_quick_and_leaves_cupy_alone"],
-        },
-    ),
-    20: (
-        "scope rules are boring and errors help",
-        {
-            "variables/test_scope_table.py": ["table", "names"],
-            "variables/test_get_variable.py": [
-                "an_existing_name_says_where_it_was_made_and_what_to_do",
-                "a_missing_name_lists_near_matches",
-            ],
-            "test_first_mistakes.py": ["an_error_says_what_and_what_to_do"],
-        },
-    ),
-    21: (
-        "uninitialized use names every culprit",
-        {
-            "v1/test_training.py": ["variables_and_slots_without_values_are_named_at_once"],
-            "execution/test_session.py": ["uninitialized_reads_name_all_culprits"],
-            "execution/test_distributed.py": ["uninitialized_reads_raise_before_anything_is_sent"],
-        },
-    ),
-    22: (
-        "there is no bulk data inside graphs",
-        {
-            "execution/test_distributed.py": [
-                "no_large_graph_is_ever_sent",
-                "large_constants_are_sent_once",
-                "feeds_small_and_large",
-            ],
-        },
-    ),
-    23: (
-        "the dashboard speaks of the user's scopes",
-        {
-            "execution/test_dashboard_names.py": ["task_prefixes_are_scopes_and_do_not_grow"],
-            "execution/test_distributed.py": ["a_key_is_grouped_under_its_label"],
-        },
-    ),
-    24: (
-        "metrics are complete and can be exported",
-        {
-            "observe/test_record.py": [
-                "counts_are_exact_and_memory_is_bounded",
-                "everything_is_there_when_the_cluster_is_gone",
-                "bytes_in_this_process_are_those_of_the_values",
-            ],
-            "train/test_hooks.py": ["a_profile_is_a_trace"],
-            "execution/test_session_protocol.py": ["metadata_records_what_the_options_ask_for"],
-            "summary/test_file_writer.py": ["lines_hold_time_step_tag_and_value"],
-        },
-    ),
-    25: (
-        "speed and file count of stores are stated and held",
-        {
-            "state/test_snapshot.py": ["files_are_one_per_chunk_and_one_per_node"],
-            "state/test_checkpoint.py": ["a_thousand_variables_are_listed_by_reading_one_document"],
-            "test_benchmarks.py": ["a_benchmark_prints_its_limit_and_ratio"],  # checkpoint
-        },
-    ),
+CHECKS = {
+    (file, f"test_{name}")
+    for _, files in PITFALLS.values()
+    for file, names in files.items()
+    for name in names
 }
-
-
-def functions_in(path):
-    return {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)}
-
-
-@pytest.mark.parametrize("number", PITFALLS, ids=lambda n: f"{n}: {PITFALLS[n][0]}")
-def test_its_checks_exist(number):
-    _, files = PITFALLS[number]
-    for file, names in files.items():
-        missing = [name for name in names if f"test_{name}" not in functions_in(HERE / file)]
-        assert names and not missing, f"tests/{file} has no tests {missing}"
 
 
 def test_those_required_are_here():
     assert REQUIRED.issubset(PITFALLS)
     assert [*PITFALLS] == sorted(PITFALLS)
+
+
+def test_each_names_checks_that_are_run():
+    for _, files in PITFALLS.values():
+        assert files
+        assert all(files.values())
+    for file, name in CHECKS:
+        functions = [n for n in tree(ROOT / "tests" / file).body if isinstance(n, ast.FunctionDef)]
+        (function,) = (function for function in functions if function.name == name)
+        marks = [ast.unparse(mark) for mark in function.decorator_list]
+        assert not [mark for mark in marks if "skip" in mark or "xfail" in mark], name
+
+
+def test_this_run_watches(request):
+    assert request.config.pluginmanager.has_plugin("pitfalls")
+
+
+def test_a_check_that_is_gone_skipped_or_fails_is_named():
+    files = {file for file, _ in CHECKS}
+    sound = {check: {"passed"} for check in CHECKS}
+    assert problems(sound, files) == []
+    assert problems({}, set()) == []
+    for file, name in CHECKS:
+        others = {key: seen for key, seen in sound.items() if key != (file, name)}
+        (found, *_) = problems(others, files)
+        assert found.endswith(f"tests/{file}::{name} is gone")
+        assert problems(others, files, is_selective=True) == []
+        assert problems(others, files - {file}) == []
+        (found, *_) = problems({**others, (file, name): {"skipped"}}, files, is_selective=True)
+        assert found.endswith("was skipped")
+    assert problems({**sound, (file, name): {"skipped", "passed"}}, files) == []  # of some cases
+
+
+def test_a_run_without_a_check_fails(pytester):
+    file, name = sorted(check for check in CHECKS if check[0].startswith("test_errors"))[0]
+    pytester.makepyfile(**{f"tests/{file.removesuffix('.py')}": f"def {name}(): pass\n"})
+    run = pytester.inline_run("tests", plugins=[Watch()])
+    assert run.ret == pytest.ExitCode.TESTS_FAILED
+    run.assertoutcome(passed=1)

@@ -4,12 +4,12 @@ import dask.array
 import numpy as np
 import pytest
 import zarr
-from distributed import Client, LocalCluster
 from zarr.storage import LocalStore
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError
+from tests import clusters
 
 ROWS = np.arange(23)
 
@@ -108,10 +108,7 @@ def test_what_does_not_go_together_is_refused(arrays, options):
 def test_on_a_cluster_batches_are_lazy_and_come_again_after_a_loss(tmp_path):
     expected = list(dv.data.batches(stored(tmp_path), 4, shuffle=True, window=2))
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
+        clusters.running(set_as_default=True) as client,
         tf.Graph().as_default(),
     ):
         made = dv.data.batches(stored(tmp_path), 4, shuffle=True, window=2)

@@ -1,28 +1,9 @@
 """Clusters of worker processes on this machine, one per module."""
 
-import contextlib
-import logging
-
 import pytest
-from distributed import Client, LocalCluster
 
 import daskvars.v1 as tf
-
-
-@contextlib.contextmanager
-def running(workers):
-    """A client of a cluster of one-thread workers; not the default: enter `client.as_current()`."""
-    with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
+from tests.clusters import connected, running
 
 
 @pytest.fixture(scope="module")
@@ -61,5 +42,5 @@ def name(request, shared_cluster):
 @pytest.fixture
 def other(shared_cluster):
     """A second client of the cluster, in this process."""
-    with Client(shared_cluster.scheduler.address, set_as_default=False) as client:
+    with connected(shared_cluster.scheduler.address) as client:
         yield client

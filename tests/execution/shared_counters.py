@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
-
-from distributed import Client
 
 import daskvars.v1 as tf
 from daskvars import config
+from tests.clusters import connected
 
 # Children are forked from a server that has imported everything (tests/conftest.py).
 processes = multiprocessing.get_context("forkserver")
@@ -40,20 +38,12 @@ def blocks_of(session):
     }
 
 
-def eventually(condition):
-    """Whether `condition()` comes true: the scheduler hears of what is let go a little later."""
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return condition()
-
-
 def add(address, name, num_runs, consistency, is_fetched, done):
     """Count up as a client of its own."""
     with (
         config.set(fsync_seals=False),
         tf.Graph().as_default(),
-        Client(address),
+        connected(address, set_as_default=True),
         tf.Session(store=name, consistency=consistency) as session,
     ):
         count, _, step = counters()

@@ -121,6 +121,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800 if ALL else 120)
 @pytest.mark.parametrize("what", MAKERS)
 def test_nothing_grows_once_the_caches_are_full(what):

@@ -9,12 +9,13 @@ import time
 
 import numpy as np
 import pytest
-from distributed import Client
 
 import daskvars.v1 as tf
 from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
 from daskvars.execution.cluster.executor import ClusterExecutor
-from tests.execution.shared_counters import counters, eventually, started, state_of
+from tests.clusters import connected
+from tests.execution.shared_counters import counters, started, state_of
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
@@ -24,7 +25,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
 def test_a_state_outlives_its_clients(shared_cluster, name):
     count, table, step = counters()
-    with Client(shared_cluster.scheduler.address), tf.Session(store=name) as session:
+    with connected(shared_cluster.scheduler.address, True), tf.Session(store=name) as session:
         session.run(tf.global_variables_initializer())
         for _ in range(5):
             session.run(step)
@@ -78,7 +79,9 @@ def test_two_clients_adding_a_hundred_each_give_two_hundred(shared_cluster, name
             assert process.exitcode == 0
         assert session.run(count) == 200
         assert len(set(seen)) > 10
-    assert eventually(lambda: not state_of(shared_cluster, name).versions.chain)
+    wait_until(
+        lambda: not state_of(shared_cluster, name).versions.chain, "no run waits for another"
+    )
 
 
 def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster, name):
@@ -87,7 +90,9 @@ def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster,
         session.run(tf.global_variables_initializer())
         address = shared_cluster.scheduler.address
         clients = [started(address, name, 10**6, None, False) for _ in range(2)]
-        assert eventually(lambda: all(done.value > 5 for _, done in clients))
+        wait_until(
+            lambda: all(done.value > 5 for _, done in clients), "every client has run a few times"
+        )
         for process, _ in clients:
             os.kill(process.pid, signal.SIGKILL)
             process.join()
@@ -98,11 +103,18 @@ def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster,
         # What returned had been sent, if not yet read by the scheduler.
         assert sent - 40 <= number <= sent + 2
         scheduler = shared_cluster.cluster.scheduler
-        assert eventually(lambda: sum(c.startswith("Client-") for c in scheduler.clients) == 1)
-        assert eventually(lambda: not state_of(shared_cluster, name).versions.chain)
+        wait_until(
+            lambda: sum(c.startswith("Client-") for c in scheduler.clients) == 1,
+            "the others are gone",
+        )
+        wait_until(
+            lambda: not state_of(shared_cluster, name).versions.chain, "no run waits for another"
+        )
         assert len(state_of(shared_cluster, name).versions.epochs) == 1
         session.seal()
-        assert eventually(lambda: len(scheduler.tasks) < 20)
+        wait_until(
+            lambda: len(scheduler.tasks) < 20, lambda: f"tasks are let go, of {[*scheduler.tasks]}"
+        )
 
 
 # -- failing ----------------------------------------------------------------------------------
@@ -187,8 +199,7 @@ def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
 
     def hold(value):
         start.touch()
-        while not go.exists():
-            time.sleep(0.01)
+        wait_until(go.exists, "it may go on", 100)
         return value
 
     w = tf.get_variable("w", [4], tf.float64, initializer=tf.ones_initializer(), chunks=2)
@@ -215,11 +226,11 @@ def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
         slow = threading.Thread(target=run_slowly)  # sees ones, and computes until it may go on
         slow.start()
         with other.as_current(), tf.Session(store=name, consistency="async") as two:
-            assert eventually(start.exists)
+            wait_until(start.exists, "the function has begun")
             versions = state_of(shared_cluster, name).versions
             seen = versions.newest["w"]
             two.run(step, {gradient: np.full(4, 3.0)})
-            assert eventually(lambda: versions.newest["w"] != seen)  # it has arrived
+            wait_until(lambda: versions.newest["w"] != seen, "the update arrives")  # it has arrived
             go.touch()
             slow.join()
             found = two.run(variables)

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import AbortedError, InvalidArgumentError, StoreError
 from daskvars.state import NO_VERSION, ConflictError, VariableRecord, ZarrStore, forget_values
+from tests.waiting import wait_until
 
 # Children are forked from a server that has imported everything (tests/conftest.py).
 processes = multiprocessing.get_context("forkserver")
@@ -123,14 +125,17 @@ def test_two_processes_adding_a_hundred_each_give_two_hundred(tmp_path, each_run
     assert len(os.listdir(tmp_path)) == 4
 
 
+def has_committed(writers):
+    return any(done.value for _, done in writers)
+
+
 def test_killed_writers_leave_a_complete_head_and_no_lost_update(tmp_path, each_run):
     chance = random.Random(7)
     initialize(tmp_path)
     before = 0
     for _ in range(12):
         writers = [started(tmp_path, 10**6) for _ in range(2)]
-        while not any(done.value for _, done in writers):
-            time.sleep(0.001)
+        wait_until(partial(has_committed, writers), "a writer commits", 60, 0.001)
         time.sleep(chance.uniform(0, 0.1))
         for process, _ in writers:
             process.kill()

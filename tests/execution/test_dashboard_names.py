@@ -1,12 +1,11 @@
 """The dashboard speaks the model's scopes, however many steps, parts and chunks there are."""
 
-import time
-
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 import daskvars as dv
+from tests import clusters
+from tests.waiting import wait_until
 
 # What the executor itself puts on the workers: inputs, programs, and the variables' durable copies.
 OWN = {"constant", "feed", "load", "program", "seal", "value", "pick", "shape"}
@@ -20,10 +19,7 @@ def prefixes(dask_scheduler):
 @pytest.mark.timeout(120)
 def test_task_prefixes_are_scopes_and_do_not_grow():
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
+        clusters.running(set_as_default=True) as client,
         dv.Graph().as_default() as graph,
     ):
         x = dv.placeholder(dv.float32, [None, 8, 8, 1])
@@ -72,10 +68,7 @@ def spent_on(dask_scheduler):
 @pytest.mark.cluster
 def test_kernels_show_in_the_fine_performance_metrics():
     with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
+        clusters.running(1, processes=False, protocol="tcp://", set_as_default=True) as client,
         dv.Graph().as_default(),
     ):
         x = dv.placeholder(dv.float32, [None, 1000])
@@ -84,8 +77,6 @@ def test_kernels_show_in_the_fine_performance_metrics():
         with dv.Session() as session:
             session.run(y, {x: np.ones((1000, 1000), np.float32)})
             wanted = {("layer", "matmul")}
-            until = time.monotonic() + 30
-            while not wanted <= (found := client.run_on_scheduler(spent_on)):
-                assert time.monotonic() < until, found
-                time.sleep(0.1)
+            wait_until(lambda: wanted <= client.run_on_scheduler(spent_on), f"{wanted} show")
+            found = client.run_on_scheduler(spent_on)
         assert ("layer", "relu") not in found  # of 3,000 numbers

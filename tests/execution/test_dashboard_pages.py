@@ -1,7 +1,6 @@
 """Every page of Dask's dashboard can be looked at while something is trained."""
 
 import itertools
-import logging
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
@@ -9,12 +8,12 @@ from contextlib import ExitStack
 import dask.array
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 from distributed.dashboard.scheduler import applications
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
+from tests import clusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 PAGES = sorted(applications)
@@ -23,16 +22,7 @@ STATIC = ["/info/main/workers.html", "/info/main/logs.html", "/json/counts.json"
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with clusters.running(dashboard=True) as client:
         yield client
 
 

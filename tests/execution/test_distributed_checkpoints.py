@@ -8,7 +8,7 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.remote.tasks import chunk_tasks as seals
-from tests.execution.conftest import running
+from tests.clusters import running
 from tests.execution.shared_counters import blocks_of
 
 VALUE = np.arange(42.0).reshape(7, 6)

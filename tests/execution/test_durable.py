@@ -28,6 +28,7 @@ from daskvars.state import ConflictError, ZarrStore
 from daskvars.state.stores.disk import list_files
 from daskvars.state.stores.store import Writer
 from daskvars.state.values import registry
+from tests.waiting import wait_until
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload([__name__])
@@ -62,14 +63,6 @@ def write_elsewhere(place: Path, number: float) -> None:
     process.start()
     process.join()
     assert process.exitcode == 0
-
-
-def wait_until(condition) -> None:
-    """Wait for something that comes without a run."""
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 # -- what is read -----------------------------------------------------------------------------
@@ -296,7 +289,7 @@ def test_nothing_is_kept_of_a_closed_store(tmp_path):
     assert str(place) not in registry
     del add
     gc.collect()
-    wait_until(lambda: block() is None)
+    wait_until(lambda: block() is None, "the block is let go")
     with tf.Session(store=place) as session:
         assert session.run(v)[0] == 1.0
 
@@ -308,7 +301,10 @@ def test_a_session_that_nobody_closes_is_sealed_and_let_go_of(tmp_path):
     session.run(v.assign(7.0))
     del session
     gc.collect()
-    wait_until(lambda: str(place) not in registry and ZarrStore(place).head() is not None)
+    wait_until(
+        lambda: str(place) not in registry and ZarrStore(place).head() is not None,
+        "a seal comes without a run",
+    )
     with tf.Session(store=place) as session:
         assert session.run(v) == 7.0
 
@@ -361,9 +357,9 @@ def test_what_changed_is_sealed_while_no_run_comes(tmp_path):
     with config.set(seal_every_s=0.05), tf.Session(store=tmp_path) as session:
         session.run(v.initializer)
         session.run(add)
-        wait_until(lambda: stored(tmp_path) == 1.0)
+        wait_until(lambda: stored(tmp_path) == 1.0, "it is sealed")
         session.run(add)
-        wait_until(lambda: stored(tmp_path) == 2.0)
+        wait_until(lambda: stored(tmp_path) == 2.0, "it is sealed")
 
 
 def test_a_seal_that_fails_meanwhile_is_raised_by_the_next_run(tmp_path, monkeypatch, caplog):
@@ -372,10 +368,10 @@ def test_a_seal_that_fails_meanwhile_is_raised_by_the_next_run(tmp_path, monkeyp
         with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
             patched.setattr(ZarrStore, "begin", no_room)
             session.run(v.initializer)
-            wait_until(lambda: "No space left" in caplog.text)
+            wait_until(lambda: "No space left" in caplog.text, "the failure is logged")
             with pytest.raises(StoreError, match="No space left"):
                 session.run(add)
-        wait_until(lambda: stored(tmp_path) == 0.0)
+        wait_until(lambda: stored(tmp_path) == 0.0, "it is sealed")
         session.run(add)
     assert stored(tmp_path) == 1.0
 
@@ -417,7 +413,10 @@ def test_a_killed_process_loses_at_most_the_period_and_the_time_of_one_seal(tmp_
     done, longest = (processes.Value(kind, 0, lock=False) for kind in "qd")
     process = processes.Process(target=count_up, args=(tmp_path, times, done, longest))
     process.start()
-    wait_until(lambda: done.value and times[done.value - 1] > times[0] + 0.6 + 0.11 * trial)
+    wait_until(
+        lambda: done.value and times[done.value - 1] > times[0] + 0.6 + 0.11 * trial,
+        "a seal comes without a run",
+    )
     process.kill()
     process.join()
     killed, returned = times[done.value - 1], done.value

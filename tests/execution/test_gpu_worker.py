@@ -3,16 +3,14 @@
 Only one worker has the GPU, or the stand-in for it.
 """
 
-import logging
 from collections import Counter
 
 import numpy as np
 import pytest
-from distributed import Client, Nanny, SpecCluster
-from distributed.scheduler import Scheduler
+from distributed import Nanny
 
 import daskvars.v1 as tf
-from tests import fake_cupy, gpus
+from tests import clusters, fake_cupy, gpus
 from tests.gpus import GPUS, STAND_IN, assert_same
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -56,15 +54,8 @@ def kind(request):
 @pytest.fixture(scope="module")
 def cluster(kind):
     with (
-        SpecCluster(
-            {"cpu": worker_spec({}), "gpu": worker_spec({"GPU": 1})},
-            scheduler={
-                "cls": Scheduler,
-                "options": {"host": "127.0.0.1", "dashboard_address": ":0", "dashboard": False},
-            },
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+        clusters.specified({"cpu": worker_spec({}), "gpu": worker_spec({"GPU": 1})}) as cluster,
+        clusters.connected(cluster) as client,
     ):
         client.run(gpus.install, kind, workers=[address(client, "gpu")])
         yield client

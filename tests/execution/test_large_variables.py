@@ -10,7 +10,7 @@ import pytest
 import daskvars.v1 as tf
 from daskvars import versioned
 from tests import thresholds
-from tests.execution.conftest import running
+from tests.clusters import running
 
 START = np.arange(24, dtype=np.float32).reshape(8, 3)
 IDS = {"one": 5, "some": [6, 0], "twice": [1, 7, 1], "a matrix": [[2, 3], [2, 4]], "none": []}

@@ -11,7 +11,6 @@ import time
 
 import numpy as np
 import pytest
-from distributed import Client
 
 import daskvars as dv
 import daskvars.v1 as tf
@@ -20,6 +19,7 @@ from daskvars.errors import FailedPreconditionError, UnavailableError
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
 from daskvars.state import ZarrStore
+from tests import clusters
 
 pytestmark = pytest.mark.cluster
 
@@ -50,6 +50,11 @@ class Doomed:
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self.process.stdout.close()
+
+
+def connected(cluster):
+    """Return a client of a cluster that is the default one."""
+    return clusters.connected(cluster.address, set_as_default=True)
 
 
 @pytest.fixture
@@ -101,7 +106,7 @@ def soon():
 def test_values_come_home_when_the_client_is_closed(cluster, counting, store, how):
     count, table, step = counting
     session = tf.Session(store=store)
-    client = Client(cluster.address)
+    client = connected(cluster)
     if how == "block":
         with client:
             trained(session, client, step)
@@ -120,9 +125,9 @@ def test_values_come_home_when_the_client_is_closed(cluster, counting, store, ho
 def test_a_new_client_takes_the_values_along(cluster, counting, store):
     count, table, step = counting
     with tf.Session(store=store) as session:
-        with Client(cluster.address) as client:
+        with connected(cluster) as client:
             trained(session, client, step)
-        with Client(cluster.address):
+        with connected(cluster):
             session.run(step)
             number, rows = session.run([count, table])
             assert number == 6 and (rows == 6).all()
@@ -132,7 +137,10 @@ def test_a_new_client_takes_the_values_along(cluster, counting, store):
 
 def test_a_closed_session_does_not_come_home(cluster, counting):
     _, _, step = counting
-    with Client(cluster.address) as client, tf.Session() as session:
+    with (
+        connected(cluster) as client,
+        tf.Session() as session,
+    ):
         trained(session, client, step)
         executor = session.engine.executor
     assert not executor.is_retrieved and not len(executor.local)
@@ -151,7 +159,7 @@ def eager(monkeypatch):
 def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
     before = dv.Variable([5.0], name="before")
     assert before.numpy() == [5.0]
-    with Client(cluster.address):
+    with connected(cluster):
         w = dv.Variable([1.0, 2.0], name="w")
         w.assign_add([1.0, 1.0])
         before.assign_add([1.0])
@@ -161,7 +169,7 @@ def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
     np.testing.assert_array_equal(w.numpy(), [3.0, 4.0])
     np.testing.assert_array_equal(pending.numpy(), [3.0, 4.0])
     assert before.numpy() == [6.0]
-    with Client(cluster.address):
+    with connected(cluster):
         w.assign_add([1.0, 1.0])
         np.testing.assert_array_equal(w.numpy(), [4.0, 5.0])
         assert EAGER_CONTEXT.engine.executor.placement is not None
@@ -174,7 +182,11 @@ def test_a_run_that_has_returned_is_on_disk(cluster, counting, tmp_path):
     count, _, step = counting
     place = str(tmp_path / "store")
     store = ZarrStore(place)
-    with config.set(seal_every_s=0), Client(cluster.address), tf.Session(store=place) as session:
+    with (
+        config.set(seal_every_s=0),
+        connected(cluster),
+        tf.Session(store=place) as session,
+    ):
         session.run(tf.global_variables_initializer())
         for number in range(1, 6):
             session.run(step)
@@ -197,7 +209,7 @@ def test_a_run_that_has_returned_is_on_disk(cluster, counting, tmp_path):
 def test_a_lost_cluster_is_told_until_recovery(cluster, counting, store):
     count, table, step = counting
     session = tf.Session(store=store)
-    client = Client(cluster.address)
+    client = connected(cluster)
     trained(session, client, step)
     session.engine.executor.seal()
     for _ in range(3):
@@ -222,7 +234,7 @@ def test_a_lost_cluster_is_told_until_recovery(cluster, counting, store):
 def test_what_was_never_durable_says_so(cluster, counting):
     count, _, step = counting
     session = tf.Session()
-    client = Client(cluster.address)
+    client = connected(cluster)
     trained(session, client, step)
     assert session.run(count) == 5
     cluster.kill()
@@ -240,7 +252,7 @@ def test_a_checkpoint_ends_a_loss(cluster, counting, store, tmp_path):
     count, table, step = counting
     saver = tf.train.Saver()
     session = tf.Session(store=store)
-    client = Client(cluster.address)
+    client = connected(cluster)
     trained(session, client, step)
     path = saver.save(session, str(tmp_path / "model"))
     session.run(step)
@@ -257,7 +269,7 @@ def test_a_checkpoint_ends_a_loss(cluster, counting, store, tmp_path):
 
 
 def test_lost_eager_variables_are_named_and_others_go_on(cluster, eager):
-    client = Client(cluster.address)
+    client = connected(cluster)
     w = dv.Variable([1.0, 2.0], name="lost_one")
     w.assign_add([1.0, 1.0])
     assert w.numpy()[0] == 2.0

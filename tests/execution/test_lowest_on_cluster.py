@@ -5,7 +5,7 @@ import pytest
 
 import daskvars.v1 as tf
 from tests import thresholds
-from tests.execution.conftest import running
+from tests.clusters import running
 from tests.ops import checks
 from tests.ops.samples import SAMPLES
 from tests.train import test_golden_optimizers as golden

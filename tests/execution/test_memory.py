@@ -10,13 +10,14 @@ import time
 import numpy as np
 import psutil
 import pytest
-from distributed import Client, LocalCluster
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import backend
 from daskvars.errors import ResourceExhaustedError
 from daskvars.remote import worker_memory
+from tests import clusters
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 WITHIN_S = 30
@@ -27,15 +28,7 @@ SIZE = 5_000_000  # of float32: 20 MB
 def workers_of(memory, count=1):
     """A client of workers of so much memory, each a process with a nanny."""
     with (
-        LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            memory_limit=memory,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+        clusters.running(count, memory_limit=memory) as client,
         client.as_current(),
         dv.Graph().as_default(),
         tf.Session() as session,
@@ -135,10 +128,10 @@ def free_memory(dask_worker):
 
 
 def until_paused(client):
-    deadline = time.monotonic() + 20
-    while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.running)):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(
+        lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.running)),
+        "all workers are paused",
+    )
 
 
 @pytest.fixture
@@ -182,10 +175,7 @@ def test_a_worker_that_is_paused_for_a_while_is_waited_for(warned):
         client.run(fill_memory, 0.88)
         until_paused(client)
         session.run(step)
-        deadline = time.monotonic() + 10
-        while not any("is paused" in line for line in warned):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: any("is paused" in line for line in warned), "the pause is logged")
         client.run(free_memory)
         with in_time():
             assert session.run(value[:2]).tolist() == [1, 1]

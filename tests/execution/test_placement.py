@@ -6,8 +6,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 from dask.utils import key_split
-from distributed import Client, SchedulerPlugin, SpecCluster, Worker
-from distributed.scheduler import Scheduler
+from distributed import SchedulerPlugin, Worker
 
 import daskvars as dv
 import daskvars.v1 as tf
@@ -15,6 +14,7 @@ from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, Unavai
 from daskvars.execution.cluster import placement
 from daskvars.execution.cluster.remote_blocks import remote_blocks
 from daskvars.execution.cluster.worker_info import WorkerInfo, matching, task_of
+from tests import clusters
 from tests.execution.shared_counters import blocks_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120), pytest.mark.usefixtures("graph")]
@@ -32,15 +32,10 @@ class cluster_of:
     """A client of a cluster of workers in this process, by name; not the default client."""
 
     def __init__(self, **resources):
-        self.cluster = SpecCluster(
+        self.cluster = clusters.specified(
             {name.replace("_", "-"): worker_spec(found) for name, found in resources.items()},
-            scheduler={
-                "cls": Scheduler,
-                "options": {"host": "127.0.0.1", "dashboard_address": ":0", "dashboard": False},
-            },
-            silence_logs=logging.CRITICAL,
         )
-        self.client = Client(self.cluster, set_as_default=False)
+        self.client = clusters.connected(self.cluster)
 
     def __enter__(self):
         return self.client

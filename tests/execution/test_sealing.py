@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from daskvars.errors import (
 from daskvars.execution.cluster.remote_blocks import remote_blocks
 from daskvars.execution.engine import events
 from daskvars.state import ZarrStore
-from tests.execution.shared_counters import eventually
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
@@ -58,8 +57,13 @@ def keys_of(session):
 
 def settled(count):
     """What is counted once it stays the same: what nobody wants goes a moment later."""
-    found = [count()]
-    assert eventually(lambda: (time.sleep(0.2), found.append(count()), found[-1] == found[-2])[-1])
+    found = []
+
+    def is_same():
+        found.append(count())
+        return len(found) > 1 and found[-1] == found[-2]
+
+    wait_until(is_same, lambda: f"the counts {found} settle", pause_s=0.2)
     return found[-1]
 
 
@@ -73,7 +77,7 @@ def test_long_runs_leave_no_trace(cluster, tmp_path):
             for _ in range(60):
                 session.run(add)
             session.engine.executor.seal()
-            assert eventually(lambda: len(tasks) <= 12)
+            wait_until(lambda: len(tasks) <= 12, lambda: f"tasks are let go, of {[*tasks]}")
             counts.append(settled(lambda: (len(tasks), len(cluster.futures))))
         assert len(set(counts[1:])) == 1
         assert session.engine.executor.sealer.num_seals > 8  # not only those asked for
@@ -81,7 +85,7 @@ def test_long_runs_leave_no_trace(cluster, tmp_path):
         (place,) = tmp_path.iterdir()
         assert len([p for p in place.iterdir() if p.name[0] == "v"]) == 1
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
-    assert eventually(lambda: not tasks)
+    wait_until(lambda: not tasks, lambda: f"tasks are let go, of {[*tasks]}")
 
 
 def test_only_what_changed_is_written_and_told(cluster):

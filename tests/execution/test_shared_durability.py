@@ -13,8 +13,9 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
 from daskvars.state import ZarrStore
-from tests.execution.conftest import running
-from tests.execution.shared_counters import counters, eventually, started, state_of
+from tests.clusters import running
+from tests.execution.shared_counters import counters, started, state_of
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
 
@@ -33,7 +34,10 @@ def test_clients_take_turns_at_sealing(shared_cluster, tmp_path):
         assert session.run(count) == 120
         store = ZarrStore(place)
         assert store.read_values(store.head().version)["count"][()] == 120
-        assert eventually(lambda: len(shared_cluster.cluster.scheduler.tasks) < 20)
+        wait_until(
+            lambda: len(shared_cluster.cluster.scheduler.tasks) < 20,
+            "tasks are let go",
+        )
         for chunk in tmp_path.rglob("c.*"):
             chunk.unlink()
         assert (session.run(table) == 120).all()  # nothing is read that is on a worker
@@ -79,7 +83,10 @@ def test_long_runs_leave_no_trace(shared_cluster, name, is_on_disk, tmp_path):
                 session.run(step, batch)
             session.seal()
             if number in (2, 7):
-                assert eventually(lambda: len(scheduler.tasks) < 20)
+                wait_until(
+                    lambda: len(scheduler.tasks) < 20,
+                    lambda: f"tasks are let go, of {[*scheduler.tasks]}",
+                )
                 found.append(counts())
     # One task that is kept per seal makes 5; workers may get copies of constants from each other.
     more = {what: found[1][what] - count for what, count in found[0].items()}

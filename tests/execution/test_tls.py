@@ -1,13 +1,12 @@
 """A cluster that speaks TLS: it trains, strangers are refused, and everything is on loopback."""
 
-import logging
-
 import numpy as np
 import psutil
 import pytest
-from distributed import Client, LocalCluster, Security
+from distributed import Security
 
 import daskvars.v1 as tf
+from tests import clusters
 
 pytest.importorskip("cryptography", reason="makes temporary certificates")
 pytestmark = pytest.mark.cluster
@@ -15,20 +14,13 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        security=Security.temporary(),
-        silence_logs=logging.CRITICAL,
-    ) as found:
+    with clusters.local(security=Security.temporary()) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def client(cluster):
-    with Client(cluster, set_as_default=False) as found:
+    with clusters.connected(cluster) as found:
         yield found
 
 
@@ -56,7 +48,7 @@ def test_a_client_without_the_certificate_is_refused(cluster, client, scheme):
     address = cluster.scheduler_address.replace("tls", scheme, 1)
     security = Security.temporary() if scheme == "tls" else None  # of another authority
     with pytest.raises((OSError, RuntimeError, TypeError)):
-        Client(address, security=security, timeout=2, set_as_default=False)
+        clusters.connected(address, security=security, timeout=2)
 
 
 def test_what_is_started_listens_on_loopback(client):

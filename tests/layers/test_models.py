@@ -56,6 +56,7 @@ def test_a_batch_normalized_convolutional_net():
         np.testing.assert_array_equal(sess.run(mean), before)
 
 
+@pytest.mark.slow
 def test_an_lstm_language_model():
     text = np.frombuffer(b"the cat sat on the mat. " * 20, "uint8")
     alphabet, ids = np.unique(text, return_inverse=True)

@@ -1,14 +1,13 @@
 """Dask sees the bytes of variables: on its memory pages, and where it spills and pauses."""
 
-import time
-
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.observe import variable_bytes
+from tests import clusters
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 ROWS, WIDTH = 60_000, 32
@@ -17,15 +16,7 @@ ROWS, WIDTH = 60_000, 32
 @pytest.fixture
 def client():
     """A client of a cluster that holds nothing else."""
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with clusters.running() as client:
         yield client
 
 
@@ -43,12 +34,13 @@ def assert_seen(client, session, within_s=20):
     """Wait until the scheduler and the workers count what the variables take, within 10 %."""
     wanted = sum(sum(places.values()) for places in variable_bytes(session).values())
     assert wanted > 2 * ROWS * WIDTH * 4
-    until = time.monotonic() + within_s
     found = []
-    while not found or any(abs(size - wanted) > wanted / 10 for size in found):
-        assert time.monotonic() < until, f"{found} of {wanted} bytes are seen"
-        found = [client.run_on_scheduler(of) for of in (managed_bytes, reported_bytes)]
-        time.sleep(0.05)
+
+    def is_seen():
+        found[:] = [client.run_on_scheduler(of) for of in (managed_bytes, reported_bytes)]
+        return all(abs(size - wanted) <= wanted / 10 for size in found)
+
+    wait_until(is_seen, lambda: f"{found} of {wanted} bytes are seen", within_s)
 
 
 @pytest.mark.parametrize("kind", ["private", "stored", "shared"])

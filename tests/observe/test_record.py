@@ -10,7 +10,7 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.execution.engine import events
 from daskvars.observe import Record, progress, recorded, variable_bytes
-from tests.execution.conftest import running
+from tests.clusters import running
 
 
 @pytest.fixture(autouse=True)

@@ -311,7 +311,7 @@ def test_a_gather_from_a_table_in_row_chunks_moves_only_rows():
     table = tf.placeholder(tf.float64, [5, 3])
     op = gather.gather(table, [4, 0]).op
     access = op.opdef.pattern.access([(5, 3), (2,)], [(2, 3)], op.attrs)
-    assert access.combine == "place" and access.inputs[0][0] is not None
+    assert access.combine == "assemble_rows" and access.inputs[0][0] is not None
     feed = {table: dask.array.from_array(TABLE, chunks=(2, 3))}
     assert values(op.outputs[0], feed) == TABLE[[4, 0]].tolist()
 

@@ -1,23 +1,18 @@
 """Every registered op gives on a cluster what it gives in this process, cut or whole."""
 
 import pytest
-from distributed import Client, LocalCluster
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.graph import nest
+from tests import clusters
 from tests.ops import checks
 from tests.ops.samples import SAMPLES
 
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
+    with clusters.running() as client:
         yield client
 
 

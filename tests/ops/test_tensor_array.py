@@ -6,12 +6,12 @@ from functools import partial
 import dask.array as da
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import errors
 from daskvars.kernels.control.tensor_lists import TensorList
+from tests import clusters
 
 
 def test_versions_of_a_list_do_not_see_each_other():
@@ -504,10 +504,7 @@ def test_a_second_gradient_of_one_source_in_eager_code():
 @pytest.mark.timeout(60)
 def test_second_reads_on_a_cluster():
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
+        clusters.running() as client,
         client.as_current(),
         tf.Graph().as_default(),
         tf.Session() as sess,

@@ -3,17 +3,15 @@
 Each test says one thing that is relied on; where a new Dask breaks one, only the adapter changes.
 """
 
-import asyncio
 import inspect
 import pickle as standard_pickle
-import time
 from operator import add, getitem
 
 import dask
 import dask.array
 import numpy as np
 import pytest
-from distributed import Client, Future, LocalCluster, Scheduler, SchedulerPlugin, get_client
+from distributed import Future, Scheduler, SchedulerPlugin, get_client
 from distributed.core import Status
 from distributed.scheduler import TaskState
 from distributed.worker_state_machine import TaskState as WorkerTask
@@ -22,21 +20,15 @@ from daskvars.remote import dask_internals as internals
 from daskvars.remote.dask_internals import DataNode, RunGraph, Task, TaskRef
 from daskvars.remote.task_outputs import TaskOutputs
 from daskvars.versioned import Versioned, changed
+from tests import clusters
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
 
 @pytest.fixture(scope="module")
 def client():
-    cluster = LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=False,
-        dashboard_address="127.0.0.1:0",
-        protocol="tcp://",
-        host="127.0.0.1",
-    )
-    with cluster, Client(cluster, set_as_default=False) as client:
+    with clusters.running(processes=False, protocol="tcp://") as client:
         yield client
 
 
@@ -52,14 +44,7 @@ def on_scheduler(client, function, *arguments):
 
 def until(client, condition):
     """Wait until ``condition(scheduler)`` holds, in the scheduler's thread; return its value."""
-    scheduler = client.cluster.scheduler
-
-    async def poll():
-        while not (found := condition(scheduler)):
-            await asyncio.sleep(0.01)
-        return found
-
-    return client.sync(poll, callback_timeout=20)
+    return wait_until(lambda: on_scheduler(client, condition), "the scheduler comes to it", 20)
 
 
 # -- tasks and graphs ---------------------------------------------------------------------------
@@ -270,10 +255,10 @@ def test_a_key_with_another_recipe_forgets_what_it_was_computed_from(client):
     on_scheduler(client, internals.replace_lineage, recipes)
     assert on_scheduler(client, lambda scheduler: "first-recipe-0" not in scheduler.tasks)
     workers = client.cluster.workers.values()
-    deadline = time.monotonic() + 10
-    while any("first-recipe-0" in worker.state.tasks for worker in workers):
-        assert time.monotonic() < deadline, "workers with the plugin are told"
-        time.sleep(0.01)
+    wait_until(
+        lambda: not any("first-recipe-0" in worker.state.tasks for worker in workers),
+        "workers with the plugin are told",
+    )
     for worker in workers:
         assert all(not t.dependencies for k, t in worker.state.tasks.items() if k == key)
         worker.state.validate_state()

@@ -16,6 +16,7 @@ from daskvars.errors import NotFoundError, StoreError
 from daskvars.state import ZarrStore, list_variables, restore, save
 from daskvars.state.format.snapshot import OWN_OBJECT
 from tests.state.samples import variable
+from tests.waiting import wait_until
 
 NUM_VARIABLES = 12
 NUM_TRIALS = 20
@@ -51,11 +52,14 @@ def state(step: int) -> dict:
     return {key: variable(key, np.full((64, 64), step), ((32, 32), (64,))) for key in keys}
 
 
-def last_step_of_killed_writer(write: Callable, path: Path, step: int, delay_s: float) -> int:
-    """Run a writer, kill it after a while, and give the last step that it noted."""
+def last_step_of_killed_writer(
+    write: Callable, path: Path, step: int, delay_s: float, num_saves: int
+) -> int:
+    """Run a writer, kill it a while after so many saves, and give the last step that it noted."""
     saved = processes.Value("q", step, lock=False)
     process = processes.Process(target=write, args=(path, saved))
     process.start()
+    wait_until(lambda: saved.value >= step + num_saves, "the writer saves", 100, 0.001)
     time.sleep(delay_s)
     process.kill()
     process.join()
@@ -83,8 +87,8 @@ def delays(seed: int, num_trials: int, longest_s: float) -> list[float]:
 def test_a_killed_save_leaves_the_old_checkpoint_or_the_new(tmp_path) -> None:
     path, step = tmp_path / "model", 1
     save(state(step), path)
-    for delay_s in delays(3, NUM_TRIALS, 0.2):
-        said = last_step_of_killed_writer(save_checkpoints, path, step, delay_s)
+    for trial, delay_s in enumerate(delays(3, NUM_TRIALS, 0.2)):
+        said = last_step_of_killed_writer(save_checkpoints, path, step, delay_s, trial % 2)
         step = restored_step(path)
         assert step in (said, said + 1)
     assert step > 1
@@ -101,7 +105,7 @@ def test_a_killed_first_save_leaves_nothing_or_the_whole(tmp_path) -> None:
     outcomes = set()
     for trial, delay_s in enumerate(delays(5, NUM_TRIALS // 2, 0.1)):
         path = tmp_path / str(trial)
-        said = last_step_of_killed_writer(save_checkpoints, path, 0, delay_s)
+        said = last_step_of_killed_writer(save_checkpoints, path, 0, delay_s, trial % 2)
         try:
             found = restored_step(path)
         except (NotFoundError, StoreError):
@@ -114,8 +118,8 @@ def test_a_killed_first_save_leaves_nothing_or_the_whole(tmp_path) -> None:
 @pytest.mark.slow
 def test_a_killed_store_opens_at_its_last_commit(tmp_path) -> None:
     step = 0
-    for delay_s in delays(4, NUM_TRIALS // 2, 0.2):
-        said = last_step_of_killed_writer(commit_versions, tmp_path, step, delay_s)
+    for trial, delay_s in enumerate(delays(4, NUM_TRIALS // 2, 0.2)):
+        said = last_step_of_killed_writer(commit_versions, tmp_path, step, delay_s, trial % 2)
         head = ZarrStore(tmp_path).head()
         found = head.global_step if head else 0
         assert found in (said, said + 1)

@@ -7,10 +7,12 @@ import os
 import random
 import shutil
 import time
+from functools import partial
 
 import numpy as np
 
 import daskvars.v1 as tf
+from tests.waiting import wait_until
 
 NUM_TRIALS = 8
 
@@ -59,15 +61,17 @@ def restored_step(directory: str) -> int:
     return step
 
 
+def has_saved(saved, step):
+    return saved.value > step
+
+
 def test_a_kill_at_any_moment_loses_at_most_the_save_under_way(tmp_path):
     directory, step = str(tmp_path / "run"), 0
     for trial in range(NUM_TRIALS):
         saved = processes.Value("q", step, lock=False)
         process = processes.Process(target=train, args=(directory, saved))
         process.start()
-        deadline = time.monotonic() + 60
-        while saved.value == step and time.monotonic() < deadline:
-            time.sleep(0.002)
+        wait_until(partial(has_saved, saved, step), "the first save", 100, 0.001)
         time.sleep(random.Random(trial).uniform(0, 0.03))
         process.kill()
         process.join()

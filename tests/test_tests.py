@@ -1,0 +1,76 @@
+"""The house rules of the tests themselves."""
+
+import ast
+
+import pytest
+
+from tests.sources import ROOT, nodes
+
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+CLUSTERS = {"LocalCluster", "SpecCluster", "Client", "Nanny"}
+# Who may make clusters or clients: the rest asks `clusters` for them.
+MAKES_CLUSTERS = {"clusters.py"}
+# What takes time in a test, and what that stands for.
+SLEEPS = {
+    "waiting.py": "between two questions",
+    "execution/test_clients.py": "a slow Python function",
+    "execution/test_commits.py": "a reader that reads now and then; the moment of a kill",
+    "state/test_crash.py": "the moment of a kill",
+    "state/test_objects.py": "slow requests",
+    "train/test_saver_crash.py": "the moment of a kill",
+}
+# Folders of tests that are of no folder of the package: what they are.
+OF_NO_ROOM = {
+    "seeds": "programs of users",
+    "v1/programs": "programs of TensorFlow 1, which use all of it",
+}
+
+
+def called(path):
+    """Yield (line, last part of the name) of each call in a file."""
+    for node in nodes(path):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            yield node.lineno, name
+
+
+def callers(names):
+    """Return file -> lines where one of the functions of some names is called."""
+    found = {}
+    for path in TESTS:
+        lines = [line for line, name in called(path) if name in names]
+        if lines:
+            found[path.relative_to(ROOT / "tests").as_posix()] = lines
+    return found
+
+
+def test_clusters_are_made_in_one_place():
+    assert {*callers(CLUSTERS)} == MAKES_CLUSTERS
+
+
+def test_a_client_of_another_machine_is_refused():
+    from tests import clusters
+
+    with pytest.raises(AssertionError, match="is not here"):
+        clusters.connected("tcp://192.0.2.1:8786")
+
+
+def test_tests_wait_for_conditions():
+    assert {*callers({"sleep"})} == {*SLEEPS}
+
+
+def test_calls_are_found(tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text("import time\ntime.sleep(1)\nfrom dask import distributed\nClient('a')\n")
+    assert [*called(path)] == [(2, "sleep"), (4, "Client")]
+
+
+def folders(root):
+    """Return the folders below `root` that hold modules, by their path from it."""
+    found = {path.parent.relative_to(root).as_posix() for path in root.rglob("*.py")}
+    return found - {"."}
+
+
+def test_each_folder_of_tests_is_of_a_folder_of_the_package():
+    rooms = folders(ROOT / "daskvars")
+    assert folders(ROOT / "tests") - rooms == {*OF_NO_ROOM}
