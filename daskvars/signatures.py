@@ -59,7 +59,7 @@ class Family:
         Args:
           own: the function of the member's own arguments.
           order: all arguments, where their order is another than that of the family; one may be
-            given another default, as in "x y=None".
+            given another default, as in "x y=None", or none, as in "x y=".
         """
         mine = inspect.signature(own).parameters if own else {}
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -74,11 +74,11 @@ class Family:
         optional = [n for n, a in self.arguments.items() if a.default is not empty]
         parameters = {}
         for word in order.split() or [*first, *(n for n in optional if n not in mine), *mine]:
-            name, _, default = word.partition("=")
-            parameter = found[name]
-            if default:
-                parameter = parameter.replace(default=ast.literal_eval(default))
-            parameters[name] = parameter
+            name, changed, default = word.partition("=")
+            parameters[name] = found[name]
+            if changed:
+                value = ast.literal_eval(default) if default else empty
+                parameters[name] = found[name].replace(default=value)
         result = self.result or inspect.signature(own).return_annotation if own else self.result
         return inspect.Signature(list(parameters.values()), return_annotation=result)
 

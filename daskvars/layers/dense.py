@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.activations import activation_of
+from daskvars.layers.arguments import ACTIVATED, DeclaredLayer, takes
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
 from daskvars.ops.linalg.products import matmul, tensordot
 from daskvars.ops.nn.bias import bias_add
 from daskvars.shapes import TensorShape
-from daskvars.variables.initializers import Zeros
-
-_ZEROS = Zeros()
 
 
-class Dense(Layer):
+@takes(f"units {ACTIVATED}")
+class Dense(DeclaredLayer):
     """A layer that gives ``activation(inputs @ kernel + bias)``.
 
     Variables: `kernel` [inputs, units] and `bias` [units].
-
-    Args:
-      units: size of the last axis of the output.
-      activation: function of the output, or its name; None leaves it as it is.
-      use_bias: whether there is a bias.
-      kernel_initializer, bias_initializer: initializers; None takes the scope's, else Glorot's.
-      kernel_regularizer, bias_regularizer: functions of a variable that give a loss.
-      activity_regularizer: function of the output that gives a loss.
-      kernel_constraint, bias_constraint: functions that project a variable after an update.
-      trainable, name: see `Layer`.
 
     Raises:
       ValueError: (when called) the size of the last axis of the input is not known.
@@ -45,29 +32,13 @@ class Dense(Layer):
 
     floating_inputs = True
 
-    def __init__(
-        self,
-        units: int,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Callable[[Any], Any] | None = None,
-        bias_regularizer: Callable[[Any], Any] | None = None,
-        activity_regularizer: Callable[[Any], Any] | None = None,
-        kernel_constraint: Callable[[Any], Any] | None = None,
-        bias_constraint: Callable[[Any], Any] | None = None,
-        trainable: bool = True,
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
-        self.units = int(units)
-        self.activation = activation_of(activation)
-        self.use_bias = use_bias
-        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
-        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+    units: int
+    activation: Any
+    use_bias: bool
+
+    def _prepare(self) -> None:
+        self.units = int(self.units)
+        self.activation = activation_of(self.activation)
         self.input_spec = InputSpec(min_ndim=2)
         self.kernel: Any = None
         self.bias: Any = None
@@ -76,21 +47,9 @@ class Dense(Layer):
         """Make `kernel` and `bias`."""
         size = self._last_size(input_shape)
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
-        self.kernel = self.add_weight(
-            "kernel",
-            [size, self.units],
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
+        self.kernel = self._add_declared("kernel", [size, self.units])
         if self.use_bias:
-            self.bias = self.add_weight(
-                "bias",
-                [self.units],
-                initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+            self.bias = self._add_declared("bias", [self.units])
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
 from daskvars.layers.activations import activation_of
+from daskvars.layers.arguments import ACTIVATED, DeclaredLayer, takes
 from daskvars.layers.convolution.sizes import (
     channel_axis,
     checked_format,
@@ -21,37 +22,19 @@ from daskvars.layers.convolution.sizes import (
 )
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.nn.bias import bias_add
 from daskvars.ops.nn.convolution.forms import convolution
 from daskvars.ops.nn.convolution.functions import conv2d_transpose as conv2d_transpose_op
 from daskvars.ops.nn.convolution.functions import conv3d_transpose as conv3d_transpose_op
 from daskvars.shapes import TensorShape
-from daskvars.variables.initializers import Zeros
-
-_ZEROS = Zeros()
 
 
-class Convolution(Layer):
+@takes(f"filters kernel_size strides padding data_format dilation_rate {ACTIVATED}")
+class Convolution(DeclaredLayer):
     """What convolutions are: windows of space, a kernel, a bias and an activation.
 
     Variables: `kernel` [*kernel_size, inputs, filters] and `bias` [filters].
-
-    Args:
-      filters: number of channels of the output.
-      kernel_size: size of the window, an int or one for each dimension of space.
-      strides: distance between windows, likewise.
-      padding: "valid" or "same".
-      data_format: "channels_last" or "channels_first".
-      dilation_rate: distance between the taps of a window, likewise; above 1 only for strides 1.
-      activation: function of the output, or its name; None leaves it as it is.
-      use_bias: whether there is a bias.
-      kernel_initializer, bias_initializer: initializers; None takes the scope's, else Glorot's.
-      kernel_regularizer, bias_regularizer: functions of a variable that give a loss.
-      activity_regularizer: function of the output that gives a loss.
-      kernel_constraint, bias_constraint: functions that project a variable after an update.
-      trainable, name: see `Layer`.
 
     Raises:
       ValueError: an argument is none of those; (when called) the number of channels is not known.
@@ -61,39 +44,26 @@ class Convolution(Layer):
 
     floating_inputs = True
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Callable[[Any], Any] | None = None,
-        bias_regularizer: Callable[[Any], Any] | None = None,
-        activity_regularizer: Callable[[Any], Any] | None = None,
-        kernel_constraint: Callable[[Any], Any] | None = None,
-        bias_constraint: Callable[[Any], Any] | None = None,
-        trainable: bool = True,
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
-        self.filters = int(filters)
-        self.kernel_size = sizes_of(kernel_size, self.rank, "kernel_size")
-        self.strides = sizes_of(strides, self.rank, "strides")
-        self.padding = checked_padding(padding)
-        self.data_format = checked_format(data_format)
-        self.dilation_rate = sizes_of(dilation_rate, self.rank, "dilation_rate")
-        self.activation = activation_of(activation)
-        self.use_bias = use_bias
-        self.kernel_initializer, self.bias_initializer = kernel_initializer, bias_initializer
-        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
-        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+    filters: int
+    kernel_size: Any
+    strides: Any
+    padding: str
+    data_format: str
+    dilation_rate: Any = 1
+    activation: Any
+    use_bias: bool
+    kernel_initializer: Any = None
+    kernel_regularizer: Any = None
+    kernel_constraint: Any = None
+
+    def _prepare(self) -> None:
+        self.filters = int(self.filters)
+        self.kernel_size = sizes_of(self.kernel_size, self.rank, "kernel_size")
+        self.strides = sizes_of(self.strides, self.rank, "strides")
+        self.padding = checked_padding(self.padding)
+        self.data_format = checked_format(self.data_format)
+        self.dilation_rate = sizes_of(self.dilation_rate, self.rank, "dilation_rate")
+        self.activation = activation_of(self.activation)
         self.input_spec = InputSpec(ndim=self.rank + 2)
         self.kernel: Any = None
         self.bias: Any = None
@@ -101,13 +71,7 @@ class Convolution(Layer):
     def build(self, input_shape: Any) -> None:
         """Make `kernel` and `bias`."""
         channels = self._channels(input_shape)
-        self.kernel = self.add_weight(
-            "kernel",
-            self._kernel_shape(channels),
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-        )
+        self.kernel = self._add_declared("kernel", self._kernel_shape(channels))
         self._add_bias()
         self.built = True
 
@@ -127,13 +91,7 @@ class Convolution(Layer):
 
     def _add_bias(self) -> None:
         if self.use_bias:
-            self.bias = self.add_weight(
-                "bias",
-                [self.filters],
-                initializer=self.bias_initializer,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-            )
+            self.bias = self._add_declared("bias", [self.filters])
 
     def call(self, inputs: Any) -> Tensor:
         """Return ``activation(convolution + bias)``."""
@@ -208,60 +166,14 @@ class Conv3D(Convolution):
     rank = 3
 
 
+@takes(f"filters kernel_size strides padding data_format {ACTIVATED}")
 class TransposedConvolution(Convolution):
     """What transposes of convolutions are, which make their input larger.
 
     Variables: `kernel` [*kernel_size, filters, inputs] and `bias` [filters].
-
-    Args:
-      filters: number of channels of the output.
-      kernel_size, strides, padding, data_format, activation, use_bias, kernel_initializer,
-        bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
-        kernel_constraint, bias_constraint, trainable, name: see `Convolution`.
     """
 
     transposed: Callable[..., Tensor] = staticmethod(conv2d_transpose_op)
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        kernel_regularizer: Callable[[Any], Any] | None = None,
-        bias_regularizer: Callable[[Any], Any] | None = None,
-        activity_regularizer: Callable[[Any], Any] | None = None,
-        kernel_constraint: Callable[[Any], Any] | None = None,
-        bias_constraint: Callable[[Any], Any] | None = None,
-        trainable: bool = True,
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            1,
-            activation,
-            use_bias,
-            kernel_initializer,
-            bias_initializer,
-            kernel_regularizer,
-            bias_regularizer,
-            activity_regularizer,
-            kernel_constraint,
-            bias_constraint,
-            trainable,
-            name,
-            **kwargs,
-        )
 
     def _kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (*self.kernel_size, self.filters, channels)

@@ -6,6 +6,7 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
+from daskvars.layers.arguments import DeclaredLayer, takes
 from daskvars.layers.convolution.sizes import (
     checked_format,
     checked_padding,
@@ -17,20 +18,13 @@ from daskvars.layers.convolution.sizes import (
 )
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
 from daskvars.ops.nn.pooling_forms import pool
 from daskvars.shapes import TensorShape
 
 
-class Pooling(Layer):
+@takes("pool_size strides= padding data_format name")
+class Pooling(DeclaredLayer):
     """What pooling layers are: they give one value for each window and channel.
-
-    Args:
-      pool_size: size of the window, an int or one for each dimension of space.
-      strides: distance between windows, likewise.
-      padding: "valid" or "same".
-      data_format: "channels_last" or "channels_first".
-      name: see `Layer`.
 
     Raises:
       ValueError: an argument is none of those.
@@ -39,20 +33,16 @@ class Pooling(Layer):
     rank = 2
     kind = "MAX"
 
-    def __init__(
-        self,
-        pool_size: Any,
-        strides: Any,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(name=name, **kwargs)
-        self.pool_size = sizes_of(pool_size, self.rank, "pool_size")
-        self.strides = sizes_of(strides, self.rank, "strides")
-        self.padding = checked_padding(padding)
-        self.data_format = checked_format(data_format)
+    pool_size: Any
+    strides: Any
+    padding: str
+    data_format: str
+
+    def _prepare(self) -> None:
+        self.pool_size = sizes_of(self.pool_size, self.rank, "pool_size")
+        self.strides = sizes_of(self.strides, self.rank, "strides")
+        self.padding = checked_padding(self.padding)
+        self.data_format = checked_format(self.data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def call(self, inputs: Any) -> Tensor:

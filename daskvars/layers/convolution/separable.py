@@ -2,108 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph.tensor import Tensor
+from daskvars.layers.arguments import takes
 from daskvars.layers.convolution.convolutional import Convolution
 from daskvars.layers.convolution.sizes import op_format
 from daskvars.layers.functional import functional
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution import forms as nn_convolution_forms
-from daskvars.variables.initializers import Zeros
-
-_ZEROS = Zeros()
 
 
+@takes(
+    "filters kernel_size strides padding data_format dilation_rate depth_multiplier activation "
+    "use_bias depthwise_initializer pointwise_initializer bias_initializer depthwise_regularizer "
+    "pointwise_regularizer bias_regularizer activity_regularizer depthwise_constraint "
+    "pointwise_constraint bias_constraint trainable name"
+)
 class SeparableConvolution(Convolution):
     """What separable convolutions are.
 
     Variables: `depthwise_kernel` [*kernel_size, inputs, depth_multiplier], `pointwise_kernel`
     [1, ..., inputs * depth_multiplier, filters] and `bias` [filters].
-
-    Args:
-      depth_multiplier: number of channels that the first step makes of each.
-      depthwise_initializer, pointwise_initializer, depthwise_regularizer, pointwise_regularizer,
-        depthwise_constraint, pointwise_constraint: as those of a kernel, for both kernels.
-      filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
-        bias_initializer, bias_regularizer, activity_regularizer, bias_constraint, trainable, name:
-        see `Conv2D`.
     """
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = 1,
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = 1,
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = _ZEROS,
-        depthwise_regularizer: Callable[[Any], Any] | None = None,
-        pointwise_regularizer: Callable[[Any], Any] | None = None,
-        bias_regularizer: Callable[[Any], Any] | None = None,
-        activity_regularizer: Callable[[Any], Any] | None = None,
-        depthwise_constraint: Callable[[Any], Any] | None = None,
-        pointwise_constraint: Callable[[Any], Any] | None = None,
-        bias_constraint: Callable[[Any], Any] | None = None,
-        trainable: bool = True,
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation,
-            use_bias,
-            None,
-            bias_initializer,
-            None,
-            bias_regularizer,
-            activity_regularizer,
-            None,
-            bias_constraint,
-            trainable,
-            name,
-            **kwargs,
-        )
-        self.depth_multiplier = depth_multiplier
-        self.depthwise_initializer = depthwise_initializer
-        self.pointwise_initializer = pointwise_initializer
-        self.depthwise_regularizer = depthwise_regularizer
-        self.pointwise_regularizer = pointwise_regularizer
-        self.depthwise_constraint = depthwise_constraint
-        self.pointwise_constraint = pointwise_constraint
+    depth_multiplier: int
+
+    def _prepare(self) -> None:
+        super()._prepare()
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
 
     def build(self, input_shape: Any) -> None:
         """Make both kernels and `bias`."""
         channels = self._channels(input_shape)
-        self.depthwise_kernel = self.add_weight(
-            "depthwise_kernel",
-            (*self.kernel_size, channels, self.depth_multiplier),
-            initializer=self.depthwise_initializer,
-            regularizer=self.depthwise_regularizer,
-            constraint=self.depthwise_constraint,
-        )
-        ones = (1,) * self.rank
-        self.pointwise_kernel = self.add_weight(
-            "pointwise_kernel",
-            (*ones, self.depth_multiplier * channels, self.filters),
-            initializer=self.pointwise_initializer,
-            regularizer=self.pointwise_regularizer,
-            constraint=self.pointwise_constraint,
-        )
+        size = (*self.kernel_size, channels, self.depth_multiplier)
+        self.depthwise_kernel = self._add_declared("depthwise_kernel", size, of="depthwise")
+        mixed = (*(1,) * self.rank, self.depth_multiplier * channels, self.filters)
+        self.pointwise_kernel = self._add_declared("pointwise_kernel", mixed, of="pointwise")
         self._add_bias()
         self.built = True
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
+from daskvars.layers.arguments import DeclaredLayer, takes
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
 from daskvars.layers.normalization.moving_moments import Renormalization, moved
 from daskvars.layers.training_phase import chosen, known_phase
 from daskvars.ops.array.constant import ones, ones_like, zeros, zeros_like
@@ -23,12 +22,15 @@ from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.nn.normalization import moments as nn_normalization
 from daskvars.ops.nn.normalization.batch_norm import batch_moments, fused_batch_norm
 from daskvars.shapes import TensorShape
-from daskvars.variables.initializers import Ones, Zeros
-
-_ZEROS, _ONES = Zeros(), Ones()
 
 
-class BatchNormalization(Layer):
+@takes(
+    "axis momentum epsilon center scale beta_initializer gamma_initializer "
+    "moving_mean_initializer moving_variance_initializer beta_regularizer gamma_regularizer "
+    "beta_constraint gamma_constraint renorm renorm_clipping renorm_momentum fused trainable "
+    "virtual_batch_size adjustment name"
+)
+class BatchNormalization(DeclaredLayer):
     """A layer that normalizes each channel to mean 0 and variance 1, then scales and shifts it.
 
     In training the moments are those of the batch, and the operations in ``GraphKeys.UPDATE_OPS``
@@ -36,27 +38,6 @@ class BatchNormalization(Layer):
     code moves them at once.
 
     Variables: `gamma`, `beta`, `moving_mean`, `moving_variance`, each [channels].
-
-    Args:
-      axis: the axis of the channels, or a list of axes.
-      momentum: how much of a moving average stays in one update.
-      epsilon: added to the variance.
-      center: whether there is a `beta`, a shift.
-      scale: whether there is a `gamma`, a factor.
-      beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer:
-        initializers.
-      beta_regularizer, gamma_regularizer: functions of a variable that give a loss.
-      beta_constraint, gamma_constraint: functions that project a variable after an update.
-      renorm: whether a batch in training is corrected towards moving averages, as if normalized
-        by them ("batch renormalization").
-      renorm_clipping: limits of the correction, a dict of "rmax", "rmin" and "dmax".
-      renorm_momentum: how much of the averages of the correction stays in one update.
-      fused: images with channels in axis 1 or 3 take one op; False never does that. Its moving
-        variance is without bias, divided by one less than the number of elements.
-      trainable, name: see `Layer`.
-      virtual_batch_size: normalize as if batches were of this size ("ghost batches").
-      adjustment: function of the input's shape that gives a factor and a shift for the normalized
-        input in training.
 
     Raises:
       ValueError: `fused` is True along with one of the three above; (when called) an axis does not
@@ -75,50 +56,31 @@ class BatchNormalization(Layer):
 
     floating_inputs = True
 
-    def __init__(
-        self,
-        axis: Any = -1,
-        momentum: Any = 0.99,
-        epsilon: float = 1e-3,
-        center: bool = True,
-        scale: bool = True,
-        beta_initializer: Any = _ZEROS,
-        gamma_initializer: Any = _ONES,
-        moving_mean_initializer: Any = _ZEROS,
-        moving_variance_initializer: Any = _ONES,
-        beta_regularizer: Callable[[Any], Any] | None = None,
-        gamma_regularizer: Callable[[Any], Any] | None = None,
-        beta_constraint: Callable[[Any], Any] | None = None,
-        gamma_constraint: Callable[[Any], Any] | None = None,
-        renorm: bool = False,
-        renorm_clipping: Any = None,
-        renorm_momentum: float = 0.99,
-        fused: bool | None = None,
-        trainable: bool = True,
-        virtual_batch_size: int | None = None,
-        adjustment: Any = None,
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(trainable, name, **kwargs)
-        if fused and (renorm or virtual_batch_size is not None or adjustment is not None):
+    axis: Any
+    momentum: Any
+    epsilon: float
+    center: bool
+    scale: bool
+    moving_mean_initializer: Any
+    moving_variance_initializer: Any
+    renorm: bool
+    renorm_clipping: Any
+    renorm_momentum: float
+    fused: bool | None
+    virtual_batch_size: int | None
+    adjustment: Any
+
+    def _prepare(self) -> None:
+        plain = self.renorm or self.virtual_batch_size is not None or self.adjustment is not None
+        if self.fused and plain:
             raise ValueError(
                 "fused=True is not supported along with renorm, virtual_batch_size or adjustment"
             )
-        self.axis = list(axis) if isinstance(axis, list | tuple) else axis
-        self.momentum, self.epsilon = momentum, epsilon
-        self.center, self.scale = center, scale
-        self.beta_initializer, self.gamma_initializer = beta_initializer, gamma_initializer
-        self.moving_mean_initializer = moving_mean_initializer
-        self.moving_variance_initializer = moving_variance_initializer
-        self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
-        self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
-        self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
+        self.fused = self.fused is not False and not plain
+        self.axis = list(self.axis) if isinstance(self.axis, list | tuple) else self.axis
         self._renormalization = None
-        if renorm:
-            self._renormalization = Renormalization(renorm_clipping, renorm_momentum)
-        plain = renorm or virtual_batch_size is not None or adjustment is not None
-        self.fused = fused is not False and not plain
+        if self.renorm:
+            self._renormalization = Renormalization(self.renorm_clipping, self.renorm_momentum)
         self.gamma: Any = None
         self.beta: Any = None
         self.moving_mean: Any = None
@@ -171,23 +133,9 @@ class BatchNormalization(Layer):
         small = self._dtype in (dtypes.float16, dtypes.bfloat16)
         dtype = dtypes.float32 if small else self._dtype
         if self.scale:
-            self.gamma = self.add_weight(
-                "gamma",
-                shape,
-                dtype,
-                self.gamma_initializer,
-                self.gamma_regularizer,
-                constraint=self.gamma_constraint,
-            )
+            self.gamma = self._add_declared("gamma", shape, dtype)
         if self.center:
-            self.beta = self.add_weight(
-                "beta",
-                shape,
-                dtype,
-                self.beta_initializer,
-                self.beta_regularizer,
-                constraint=self.beta_constraint,
-            )
+            self.beta = self._add_declared("beta", shape, dtype)
         scope = self._scope
         partitioner = scope.partitioner
         scope.set_partitioner(None)  # the averages are never cut

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
+from daskvars.layers.arguments import DeclaredLayer, takes
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
-from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import ones, zeros
 from daskvars.ops.nn.normalization import layer_norm as nn_layer_norm
 from daskvars.shapes import TensorShape
-from daskvars.variables.initializers import Ones, Zeros
-
-_ZEROS, _ONES = Zeros(), Ones()
 
 
-class LayerNormalization(Layer):
+@takes(
+    "epsilon center scale beta_initializer gamma_initializer beta_regularizer gamma_regularizer "
+    "beta_constraint gamma_constraint trainable name"
+)
+class LayerNormalization(DeclaredLayer):
     """A layer that normalizes the last axis to mean 0 and variance 1, then scales and shifts it.
 
     Variables: `gamma` and `beta`, [size of the last axis].
-
-    Args:
-      epsilon: added to the variance.
-      center: whether there is a `beta`, a shift.
-      scale: whether there is a `gamma`, a factor.
-      beta_initializer, gamma_initializer: initializers.
-      beta_regularizer, gamma_regularizer: functions of a variable that give a loss.
-      beta_constraint, gamma_constraint: functions that project a variable after an update.
-      trainable, name: see `Layer`.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016.
 
@@ -42,26 +33,11 @@ class LayerNormalization(Layer):
 
     floating_inputs = True
 
-    def __init__(
-        self,
-        epsilon: float = 1e-3,
-        center: bool = True,
-        scale: bool = True,
-        beta_initializer: Any = _ZEROS,
-        gamma_initializer: Any = _ONES,
-        beta_regularizer: Callable[[Any], Any] | None = None,
-        gamma_regularizer: Callable[[Any], Any] | None = None,
-        beta_constraint: Callable[[Any], Any] | None = None,
-        gamma_constraint: Callable[[Any], Any] | None = None,
-        trainable: bool = True,
-        name: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(trainable, name, **kwargs)
-        self.epsilon, self.center, self.scale = epsilon, center, scale
-        self.beta_initializer, self.gamma_initializer = beta_initializer, gamma_initializer
-        self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
-        self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
+    epsilon: float
+    center: bool
+    scale: bool
+
+    def _prepare(self) -> None:
         self.input_spec = InputSpec(min_ndim=1)
         self.gamma: Any = None
         self.beta: Any = None
@@ -78,23 +54,9 @@ class LayerNormalization(Layer):
         small = self._dtype in (dtypes.float16, dtypes.bfloat16)
         dtype = dtypes.float32 if small else self._dtype
         if self.scale:
-            self.gamma = self.add_weight(
-                "gamma",
-                [size],
-                dtype,
-                self.gamma_initializer,
-                self.gamma_regularizer,
-                constraint=self.gamma_constraint,
-            )
+            self.gamma = self._add_declared("gamma", [size], dtype)
         if self.center:
-            self.beta = self.add_weight(
-                "beta",
-                [size],
-                dtype,
-                self.beta_initializer,
-                self.beta_regularizer,
-                constraint=self.beta_constraint,
-            )
+            self.beta = self._add_declared("beta", [size], dtype)
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:
