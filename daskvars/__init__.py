@@ -16,6 +16,33 @@ two ways into one engine. The layers, lowest first; a module imports only from t
 - ``nn``: names of ops and of layers; ``observe``: what ran, for people
 - this module and ``v1``: the public names, and ``cli``
 
+Words, beside TensorFlow's *graph*, *operation*, *tensor*, *variable* (a handle: it holds no value):
+
+- *chunk*: one block of a variable or tensor, the unit of storage and parallelism; *layout*: how an
+  array is cut into chunks (Dask's ``chunks``); *rechunk*: give it another layout.
+- *store*: where values are kept, by key; *version*: a store's whole state after a commit, numbered;
+  *snapshot*: a version written to Zarr, complete when its manifest is; *checkpoint*: a snapshot
+  under a name of its own. A checkpoint is *restored*, a store *rolled back*; what is read from or
+  written to an array is a *selection*. *Shard*: a variable that holds a part of a partitioned one.
+- *program*: a graph and fetches made functional, what lowering's passes work on; *subgraph*: the
+  program of a branch or loop. *Access pattern*: which blocks of its inputs an op needs (``Source``,
+  ``Elementwise``, ...). *Region*: operations fused into one task for each block; its *registers*
+  are the values between its kernel calls, its *inputs* come from other regions or from *leaves*
+  (feeds, state, constants, random keys). *Plan*: the frozen result, for one signature;
+  *executable*: fetches that are run through cached plans; *run*: one execution of a plan. *Parts*:
+  what a batch is cut into for parallel work; *stage*: how many times data crossed between grids of
+  blocks. *Place*: a device, and where among its workers the first block goes; *placement* chooses
+  it.
+- *lease*: the right to read blocks, which so are not updated in place; *split*: a region cut into
+  what may fail and the *in-place* updates that follow it.
+- *in-flight run*: sent to a cluster and not known to be finished; *binding* gives its tasks the
+  keys of the newest version; *epoch*: counts how often runs of a session were undone; *result
+  future*: a result that is fetched when it is looked at. A *stale* read may be of a version before
+  the newest (``consistency="async"``). *Owner*: the worker that a chunk is placed on; *replica*:
+  another copy.
+- *seal*: write the present version to the store and let Dask forget its *lineage* (the tasks that
+  would compute it again); *durable*: sealed. *Slot*: what an optimizer keeps for a variable.
+
 Each package's docstring is its design note. What a first line of eager code does not need is loaded
 when it is named (``dv.train``); what only TensorFlow-1 programs call, by importing ``v1``.
 """

@@ -481,7 +481,7 @@ class _RecordExecutable(Executable):
 
 
 class _CanonicalRecord:
-    """A record in a form that equals that of the same piece of a program run before."""
+    """A record in a form that equals that of the same code run before."""
 
     def __init__(self, ops: list[EagerOperation], fetches: list[EagerTensor]) -> None:
         self.leaves: list[EagerTensor] = []

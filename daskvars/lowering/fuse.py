@@ -71,10 +71,12 @@ def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
     found = [groups[where] for where in sorted(groups)]
     if math.isinf(most_bytes):
         return found
-    home = {id(node): group for group in found for node in group.nodes}
+    group_of = {id(node): group for group in found for node in group.nodes}
     moved = {*program.results()}  # what a region takes from outside or gives away
     for node in program.nodes:
-        moved.update(ref for ref in node.inputs if home.get(id(ref.node)) is not home[id(node)])
+        moved.update(
+            ref for ref in node.inputs if group_of.get(id(ref.node)) is not group_of[id(node)]
+        )
     return [part for group in found for part in _split(group, most_bytes, moved)]
 
 

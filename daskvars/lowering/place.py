@@ -72,27 +72,27 @@ def device_type_of(place: str) -> str:
 def _place_updates(program: Program, places: Places) -> dict[str, str]:
     """Put each variable's new value where the variable is, and return where that is."""
     settled: set[int] = set()
-    homes: dict[str, str] = {}
+    variable_places: dict[str, str] = {}
     for key, ref in program.updates.items():
         device, layout = program.devices.get(key, ""), program.stored.get(key)
-        home = homes[key] = places.of_variable(key, device, ref.spec, layout)
+        variable_place = variable_places[key] = places.of_variable(key, device, ref.spec, layout)
         node = ref.node
-        pinned = device_of(home)
+        pinned = device_of(variable_place)
         if not isinstance(node, Leaf) and device_of(node.place) == pinned:
             if id(node) not in settled:
-                node.place = home
+                node.place = variable_place
                 if pinned:
                     node.reason = f"colocated with variable {key}"
-                elif home:
+                elif variable_place:
                     node.reason = f"by cost: balances the bytes of variable {key}"
             settled.add(id(node))
         elif pinned:
-            program.updates[key] = _brought(program, ref, key, home)
-    return homes
+            program.updates[key] = _brought(program, ref, key, variable_place)
+    return variable_places
 
 
-def _brought(program: Program, ref: Ref, key: str, home: str) -> Ref:
-    """Return the value at `home`, through a node that gives it on."""
+def _brought(program: Program, ref: Ref, key: str, variable_place: str) -> Ref:
+    """Return the value at `variable_place`, through a node that gives it on."""
     node = Node(key, None, "copy", [ref], {}, (ref.spec,))
     node.layouts = node.wanted = [ref.layout]
     sizes = ref.layout or ((),) * len(ref.spec.shape or ())
@@ -100,12 +100,12 @@ def _brought(program: Program, ref: Ref, key: str, home: str) -> Ref:
     node.grid = tuple(len(sizes[dim]) for dim in cut)
     axes = tuple(cut.index(dim) if dim in cut else -1 for dim in range(len(sizes)))
     node.in_maps = node.out_maps = [axes]
-    node.place, node.reason = home, f"colocated with variable {key}"
+    node.place, node.reason = variable_place, f"colocated with variable {key}"
     program.nodes.append(node)
     return Ref(node)
 
 
-def _join_neighbours(program: Program, homes: dict[str, str]) -> None:
+def _join_neighbours(program: Program, variable_places: dict[str, str]) -> None:
     """Give nodes that may run anywhere the place of those around them, where that is cheap."""
     placed = [node for node in program.nodes if node.place]
     found = {node.place for node in placed}
@@ -116,27 +116,27 @@ def _join_neighbours(program: Program, homes: dict[str, str]) -> None:
             if not node.place and (node.grid in grids or node.merges is not None):
                 _join(node, only)
     elif found:
-        _join_users(program, homes)
-        _join_producers(program, homes)
+        _join_users(program, variable_places)
+        _join_producers(program, variable_places)
 
 
-def _join_users(program: Program, homes: dict[str, str]) -> None:
+def _join_users(program: Program, variable_places: dict[str, str]) -> None:
     users: dict[int, list[Node]] = defaultdict(list)
     for node in reversed(program.nodes):
         found = {user.place for user in users[id(node)]}
         same = all(user.grid == node.grid for user in users[id(node)])
         if not node.place and len(found) == 1 and same:
             (only,) = found
-            if node.merges is not None or _taken(node, homes, only) <= _given(node):
+            if node.merges is not None or _taken(node, variable_places, only) <= _given(node):
                 _join(node, only)
         for ref in node.inputs:
             users[id(ref.node)].append(node)
 
 
-def _join_producers(program: Program, homes: dict[str, str]) -> None:
+def _join_producers(program: Program, variable_places: dict[str, str]) -> None:
     for node in program.nodes:
         large = [ref for ref in node.inputs if not _is_single(ref)]
-        found = {_place_of(ref, homes) for ref in large}
+        found = {_place_of(ref, variable_places) for ref in large}
         if node.place or len(found) != 1:
             continue
         same = all(_has_grid(ref, node.grid) for ref in large)
@@ -151,18 +151,18 @@ def _join(node: Node, place: str) -> None:
         node.reason = f"by cost: with its neighbours on {where}" if where else ""
 
 
-def _taken(node: Node, homes: dict[str, str] | None = None, place: str = "") -> int:
+def _taken(node: Node, variable_places: dict[str, str] | None = None, place: str = "") -> int:
     """Return the bytes that a node takes from elsewhere than `place`; single numbers are none.
 
     Args:
       node: with its inputs.
-      homes: where variables are, by key.
+      variable_places: where variables are, by key.
       place: what is there already, variables or results of nodes, does not count.
     """
     return sum(
         _nbytes(ref.spec)
         for ref in dict.fromkeys(node.inputs)
-        if not _is_single(ref) and not (place and _place_of(ref, homes or {}) == place)
+        if not _is_single(ref) and not (place and _place_of(ref, variable_places or {}) == place)
     )
 
 
@@ -179,9 +179,9 @@ def _has_grid(ref: Ref, grid: tuple[int, ...]) -> bool:
     return tuple(len(sizes) for sizes in ref.layout or () if len(sizes) > 1) == grid
 
 
-def _place_of(ref: Ref, homes: dict[str, str]) -> str:
+def _place_of(ref: Ref, variable_places: dict[str, str]) -> str:
     if isinstance(ref.node, Leaf):
-        return homes.get(ref.node.what, "") if ref.node.kind == STATE else ""
+        return variable_places.get(ref.node.what, "") if ref.node.kind == STATE else ""
     return ref.node.place
 
 

@@ -12,9 +12,9 @@ And files: `task_keys` (who sent a task), `task_outputs` (several results under 
 `worker_memory` (freed memory goes back in time), `groups_page` (Dask's page of that name, which our
 task groups would break), `main_guard` (a program without a ``__main__`` guard is told of it).
 
-Words. A *task graph* is what a client sends (`RunGraph`); *recipes* are tasks that replace what
-computes a key; a *holder* is a client that exists on the scheduler by name alone and wants keys on
-behalf of a state.
+Words. A *task graph* is what a client sends (`RunGraph`); a key's *lineage* is what Dask would
+compute it from again; a *holder* is a client that exists on the scheduler by name alone and wants
+keys on behalf of a state.
 
 The one rule: whatever Dask does not document is used in `dask_internals` and nowhere else, and
 `tests/remote/test_dask_internals.py` says, name by name, what is relied on. So a new Dask breaks

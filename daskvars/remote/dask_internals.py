@@ -2,7 +2,7 @@
 
 Seen from here there are five things: tasks and the graph in which they are sent; the client that
 is active; a worker's task and its figures; the scheduler's tasks, of which keys are held, failed,
-or given another recipe; and the worker's tasks, which must forget the same. Each function says
+or given another lineage; and the worker's tasks, which must forget the same. Each function says
 what it is for; what it takes for granted of Dask is checked in its tests, on the oldest and the
 newest Dask that are supported.
 """
@@ -216,7 +216,7 @@ def show_seconds(label: str, seconds: float) -> None:
 
 
 class LineagePlugin(WorkerPlugin):
-    """Lets a worker hear from `replace_lineage`, on the scheduler's own stream: no call is made."""
+    """Has a worker follow `replace_lineage`, on the scheduler's own stream: no call is made."""
 
     name = FORGET_LINEAGE
     idempotent = True

@@ -1,8 +1,8 @@
 """What a task gives, weighed so that Dask sees its bytes.
 
 Dask measures each result once, when a worker has it; its memory pages, spilling, limits and choice
-of workers go by that. Of a tuple of more than ten it measures ten that it draws, so a bundle of a
-variable and many small results weighs anything; and it measures memory as often as it is met.
+of workers go by that. Of a tuple of more than ten it measures ten that it draws, so a variable
+beside many small results weighs anything; and it measures memory as often as it is met.
 """
 
 from __future__ import annotations

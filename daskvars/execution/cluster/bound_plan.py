@@ -1,4 +1,4 @@
-"""One plan on a cluster: what is sent once, and its sendings.
+"""One plan on a cluster: what is sent once, and what is sent for each run.
 
 A run is one small graph, sent without waiting for it. Its tasks name variables, not keys: the
 scheduler puts in the keys of the newest version when the graph arrives
@@ -156,9 +156,9 @@ class BoundPlan:
 
 
 class Dispatch:
-    """One sending of a run: its graph, the keys wanted of it, and what becomes of them.
+    """A run as it is sent: its graph, the keys wanted of it, and what becomes of them.
 
-    Where updates depend on what is computed from versions seen (``consistency="async"``), or on
+    Where updates depend on what is computed from stale versions (``consistency="async"``), or on
     shapes that only the run knows, it is sent in two parts, and the second when the first is done.
 
     Attributes:
@@ -297,7 +297,7 @@ class Dispatch:
         return shared_run_graph(tasks, annotations, stamp, self.executor.scheduler, header)
 
     def _spread_first_phase(self, first_phase: Mapping[Any, Any]) -> None:
-        """Spread what clients compute from versions seen: else all ran where variables are."""
+        """Spread what clients compute from stale versions: else all ran where variables are."""
         if sum(1 for task in first_phase.values() if references(task)) == 1:
             workers = self.annotations.setdefault("workers", {})
             others = self.annotations.setdefault("allow_other_workers", {})
@@ -331,7 +331,7 @@ class Dispatch:
         return tasks, annotations, updates
 
     def _leaf(self, block_id: BlockId) -> tuple[Any, int | None]:
-        """Return what a task takes for a block from outside, and which output of a bundle it is."""
+        """Return what a task takes for a block from outside, and which of the outputs there."""
         leaf = self.plan.leaves[block_id.origin.position]
         if leaf.kind == STATE:
             return self._block(block_id), None
@@ -375,7 +375,7 @@ class Dispatch:
         )
 
     def _read(self, block_id: BlockId) -> ResultLocation:
-        """Return where to fetch a variable's block: a result of its own, without its bundle."""
+        """Return where to fetch a variable's block: a result of its own, alone under its key."""
         key = f"read-{self.stamp}-{len(self.picks)}"
         self.picks[key] = Task(key, identity, self._block(block_id))
         self.wanted[key] = None
@@ -402,7 +402,7 @@ class Dispatch:
 
 
 def first_phase_tasks(tasks: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the tasks that depend on nothing newest, if some take blocks of versions seen."""
+    """Return the tasks that do not need the newest version, if some take stale blocks."""
     second_phase: set[Any] = set()
     first_phase: dict[Any, Any] = {}
 

@@ -70,7 +70,7 @@ def write_chunks(
 def grouped(variables: Mapping[str, tuple[VariableRecord, Blocks]]) -> list[Group]:
     """Return the stored chunks of some variables by the task that writes them.
 
-    Small blocks of one bundle go together. A chunk that is not one block, because Zarr's grids
+    Small outputs of one task go together. A chunk that is not one block, because Zarr's grids
     are regular, is a group of its own.
     """
     groups: dict[Any, Group] = {}

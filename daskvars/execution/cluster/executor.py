@@ -25,7 +25,7 @@ computes gradients from the newest version that is finished or includes this cli
 it is in no chain, and takes as long as it takes. When it is done the second, the updates, is bound
 to what is newest then: a slow client delays nobody, and no update is lost.
 
-State has a place and leaves it visibly. When the client is closed in order, values come home
+State has an owner, and changes it visibly. When the client is closed in order, values are fetched
 (`retrieve_values`): into their store, or into this process. When the cluster is lost, they are, and
 whoever asks for them hears so (`lost_error`).
 """

@@ -1,8 +1,8 @@
-"""Which outputs of a region travel together.
+"""Which outputs of a task travel together.
 
-A task returns all outputs of its region as one bundle, and Dask moves a bundle whole. So outputs
-that different tasks want (weights that every part of the batch reads, slots that only the update
-reads) are put apart by small `pick` tasks, where that saves more than such a task costs.
+A task returns all outputs of its region under one key, and Dask moves what is there whole. So
+outputs that different tasks want (weights that every part of the batch reads, slots that only the
+update reads) are put apart by small `pick` tasks, where that saves more than such a task costs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class OutputGroups:
 
     @property
     def is_split(self) -> bool:
-        """Whether groups are picked out of the bundle."""
+        """Whether groups are picked out of the task's outputs."""
         return len(self.groups) > 1
 
     def extra_bytes(self, position: int) -> int:

@@ -2,8 +2,8 @@
 
 `lowering.place` asks here for places, which name no worker; a run's tasks get their workers when it
 is sent, from whoever is there then. Where a device leaves no choice a task is bound to its workers
-(and fails, to be placed anew, when they are gone: see `WorkerWatch`). Otherwise Dask gets a
-wish: it lets a task run elsewhere if the worker is gone.
+(and fails, to be placed anew, when they are gone: see `WorkerWatch`). Otherwise the worker
+is a preference: Dask lets a task run elsewhere if the worker is gone.
 
 Chunks of a variable are spread over its device's workers in order. With which worker they begin is
 chosen by the bytes that each has been given so far; but variables keep together as long as that

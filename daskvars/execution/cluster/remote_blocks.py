@@ -22,8 +22,8 @@ class Reference(NamedTuple):
 
     Attributes:
       future: the key that holds it.
-      position: which output of the bundle under that key, None if the block is all of it.
-      extra_bytes: how much the rest of the bundle is, about.
+      position: which of the outputs under that key, None if the block is all of it.
+      extra_bytes: how much the other outputs are, about.
     """
 
     future: Future

@@ -21,7 +21,7 @@ from daskvars.lowering.plan import BlockId, Plan
 from daskvars.lowering.program import FEED
 from daskvars.remote.dask_internals import DataNode, TaskRef
 
-SHARED_BYTES = 1_024  # a smaller piece is repeated in each task that takes it
+SHARED_BYTES = 1_024  # a smaller block is repeated in each task that takes it
 MOST_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
 SCATTER_ATTEMPTS, SCATTER_PAUSE_S = 5, 0.3  # Dask notices within a second that a worker is gone
 

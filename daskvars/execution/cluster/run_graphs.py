@@ -24,7 +24,7 @@ AnnotationsAt = Callable[[str, int, int], dict[str, Any]]
 
 
 class OutputKey(NamedTuple):
-    """Where a run has a piece: the two ends of a key, and the output of the bundle under it."""
+    """Where a run has a block: the two ends of a key, and which of the task's outputs it is."""
 
     prefix: str
     suffix: str
@@ -148,7 +148,7 @@ class Template:
         return tasks, annotations
 
     def _pick(self, number: int, task: BlockTask, stamp: str, tasks: dict[Any, Any]) -> list[str]:
-        """Add the tasks that split a bundle, if it is split, and return their keys."""
+        """Add the tasks that split a task's outputs into groups, if any, and return their keys."""
         keys: list[str] = []
         if self.output_groups[number].is_split:
             task_outputs = TaskRef(task.output_key.key(stamp))
@@ -159,7 +159,7 @@ class Template:
 
 
 class _Inputs:
-    """The steps of one block, taking from the groups that bundles are split into."""
+    """The steps of one block, taking from the groups that outputs are split into."""
 
     def __init__(self, template: Template, region: Region, block: Index) -> None:
         self.template = template

@@ -24,8 +24,9 @@ def block_steps(
     Args:
       region: the region.
       block: the block's index.
-      reference: gives for a piece its Dask key, or a Literal, and its position in that bundle.
-      dependencies: where references are appended; the recipe holds positions in it.
+      reference: gives for a block its Dask key, or a Literal, and its position among the outputs
+        there.
+      dependencies: where references are appended; the steps hold positions in it.
     """
     positions: dict[Any, int] = {}
 

@@ -56,7 +56,7 @@ def forget_closed() -> None:
 
 
 def before_close(client: Client, executor: Any) -> None:
-    """Have an executor's values come home before its client is closed in order."""
+    """Retrieve an executor's values before its client is closed in order."""
     found = weakref.ref(executor)
 
     def retrieve_values() -> None:

@@ -1,6 +1,6 @@
 """What a worker does for one block of a region: put the inputs together, call the function.
 
-A task carries plain data only: which of its dependencies, and which output of each bundle, every
+A task carries plain data only: which of its dependencies, and which of their outputs, every
 argument of the region's function is made from.
 """
 
@@ -22,14 +22,14 @@ class Literal:
 
 
 class Take(NamedTuple):
-    """Takes one dependency of a task: all of it, or one output of its bundle."""
+    """Takes one dependency of a task: all of it, or one of its outputs."""
 
     dependency: int
     position: int | None
 
 
 class Cut(NamedTuple):
-    """An array put together from slices: [(piece, slice of the piece, slice of the array)]."""
+    """An array put together from slices: [(block, slice of the block, slice of the array)]."""
 
     shape: tuple[int, ...]
     parts: tuple[tuple[Any, tuple[slice, ...], tuple[slice, ...]], ...]
@@ -59,11 +59,11 @@ def run_block(
     Args:
       function: the compiled region.
       xp: the array module that computes it.
-      steps: for each of its arguments a Take, a Cut whose pieces are Takes, or plain data.
-      dependencies: results of other tasks (bundles) and Literals.
+      steps: for each of its arguments a Take, a Cut whose blocks are Takes, or plain data.
+      dependencies: results of other tasks and Literals.
 
     Returns:
-      The region's outputs, as one bundle.
+      The region's outputs, as one result.
     """
 
     def as_argument(value: Any, number: int) -> Any:

@@ -1,8 +1,8 @@
 """What workers do to seal a version: write blocks, and load them where they were lost.
 
-A seal cuts a value loose from the tasks that made it. Each block is written by a worker that holds
-it and stays where it is; what computes it from then on, if it is lost, is a `load_outputs` task,
-which has no ancestors: it reads the chunk and verifies it.
+A seal ends a value's lineage: what made it is forgotten. Each block is written by a worker that
+holds it and stays where it is; what computes it from then on, if it is lost, is a `load_outputs`
+task, which has no ancestors: it reads the chunk and verifies it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Fragment(NamedTuple):
 
     Attributes:
         dependency: which dependency of the task holds the block.
-        position: which output of that bundle it is, None for all of it.
+        position: which of that task's outputs it is, None for all of it.
         source: the part of the block, None for all of it.
         target: where in the chunk it goes.
     """
@@ -58,7 +58,7 @@ def write_stored_chunks(
         storage: the Zarr store.
         path: the snapshot's path in it.
         parts: the chunks, and what each is put together from.
-        dependencies: bundles and blocks.
+        dependencies: outputs of tasks, and blocks.
 
     Returns:
         The crc32c of each chunk.
@@ -140,7 +140,7 @@ def load_outputs(
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
-        wanted: for each block: which output of the bundle it is (None: all), key and selection.
+        wanted: for each block: which of the task's outputs it is (None: all), key and selection.
         token: that of the manifest.
         device_type: of the device that the variables live on.
 

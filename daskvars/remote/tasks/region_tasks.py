@@ -112,7 +112,7 @@ class WorkerRegion:
         self.by_rows = inputs_read_by_rows(program, self.split) if is_here else frozenset()
 
     def __call__(self, block: Any, dependencies: Sequence[Any]) -> tuple:
-        """Return the outputs of one block, as one bundle."""
+        """Return the outputs of one block, as one result."""
         with ExitStack() as lent:
 
             def as_argument(value: Any, number: int) -> Any:
@@ -176,12 +176,12 @@ def run_region(
     Args:
       packed: the region.
       block: the block's index.
-      positions: for each dependency which output of its bundle is meant where the plan could not
+      positions: for each dependency which of its outputs is meant where the plan could not
         know that, or None; None where that is so for all.
-      dependencies: bundles, arrays, plain data.
+      dependencies: outputs of tasks, arrays, plain data.
 
     Returns:
-      The region's outputs, as one bundle.
+      The region's outputs, as one result.
     """
     region = unpacked(packed)
     if positions is not None:
@@ -197,7 +197,7 @@ def run_region(
 
 
 def aligned(value: Any) -> Any:
-    """Return an array, or a bundle of arrays, at addresses that are multiples of the item size.
+    """Return an array, or a task's arrays, at addresses that are multiples of the item size.
 
     NumPy reads other arrays through a buffer, piece by piece, and sums then round differently.
     """
@@ -209,7 +209,7 @@ def aligned(value: Any) -> Any:
 
 
 def pick(outputs: tuple, positions: Sequence[int]) -> tuple:
-    """Return some outputs of a bundle, so that the others need not travel with them."""
+    """Return some outputs of a task, so that the others need not travel with them."""
     return TaskOutputs([outputs[position] for position in positions])
 
 

@@ -51,7 +51,7 @@ def bound_task(task: Task, found: Mapping[BlockRef, BlockLocation]) -> Task:
 
 
 def bound_argument(location: BlockLocation) -> Any:
-    """Return what a task takes for a block: a key, or one output of the bundle under it."""
+    """Return what a task takes for a block: a key, or one of the outputs under it."""
     if location.position is None:
         return TaskRef(location.key)
     return Task(None, getitem, TaskRef(location.key), location.position)

@@ -29,7 +29,7 @@ from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 
 
 class BlockLocation(NamedTuple):
-    """Where a block is: a Dask key, which output of the bundle, about how much the rest is."""
+    """Where a block is: a Dask key, which of the outputs there, about how much the others are."""
 
     key: Any
     position: int | None

@@ -6,7 +6,7 @@ datasets are, so that they outlive whoever computed them. A run reaches the sche
 does (`SharedRunGraph`): it is bound where Dask asks it for its tasks, which costs no message. What
 clients are told (`topic`) travels with Dask's own messages to them.
 
-A seal cuts a state's keys loose from the tasks that made them, here: Dask keeps what a key is
+A seal ends the lineage of a state's keys, here: Dask keeps what a key is
 computed from as long as the key. Once a version is on disk, the keys keep their names and their
 blocks; only what computes them if they are lost is replaced, by tasks that load them. So a seal
 disturbs no run in flight, and nothing is loaded that is still on a worker.
