@@ -62,7 +62,7 @@ NO_PATHS = {
         "DEVICE_TILE",
         "DEVICE_COLUMN_BLOCK",
     },
-    "facts": {"CHECKSUM_BYTES", "OWN_BYTES", "ZSTD_BLOCK_BYTES", "SHORT_ROW"},
+    "facts": {"CHECKSUM_BYTES", "OWN_BYTES", "SHORT_ROW"},
     "memory that is kept, waited or warned of": {
         "KEPT_BYTES",
         "LARGE_BYTES",

@@ -133,6 +133,11 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 RUNS = [((1 << 17) << 3 | 1 << 1 | (i == 999)).to_bytes(3, "little") + b"\0" for i in range(1000)]
 ZSTD_RUNS = b"\x28\xb5\x2f\xfd\x00\x58" + b"".join(RUNS)
 """A frame that does not say its size: one-byte runs of 128 KiB each."""
+ZSTD_BEFORE = {
+    "of unknown size": b"",
+    "behind a frame": bytes(numcodecs.Zstd().encode(bytes(8))),
+    "behind a frame that is skipped": b"\x50\x2a\x4d\x18\x04\x00\x00\x00skip",
+}
 
 
 @functools.cache
@@ -255,7 +260,9 @@ def group_cases() -> Iterator[Case]:
             bomb("group2", codec, lambda codec=codec: bomb_of(codec)),
             True,
         )
-    yield Case("group", "bomb zstd of unknown size", bomb("group", "zstd", lambda: ZSTD_RUNS), True)
+    for name, before in ZSTD_BEFORE.items():
+        hidden = bomb("group", "zstd", lambda before=before: before + ZSTD_RUNS)
+        yield Case("group", f"bomb zstd {name}", hidden, True)
     yield Case("group", "bomb in a shard", sharded_bomb, True)
     yield Case("group", "shard of noise", sharded(lambda data: bytes(range(200))), True)
     yield Case("group", "shard cut off", sharded(lambda data: data[:-9]), True)

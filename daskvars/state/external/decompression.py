@@ -1,14 +1,15 @@
 """How many bytes compressed data would become, told before they are.
 
-A few bytes can stand for gigabytes. zstd, Blosc and LZ4 say in their header how many, and their
-decoders keep to it; for the others the data is decompressed piece by piece, each piece thrown away,
-until a limit is passed.
+A few bytes can stand for gigabytes. Blosc, LZ4 and most of zstd say in their header how many, and
+their decoders keep to it; the rest is decompressed piece by piece, each piece thrown away, until a
+limit is passed.
 """
 
 from __future__ import annotations
 
 import bz2
 import lzma
+import sys
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +17,12 @@ from typing import Any
 from daskvars.state.failures import store_failure
 from daskvars.state.format.manifest import shorten
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 PIECE_BYTES = 1 << 20
-ZSTD_MAGIC = bytes([0x28, 0xB5, 0x2F, 0xFD])
-ZSTD_BLOCK_BYTES = 1 << 17
-"""Most bytes that a block of zstd stands for."""
 
 
 def check_decompressed(codec: str, data: bytes, most_bytes: int) -> None:
@@ -40,33 +43,18 @@ def check_decompressed(codec: str, data: bytes, most_bytes: int) -> None:
     """
     try:
         found = COMPRESSORS[codec](data, most_bytes)
-    except (ValueError, IndexError, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+    except (
+        ValueError,
+        IndexError,
+        EOFError,
+        OSError,
+        zlib.error,
+        lzma.LZMAError,
+        zstd.ZstdError,
+    ) as error:
         raise store_failure(f"{shorten(data[:16])}... is no {codec}: {error}") from None
     if found > most_bytes:
         raise store_failure(f"{len(data)} bytes of {codec} stand for more than {most_bytes} bytes")
-
-
-def zstd_bytes(data: bytes, most_bytes: int) -> int:
-    """Give the size in a zstd frame's header, or else what its blocks could hold at most."""
-    if data[:4] != ZSTD_MAGIC:
-        raise ValueError("no frame begins there")
-    descriptor = data[4]
-    single = descriptor >> 5 & 1
-    position = 6 - single + (0, 1, 2, 4)[descriptor & 3]
-    width = (single, 2, 4, 8)[descriptor >> 6]
-    if width:
-        return int.from_bytes(data[position : position + width], "little") + 256 * (width == 2)
-    blocks, last = 0, 0
-    while not last:
-        header = int.from_bytes(data[position : position + 3], "little")
-        last, kind, size = header & 1, header >> 1 & 3, header >> 3
-        blocks += size if kind == 1 else ZSTD_BLOCK_BYTES  # one byte, repeated
-        position += 3 + (1 if kind == 1 else size)
-        if position > len(data):
-            raise ValueError("it ends within a block")
-    if position + 4 < len(data):
-        raise ValueError("there is more than one frame")
-    return max(0, blocks - ZSTD_BLOCK_BYTES)
 
 
 def blosc_bytes(data: bytes, most_bytes: int) -> int:
@@ -96,6 +84,14 @@ def counted(start: Callable[[], Any]) -> Callable[[bytes, int], int]:
         return total
 
     return count
+
+
+def zstd_bytes(data: bytes, most_bytes: int) -> int:
+    """Give the size in the header of a zstd frame; without one, what is counted."""
+    if zstd.get_frame_size(data) != len(data):
+        raise ValueError("there is more than one frame")
+    size = zstd.get_frame_info(data).decompressed_size
+    return counted(zstd.ZstdDecompressor)(data, most_bytes) if size is None else size
 
 
 COMPRESSORS: dict[str, Callable[[bytes, int], int]] = {
