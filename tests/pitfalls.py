@@ -27,7 +27,7 @@ PITFALLS = {
     2: (
         "lost or damaged chunks never load as values",
         {
-            "state/test_snapshot.py": [
+            "state/format/test_snapshot.py": [
                 "damage_to_any_chunk_is_an_error_that_names_it",
                 "an_all_zero_variable_is_stored_and_restored",
             ],
@@ -37,51 +37,55 @@ PITFALLS = {
     3: (
         "a save is atomic on any store",
         {
-            "state/test_crash.py": [
+            "state/stores/test_crash.py": [
                 "a_killed_save_leaves_the_old_checkpoint_or_the_new",
                 "a_killed_first_save_leaves_nothing_or_the_whole",
                 "a_killed_store_opens_at_its_last_commit",
                 "each_change_of_the_store_may_be_the_last",
             ],
             "state/test_checkpoint.py": ["a_copied_or_moved_checkpoint_is_valid"],
-            "execution/test_total_loss.py": ["the_store_opens_after_the_loss_of_everything"],
+            "execution/cluster/test_total_loss.py": [
+                "the_store_opens_after_the_loss_of_everything"
+            ],
         },
     ),
     4: (
         "the death of a worker does not change the numbers",
         {
-            "execution/test_sealing.py": [
+            "execution/cluster/test_sealing.py": [
                 "a_killed_worker_does_not_change_the_numbers",
                 "what_cannot_be_rebuilt_is_an_error_until_recovery",
             ],
-            "execution/test_distributed.py": ["lost_data_is_named_with_the_last_durable_version"],
-            "execution/test_worker_loss.py": ["training_survives"],
+            "execution/cluster/test_distributed.py": [
+                "lost_data_is_named_with_the_last_durable_version"
+            ],
+            "execution/cluster/test_worker_loss.py": ["training_survives"],
         },
     ),
     5: (
         "updates apply exactly once under retries",
         {
-            "execution/test_exactly_once.py": ["updates_that_run_twice_have_the_same_bits"],
+            "execution/cluster/test_exactly_once.py": ["updates_that_run_twice_have_the_same_bits"],
         },
     ),
     6: (
         "a stored chunk has one writer",
         {
-            "state/test_snapshot.py": ["a_stored_chunk_has_one_writer_whatever_the_layout"],
+            "state/format/test_snapshot.py": ["a_stored_chunk_has_one_writer_whatever_the_layout"],
             "state/test_checkpoint.py": ["any_layout_is_restored_into_any_other"],
         },
     ),
     7: (
         "long runs cost the same from first to last",
         {
-            "execution/test_sealing.py": ["long_runs_leave_no_trace"],
-            "execution/test_shared_durability.py": ["long_runs_leave_no_trace"],
+            "execution/cluster/test_sealing.py": ["long_runs_leave_no_trace"],
+            "execution/cluster/test_shared_durability.py": ["long_runs_leave_no_trace"],
         },
     ),
     8: (
         "placement survives optimization",
         {
-            "execution/test_placement.py": [
+            "execution/cluster/test_placement.py": [
                 "the_log_of_where_tasks_ran_shows_no_violation",
                 "explain_says_why",
                 "in_this_process_every_device_is_here",
@@ -91,7 +95,7 @@ PITFALLS = {
     9: (
         "work that nobody can do fails at once",
         {
-            "execution/test_placement.py": [
+            "execution/cluster/test_placement.py": [
                 "an_impossible_demand_is_refused_before_anything_is_sent",
                 "a_variable_nobody_may_have_is_refused",
                 "soft_placement_falls_back_and_says_so",
@@ -101,7 +105,7 @@ PITFALLS = {
     10: (
         "names map one to one to legal store keys",
         {
-            "state/test_keypath.py": [
+            "state/format/test_keypath.py": [
                 "each_name_of_the_table",
                 "encoding_is_reversible_and_free_of_collisions",
                 "a_key_under_another_is_no_child_of_its_array",
@@ -117,13 +121,13 @@ PITFALLS = {
                 "reads_see_the_start_of_the_run_unless_ordered_after_an_assignment",
                 "changing_a_fetched_array_does_not_change_the_variable",
             ],
-            "execution/test_same_bits.py": ["any_program_gives_the_local_bits"],
+            "execution/cluster/test_same_bits.py": ["any_program_gives_the_local_bits"],
         },
     ),
     12: (
         "keys never clash across steps or sessions",
         {
-            "execution/test_distributed.py": ["no_key_is_used_twice"],
+            "execution/cluster/test_distributed.py": ["no_key_is_used_twice"],
         },
     ),
     13: (
@@ -133,18 +137,20 @@ PITFALLS = {
                 "a_checkpoint_is_restored_into_other_chunks_slots_too"
             ],
             "state/test_checkpoint.py": ["any_layout_is_restored_into_any_other"],
-            "execution/test_distributed.py": ["checkpoints_are_written_and_read_by_workers"],
+            "execution/cluster/test_distributed.py": [
+                "checkpoints_are_written_and_read_by_workers"
+            ],
         },
     ),
     14: (
         "an asynchronous save has the values of the moment of the call",
         {
-            "train/test_async_save.py": [
+            "train/checkpoints/test_async_save.py": [
                 "later_runs_change_nothing_in_it",
                 "twenty_of_them_leave_no_memory_behind",
                 "an_error_is_told_once",
             ],
-            "execution/test_distributed_checkpoints.py": [
+            "execution/cluster/test_distributed_checkpoints.py": [
                 "an_asynchronous_save_has_the_values_of_its_moment",
                 "an_asynchronous_save_of_a_run_that_fails",
             ],
@@ -162,8 +168,8 @@ PITFALLS = {
     16: (
         "tasks per step are bounded and reported",
         {
-            "execution/test_distributed.py": ["a_run_is_few_tasks_and_few_bytes"],
-            "execution/test_sealing.py": ["long_runs_leave_no_trace"],
+            "execution/cluster/test_distributed.py": ["a_run_is_few_tasks_and_few_bytes"],
+            "execution/cluster/test_sealing.py": ["long_runs_leave_no_trace"],
         },
     ),
     17: (
@@ -173,8 +179,8 @@ PITFALLS = {
                 "gather_gives_slices",
                 "large_densification_names_op_and_size",
             ],
-            "train/test_optimizers.py": ["rows_not_used_are_not_touched"],
-            "execution/test_row_shards.py": [
+            "train/optimizers/test_optimizers.py": ["rows_not_used_are_not_touched"],
+            "execution/cluster/test_row_shards.py": [
                 "rows_change_in_place_at_their_owners_and_only_rows_travel",
             ],
             "lowering/test_route.py": ["rows_of_a_cut_table_travel_once"],
@@ -184,7 +190,7 @@ PITFALLS = {
         "placement balances bytes, not counts",
         {
             "v1/servers/test_cluster.py": ["bytes_are_balanced"],
-            "execution/test_placement.py": ["bytes_are_balanced_not_counts"],
+            "execution/cluster/test_placement.py": ["bytes_are_balanced_not_counts"],
         },
     ),
     19: (
@@ -192,7 +198,7 @@ PITFALLS = {
         {
             "test_layers.py": ["only_backend_imports_cupy"],
             "ops/test_every_op_on_gpu.py": ["a_gpu_computes_what_numpy_does"],
-            "execution/test_gpu_worker.py": [
+            "execution/cluster/test_gpu_worker.py": [
                 "a_layer_on_a_gpu_trains_as_on_a_cpu",
                 "a_variable_on_a_gpu_is_saved_sealed_and_restored",
             ],
@@ -202,7 +208,7 @@ PITFALLS = {
     20: (
         "scope rules are boring and errors help",
         {
-            "variables/test_scope_table.py": ["table", "names"],
+            "variables/scopes/test_scope_table.py": ["table", "names"],
             "variables/test_get_variable.py": [
                 "an_existing_name_says_where_it_was_made_and_what_to_do",
                 "a_missing_name_lists_near_matches",
@@ -217,13 +223,15 @@ PITFALLS = {
                 "variables_and_slots_without_values_are_named_at_once"
             ],
             "execution/test_session.py": ["uninitialized_reads_name_all_culprits"],
-            "execution/test_distributed.py": ["uninitialized_reads_raise_before_anything_is_sent"],
+            "execution/cluster/test_distributed.py": [
+                "uninitialized_reads_raise_before_anything_is_sent"
+            ],
         },
     ),
     22: (
         "there is no bulk data inside graphs",
         {
-            "execution/test_distributed.py": [
+            "execution/cluster/test_distributed.py": [
                 "no_large_graph_is_ever_sent",
                 "large_constants_are_sent_once",
                 "feeds_small_and_large",
@@ -233,8 +241,10 @@ PITFALLS = {
     23: (
         "the dashboard speaks of the user's scopes",
         {
-            "execution/test_dashboard_names.py": ["task_prefixes_are_scopes_and_do_not_grow"],
-            "execution/test_distributed.py": ["a_key_is_grouped_under_its_label"],
+            "execution/cluster/test_dashboard_names.py": [
+                "task_prefixes_are_scopes_and_do_not_grow"
+            ],
+            "execution/cluster/test_distributed.py": ["a_key_is_grouped_under_its_label"],
         },
     ),
     24: (
@@ -253,7 +263,7 @@ PITFALLS = {
     25: (
         "speed and file count of stores are stated and held",
         {
-            "state/test_snapshot.py": ["files_are_one_per_chunk_and_one_per_node"],
+            "state/format/test_snapshot.py": ["files_are_one_per_chunk_and_one_per_node"],
             "state/test_checkpoint.py": ["a_thousand_variables_are_listed_by_reading_one_document"],
             "test_benchmarks.py": ["a_benchmark_prints_its_limit_and_ratio"],  # checkpoint
         },

@@ -13,11 +13,11 @@ MAKES_CLUSTERS = {"clusters.py"}
 # What takes time in a test, and what that stands for.
 SLEEPS = {
     "waiting.py": "between two questions",
-    "execution/test_clients.py": "a slow Python function",
+    "execution/cluster/test_clients.py": "a slow Python function",
     "execution/test_commits.py": "a reader that reads now and then; the moment of a kill",
-    "state/test_crash.py": "the moment of a kill",
-    "state/test_objects.py": "slow requests",
-    "train/test_saver_crash.py": "the moment of a kill",
+    "state/stores/test_crash.py": "the moment of a kill",
+    "state/stores/test_objects.py": "slow requests",
+    "train/checkpoints/test_saver_crash.py": "the moment of a kill",
 }
 # Folders of tests that are of no folder of the package: what they are.
 OF_NO_ROOM = {

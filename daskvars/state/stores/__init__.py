@@ -1,6 +1,6 @@
 """Stores: series of versions, and where their bytes are.
 
-- ``store``: the contract, which ``tests/state/store_contract.py`` is as tests; ``zarr_store`` and
+- ``store``: the contract, as tests in ``tests/state/stores/store_contract.py``; ``zarr_store`` and
   ``memory_store`` keep it.
 - ``root``: which version is the head; ``locks``: other writers kept out for a moment, on a disk;
   ``conditional``: told apart by an object store that can compare before it writes.

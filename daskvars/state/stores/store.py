@@ -9,7 +9,8 @@ learn who it was, and their callers read its version and compute anew.
 
 Chunk indices count in the *stored* layout of a variable, ``stored_chunks(record.chunks)``, which is
 its own layout wherever that is regular. All verbs are synchronous; reads and `Writer.write_chunk`
-may be called from several threads. ``tests/state/store_contract.py`` is this contract as tests.
+may be called from several threads. ``tests/state/stores/store_contract.py`` is this contract as
+tests.
 """
 
 from __future__ import annotations

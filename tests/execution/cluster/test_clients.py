@@ -1,0 +1,258 @@
+"""Several clients of one cluster on one state: its versions belong to the cluster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
+from daskvars.execution.cluster.executor import ClusterExecutor
+from tests.clusters import connected
+from tests.execution.cluster.shared_counters import counters, started, state_of
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]
+
+
+# -- a state of the cluster -------------------------------------------------------------------
+
+
+def test_a_state_outlives_its_clients(shared_cluster, name):
+    count, table, step = counters()
+    with connected(shared_cluster.scheduler.address, True), tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(step)
+        assert isinstance(session.engine.executor, ClusterExecutor)
+    with tf.Session(store=name) as session:
+        number, rows = session.run([count, table])
+        assert number == 5 and (rows == 5).all()
+
+
+def test_clients_see_each_others_commits_at_once(shared_cluster, other, name):
+    count, _, step = counters()
+    with tf.Session(store=name) as one, other.as_current():
+        with shared_cluster.as_current():
+            assert not one.run(tf.is_variable_initialized(count))
+        with tf.Session(store=name) as two:
+            with pytest.raises(FailedPreconditionError, match="count"):
+                two.run(count)
+            with shared_cluster.as_current():
+                one.run(tf.global_variables_initializer())
+                one.run(count)  # waits until that is committed
+            assert two.run(tf.is_variable_initialized(count))
+            for turn in range(4):
+                assert two.run([count, step])[0] == 2 * turn + 1
+                with shared_cluster.as_current():
+                    assert one.run([count, step])[0] == 2 * turn + 2
+
+
+@pytest.mark.parametrize("consistency", ["serializable", "async"])
+def test_two_clients_adding_a_hundred_each_give_two_hundred(shared_cluster, name, consistency):
+    count, table, _ = counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        address = shared_cluster.scheduler.address
+        clients = [
+            started(
+                address,
+                name,
+                100,
+                consistency,
+                turn,
+            )
+            for turn in (False, True)
+        ]
+        seen = [0]
+        while any(process.is_alive() for process, _ in clients):
+            number, rows = session.run([count, table])
+            assert (rows == number).all() and number >= seen[-1]
+            seen.append(int(number))
+        for process, _ in clients:
+            process.join()
+            assert process.exitcode == 0
+        assert session.run(count) == 200
+        assert len(set(seen)) > 10
+    wait_until(
+        lambda: not state_of(shared_cluster, name).versions.chain, "no run waits for another"
+    )
+
+
+def test_a_killed_client_leaves_a_whole_version_and_nothing_else(shared_cluster, name):
+    count, table, step = counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        address = shared_cluster.scheduler.address
+        clients = [started(address, name, 10**6, None, False) for _ in range(2)]
+        wait_until(
+            lambda: all(done.value > 5 for _, done in clients), "every client has run a few times"
+        )
+        for process, _ in clients:
+            os.kill(process.pid, signal.SIGKILL)
+            process.join()
+        session.run(step)
+        number, rows = session.run([count, table])
+        sent = sum(done.value for _, done in clients) + 1
+        assert (rows == number).all()
+        # What returned had been sent, if not yet read by the scheduler.
+        assert sent - 40 <= number <= sent + 2
+        scheduler = shared_cluster.cluster.scheduler
+        wait_until(
+            lambda: sum(c.startswith("Client-") for c in scheduler.clients) == 1,
+            "the others are gone",
+        )
+        wait_until(
+            lambda: not state_of(shared_cluster, name).versions.chain, "no run waits for another"
+        )
+        assert len(state_of(shared_cluster, name).versions.epochs) == 1
+        session.seal()
+        wait_until(
+            lambda: len(scheduler.tasks) < 20, lambda: f"tasks are let go, of {[*scheduler.tasks]}"
+        )
+
+
+# -- failing ----------------------------------------------------------------------------------
+
+
+def test_a_run_that_fails_undoes_nothing_of_others(shared_cluster, other, name):
+    count, table, step = counters()
+    slow = tf.py_func(lambda n: (time.sleep(0.3), n)[1], [count.read_value()], tf.int64)
+    failing = tf.group(count.assign_add(1000), tf.Assert(tf.less(slow, 0), ["too", slow]))
+    with tf.Session(store=name) as one, other.as_current(), tf.Session(store=name) as two:
+        two.run(tf.global_variables_initializer())
+        two.run(count)  # waits until that is committed
+        with shared_cluster.as_current():
+            one.run(step)
+            one.run(failing)
+            one.run(step)
+        for _ in range(3):
+            two.run(step)
+        assert two.run(count) == 4
+        with shared_cluster.as_current():
+            with pytest.raises(InvalidArgumentError, match="dispatched before"):
+                one.run(count)
+            number, rows = one.run([count, table])
+            assert number == 4 and (rows == 4).all()
+            with pytest.raises(InvalidArgumentError, match="too"):
+                one.run([failing, count])
+            assert one.run(count) == 4
+
+
+def test_a_read_that_fails_undoes_nothing(shared_cluster, name):
+    count, _, step = counters()
+    check = tf.Assert(tf.less(count.read_value(), 0), ["never"])
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(step)
+            with pytest.raises(InvalidArgumentError, match="never"):
+                session.run(check)
+            session.run(step)
+        assert session.run(count) == 6
+
+
+def test_a_run_that_is_undone_each_time_gives_up(shared_cluster, name, monkeypatch):
+    count, _, step = counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(count)  # waits until that is committed
+        versions = state_of(shared_cluster, name).versions
+        advance = versions.advance
+
+        def undo():
+            if versions.chain and versions.chain[0].is_complete:
+                versions._undo(0)
+
+        versions.advance = undo
+        with pytest.raises(AbortedError, match="given up after 10 attempts"):
+            session.run([step, count])
+        versions.advance = advance
+        assert session.run(count) == 0
+
+
+def test_each_client_has_its_own_chunks(shared_cluster, other, name):
+    counters()
+    with tf.Session(store=name) as session:
+        session.run(tf.global_variables_initializer())
+    with tf.Graph().as_default(), other.as_current(), tf.Session(store=name) as session:
+        table = tf.get_variable("table", [8], tf.int64, chunks=2)
+        assert (session.run(table) == 0).all()
+        assert session.engine.values.record("table").chunks == ((2, 2, 2, 2),)
+
+
+# -- asynchronous training --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "optimizer", ["GradientDescent", "Momentum", "Adagrad", "Adam", "RMSProp", "Ftrl"]
+)
+def test_updates_are_made_to_the_newest_with_gradients_of_what_was_seen(
+    shared_cluster, other, name, optimizer, tmp_path
+):
+    start, go = tmp_path / "start", tmp_path / "go"
+
+    def hold(value):
+        start.touch()
+        wait_until(go.exists, "it may go on", 100)
+        return value
+
+    w = tf.get_variable("w", [4], tf.float64, initializer=tf.ones_initializer(), chunks=2)
+    seen = tf.py_func(hold, [w.read_value()], tf.float64)
+    seen.set_shape([4])
+    gradient = tf.placeholder_with_default(seen, [4])
+    momentum = {"momentum": 0.5} if optimizer == "Momentum" else {}
+    optimizer = getattr(tf.train, f"{optimizer}Optimizer")(0.5, **momentum)
+    step = optimizer.apply_gradients([(gradient, w)])
+    variables = [w, *optimizer.variables()]
+    with tf.Session() as session:  # one after the other
+        session.run(tf.global_variables_initializer())
+        for value in (3.0, 1.0):
+            session.run(step, {gradient: np.full(4, value)})
+        expected = session.run(variables)
+    with tf.Session(store=name, consistency="async") as one:
+        one.run(tf.global_variables_initializer())
+        one.run(w)
+
+        def run_slowly():
+            with shared_cluster.as_current():
+                one.run([step, w])
+
+        slow = threading.Thread(target=run_slowly)  # sees ones, and computes until it may go on
+        slow.start()
+        with other.as_current(), tf.Session(store=name, consistency="async") as two:
+            wait_until(start.exists, "the function has begun")
+            versions = state_of(shared_cluster, name).versions
+            seen = versions.newest["w"]
+            two.run(step, {gradient: np.full(4, 3.0)})
+            wait_until(lambda: versions.newest["w"] != seen, "the update arrives")  # it has arrived
+            go.touch()
+            slow.join()
+            found = two.run(variables)
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-12)
+
+
+def test_what_is_assigned_depends_on_what_was_seen(shared_cluster, name):
+    count, table, step = counters()
+    with tf.Session(store=name, consistency="async") as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(5):
+            session.run(step)
+            session.run(count.assign(count + 1))  # its own runs are always seen
+        assert session.run(count) == 10
+        assert (session.run(table) == 5).all()
+
+
+def test_a_client_sees_its_own_runs_before_they_have_arrived(shared_cluster, name):
+    initialize, report = tf.global_variables_initializer, tf.report_uninitialized_variables
+    with tf.Session(store=name) as session:
+        for number in range(10):
+            tf.get_variable(f"v{number}", [1000], initializer=tf.random_normal_initializer())
+            session.run(initialize())
+            assert not session.run(report()).size

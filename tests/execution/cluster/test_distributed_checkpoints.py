@@ -1,0 +1,176 @@
+"""Checkpoints on a cluster: parts of variables, other layouts, initial values from files."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars.remote.tasks import chunk_tasks as seals
+from tests.clusters import running
+from tests.execution.cluster.shared_counters import blocks_of
+
+VALUE = np.arange(42.0).reshape(7, 6)
+
+
+@pytest.fixture(autouse=True)
+def cluster(two_workers):
+    with two_workers.as_current(), tf.Graph().as_default():
+        yield two_workers
+
+
+def table(parts, chunks=None):
+    return tf.get_variable(
+        "table", initializer=VALUE, partitioner=lambda shape, dtype: parts, chunks=chunks
+    )
+
+
+@pytest.mark.parametrize("chunks", [None, (2, 3)])
+def test_parts_are_saved_as_one_array_and_restored_into_other_parts(tmp_path, chunks):
+    saved = table([3, 1], chunks)
+    slot = tf.get_variable("table/Adam", initializer=-VALUE, chunks=((3, 4), (6,)))
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        path = tf.train.Saver([saved, slot]).save(sess, str(tmp_path / "m"))
+    np.testing.assert_array_equal(tf.train.load_variable(path, "table"), VALUE)
+    with tf.Graph().as_default(), tf.Session() as sess:
+        again = table([1, 2], (7, 2))
+        slot = tf.get_variable("table/Adam", initializer=VALUE, chunks=((1,) * 7, (6,)))
+        tf.train.Saver([again, slot]).restore(sess, path)
+        whole, slot = sess.run([tf.convert_to_tensor(again), slot])
+        np.testing.assert_array_equal(whole, VALUE)
+        np.testing.assert_array_equal(slot, -VALUE)
+
+
+def test_operations_and_initial_values_read_on_workers(tmp_path):
+    v = tf.get_variable("v", initializer=VALUE, chunks=((4, 3), (6,)))
+    saver = tf.train.Saver(reshape=True)
+    names = saver.saver_def
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        path = str(tmp_path / "m")
+        sess.run(names.save_tensor_name, {names.filename_tensor_name: path})
+        sess.run(v.assign(v * 0.0))
+        saver.restore(sess, path)
+        np.testing.assert_array_equal(sess.run(v), VALUE)
+    tf.train.init_from_checkpoint(path, {"v": v})
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        np.testing.assert_array_equal(sess.run(v), VALUE)
+
+
+@pytest.fixture(scope="module")
+def three_workers():
+    with running(3) as client:
+        yield client
+
+
+def run_on(client, program):
+    """Run a program in a graph of its own on a cluster, or in this process where it is None."""
+
+    def run():
+        with client.as_current() if client else nullcontext(), tf.Graph().as_default():
+            return program()
+
+    with ThreadPoolExecutor(1) as pool:  # a thread in which no client is the current one
+        return pool.submit(run).result()
+
+
+def logged_writes(dask_worker):
+    """Let a worker note the chunks that it writes, and which of them it had."""
+    log = dask_worker.chunks_written = []
+    write = seals.write_ref
+
+    def noted(storage, path, chunk, array):
+        log.append((chunk.key, chunk.index))
+        return write(storage, path, chunk, array)
+
+    seals.write_ref, dask_worker.original = noted, write
+
+
+def writes(dask_worker):
+    seals.write_ref = dask_worker.original
+    return dask_worker.chunks_written
+
+
+def test_each_chunk_is_written_by_a_worker_that_has_it(cluster, tmp_path):
+    v = tf.get_variable("v", initializer=np.arange(4096.0).reshape(64, 64), chunks=(16, 64))
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(v.assign_add(v).op)
+        _, blocks = blocks_of(sess)["v"]
+        futures = {index: block.reference.future for index, block in blocks.items()}
+        owners = cluster.who_has(list(futures.values()))
+        cluster.run(logged_writes)
+        try:
+            tf.train.Saver().save(sess, str(tmp_path / "m"))
+        finally:
+            written = cluster.run(writes)
+        for index, future in futures.items():
+            (writer,) = [worker for worker, found in written.items() if ("v", index) in found]
+            assert writer in owners[future.key], (index, written)
+
+
+@pytest.mark.parametrize(
+    "first, second, chunks", [(0, 3, (3, 6)), (2, 0, ((1, 2, 4), (5, 1))), (2, 3, None)]
+)
+def test_from_any_number_of_workers_to_any_other(
+    cluster, three_workers, tmp_path, first, second, chunks
+):
+    places = {2: cluster, 3: three_workers}
+
+    def save():
+        v = tf.get_variable("v", initializer=VALUE, chunks=((4, 3), (3, 3)))
+        scalar = tf.get_variable("s", initializer=7)
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            return tf.train.Saver([v, scalar]).save(sess, str(tmp_path / "m"))
+
+    def restore():
+        v = tf.get_variable("v", initializer=-VALUE, chunks=chunks)
+        scalar = tf.get_variable("s", initializer=0)
+        with tf.Session() as sess:
+            tf.train.Saver().restore(sess, path)
+            return sess.run([v, scalar])
+
+    path = run_on(places.get(first), save)
+    found, seven = run_on(places.get(second), restore)
+    np.testing.assert_array_equal(found, VALUE)
+    assert seven == 7
+
+
+def test_an_asynchronous_save_has_the_values_of_its_moment(tmp_path):
+    v = tf.get_variable("v", initializer=np.zeros((64, 64)), chunks=(16, 64))
+    step = v.assign_add(tf.ones_like(v)).op
+    saver = tf.train.Saver(max_to_keep=0)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        saves = []
+        for number in range(1, 31):
+            sess.run(step)
+            if number % 10 == 0:
+                saves.append(saver.save_async(sess, str(tmp_path / "m"), global_step=number))
+        for saving in saves:
+            number = int(saving.result(60).rpartition("-")[2])
+            found = tf.train.load_variable(saving.path, "v")
+            np.testing.assert_array_equal(found, np.full((64, 64), number))
+        assert sess.run(v)[0, 0] == 30
+
+
+def test_an_asynchronous_save_of_a_run_that_fails(tmp_path):
+    v = tf.get_variable("v", initializer=np.zeros(4), chunks=(2,))
+    x = tf.placeholder(tf.float64, [4])
+    with tf.control_dependencies([tf.debugging.assert_positive(x)]):
+        step = v.assign_add(x).op
+    saver = tf.train.Saver()
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(step, {x: -np.ones(4)})
+        saving = saver.save_async(sess, str(tmp_path / "m"))
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            saving.result(60)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            sess.run(v)
+        assert tf.train.latest_checkpoint(str(tmp_path)) is None
+        np.testing.assert_array_equal(sess.run(v), np.zeros(4))
