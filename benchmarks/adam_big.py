@@ -97,14 +97,16 @@ def program(start: np.ndarray, gradient: np.ndarray) -> Callable[[], float]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=7)
-    found = sides(QUICK_SIZE if options.quick else SIZE)
-    report = measure.Report("adam_big")
-    times = measure.interleaved(
-        {name: measure.Side(step) for name, step in found.items()}, options.rounds, 1
+    return measure.compared(
+        "adam_big",
+        __doc__,
+        arguments,
+        lambda quick: sides(QUICK_SIZE if quick else SIZE),
+        LIMIT,
+        rounds=7,
+        steps=1,
+        threads=False,
     )
-    report.against_baseline(times, LIMIT)
-    return report.status
 
 
 if __name__ == "__main__":

@@ -112,16 +112,15 @@ def sides(sizes: Sizes) -> dict[str, Callable[[], float]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=5)
-    found = sides(QUICK if options.quick else SIZES)
-    report = measure.Report("char_lm")
-    times = measure.interleaved(
-        {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
-        options.rounds,
-        2,
+    return measure.compared(
+        "char_lm",
+        __doc__,
+        arguments,
+        lambda quick: sides(QUICK if quick else SIZES),
+        LIMIT,
+        rounds=5,
+        steps=2,
     )
-    report.against_baseline(times, LIMIT)
-    return report.status
 
 
 if __name__ == "__main__":

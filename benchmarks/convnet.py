@@ -264,16 +264,15 @@ def sides(sizes: Sizes) -> dict[str, Callable[[], float]]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=7)
-    found = sides(QUICK if options.quick else Sizes())
-    report = measure.Report("convnet")
-    times = measure.interleaved(
-        {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
-        options.rounds,
-        3,
+    return measure.compared(
+        "convnet",
+        __doc__,
+        arguments,
+        lambda quick: sides(QUICK if quick else Sizes()),
+        LIMIT,
+        rounds=7,
+        steps=3,
     )
-    report.against_baseline(times, LIMIT)
-    return report.status
 
 
 if __name__ == "__main__":

@@ -143,14 +143,16 @@ def sides(rows: int, columns: int, count: int) -> dict[str, Callable[[], float]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=40)
-    found = sides(*(QUICK_SIZES if options.quick else SIZES))
-    report = measure.Report("embedding")
-    times = measure.interleaved(
-        {name: measure.Side(step) for name, step in found.items()}, options.rounds, 20
+    return measure.compared(
+        "embedding",
+        __doc__,
+        arguments,
+        lambda quick: sides(*(QUICK_SIZES if quick else SIZES)),
+        LIMIT,
+        rounds=40,
+        steps=20,
+        threads=False,
     )
-    report.against_baseline(times, LIMIT)
-    return report.status
 
 
 if __name__ == "__main__":

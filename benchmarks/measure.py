@@ -44,6 +44,40 @@ def numpy_sides(step: Callable[[], Any]) -> dict[str, Side]:
     }
 
 
+def compared(
+    name: str,
+    doc: str | None,
+    arguments: Sequence[str] | None,
+    sides: Callable[[bool], Mapping[str, Callable[[], Any]]],
+    limit: float,
+    *,
+    rounds: int,
+    steps: int,
+    threads: bool = True,
+) -> int:
+    """Run a benchmark of "daskvars" against a hand-written step and return the exit status.
+
+    Args:
+      name: name of the benchmark.
+      doc: what ``--help`` says.
+      arguments: those of the command line.
+      sides: function of whether it is to be quick that gives the steps.
+      limit: how many times as long daskvars may take.
+      rounds: how often, by default, the sides take turns.
+      steps: how many steps each side takes in a turn.
+      threads: whether NumPy is tried with each number of BLAS threads.
+    """
+    given = options(doc, arguments, rounds=rounds)
+    found = sides(given.quick)
+    if threads:
+        tried = {"daskvars": Side(found["daskvars"]), **numpy_sides(found["NumPy"])}
+    else:
+        tried = {side: Side(step) for side, step in found.items()}
+    report = Report(name)
+    report.against_baseline(interleaved(tried, given.rounds, steps), limit)
+    return report.status
+
+
 def interleaved(sides: Mapping[str, Side], rounds: int, steps: int) -> dict[str, float]:
     """Return the median seconds per step of each side.
 

@@ -46,16 +46,15 @@ def baseline(units: Sequence[int], batch: int) -> Callable[..., float]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
-    options = measure.options(__doc__, arguments, rounds=5)
-    found = sides(*(QUICK_UNITS, QUICK_BATCH) if options.quick else (UNITS, BATCH))
-    report = measure.Report("mlp_wide")
-    times = measure.interleaved(
-        {"daskvars": measure.Side(found["daskvars"]), **measure.numpy_sides(found["NumPy"])},
-        options.rounds,
-        2,
+    return measure.compared(
+        "mlp_wide",
+        __doc__,
+        arguments,
+        lambda quick: sides(*(QUICK_UNITS, QUICK_BATCH) if quick else (UNITS, BATCH)),
+        LIMIT,
+        rounds=5,
+        steps=2,
     )
-    report.against_baseline(times, LIMIT)
-    return report.status
 
 
 if __name__ == "__main__":

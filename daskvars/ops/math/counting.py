@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes, shapes
@@ -22,6 +23,7 @@ from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.ops.rules.axes import either
+from daskvars.signatures import Argument, Family
 
 
 def count_nonzero(
@@ -148,21 +150,36 @@ def _dtype_of_counts(dtype: Any) -> dtypes.DType:
     return wanted
 
 
+HISTOGRAMS = Family(
+    {
+        "values": Argument("[...] real."),
+        "value_range": Argument("[2] of the dtype of `values`, the range of the bins."),
+        "nbins": Argument("scalar integer, the number of bins."),
+        "dtype": Argument("int32 or int64."),
+        "name": Argument(
+            'name scope of the operations, by default "{function}".', None, "str | None"
+        ),
+    },
+)
+
+
+def _histogram(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Call a function of bins in a name scope."""
+
+    def call(given: dict[str, Any]) -> Tensor:
+        values, bounds = given["values"], given["value_range"]
+        with name_scope(given.pop("name"), own.__name__, [values, bounds]):
+            given["dtype"] = as_dtype(given["dtype"]).base_dtype
+            return own(**given)
+
+    return HISTOGRAMS.member(own, call, "values value_range nbins dtype name")
+
+
+@_histogram
 def histogram_fixed_width_bins(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
-    name: str | None = None,
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32
 ) -> Tensor:
     """Return the bins of one width that values fall in; those outside go to the outer bins.
-
-    Args:
-      values: [...] real.
-      value_range: [2] of the dtype of `values`, the range of the bins.
-      nbins: scalar integer, the number of bins.
-      dtype: int32 or int64.
-      name: name scope of the operations, by default "histogram_fixed_width_bins".
 
     Returns:
       [...] `dtype`.
@@ -173,32 +190,24 @@ def histogram_fixed_width_bins(
     >>> histogram_fixed_width_bins([-1.0, 1.5, 15.0], [0.0, 5.0], nbins=5).numpy().tolist()
     [0, 1, 4]
     """
-    with name_scope(name, "histogram_fixed_width_bins", [values, value_range]):
-        values = convert_to_tensor(values, name="values")
-        bounds = convert_to_tensor(value_range, values.dtype.base_dtype, name="value_range")
-        low, high = joining.unstack(bounds, 2)
-        scaled = truediv(subtract(values, low), subtract(high, low))
-        count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
-        places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
-        places = maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
-        return cast(places, as_dtype(dtype).base_dtype)
+    values = convert_to_tensor(values, name="values")
+    bounds = convert_to_tensor(value_range, values.dtype.base_dtype, name="value_range")
+    low, high = joining.unstack(bounds, 2)
+    scaled = truediv(subtract(values, low), subtract(high, low))
+    count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
+    places = cast(floor(multiply(cast(count, scaled.dtype), scaled)), dtypes.int32)
+    places = maximum(minimum(places, subtract(count, number(1, count))), number(0, count))
+    return cast(places, dtype)
 
 
+@_histogram
 def histogram_fixed_width(
-    values: Any,
-    value_range: Any,
-    nbins: Any = 100,
-    dtype: Any = dtypes.int32,
-    name: str | None = None,
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32
 ) -> Tensor:
     """Count values in bins of one width; values outside the range count in the outer bins.
 
     Args:
-      values: [...] real.
-      value_range: [2] of the dtype of `values`, the range of the bins.
-      nbins: scalar integer, the number of bins.
       dtype: dtype of the counts.
-      name: name scope of the operations, by default "histogram_fixed_width".
 
     Returns:
       [nbins] `dtype`.
@@ -208,10 +217,9 @@ def histogram_fixed_width(
     >>> histogram_fixed_width(values, [0.0, 5.0], nbins=5).numpy().tolist()
     [2, 1, 1, 0, 2]
     """
-    with name_scope(name, "histogram_fixed_width", [values, value_range]):
-        count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
-        places = histogram_fixed_width_bins(values, value_range, count)
-        return apply(BINCOUNT, places, size=count, dtype=as_dtype(dtype).base_dtype)
+    count = cast(convert_to_tensor(nbins, name="nbins"), dtypes.int32)
+    places = histogram_fixed_width_bins(values, value_range, count)
+    return apply(BINCOUNT, places, size=count, dtype=dtype)
 
 
 def _square(inputs, *, num_classes, dtype, **attrs):

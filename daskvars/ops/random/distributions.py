@@ -7,6 +7,7 @@ session has run the operation; see `daskvars.kernels.random.distributions`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -267,15 +268,22 @@ def _scaled(
         return add(multiply(drawn, width, name="mul"), middle, name=scope)
 
 
-def random_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Return normally distributed numbers.
+def _normal(name: str, definition: OpDef, summary: str) -> Callable[..., Tensor]:
+    """Return a function that draws normal numbers."""
+    default = name
+
+    def normal(
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Tensor:
+        return _scaled(definition, default, shape, mean, stddev, dtype, seed, name)
+
+    normal.__name__ = normal.__qualname__ = name
+    normal.__doc__ = f"""{summary}
 
     Args:
       shape: [rank] int32 or int64, the shape.
@@ -283,24 +291,20 @@ def random_normal(
       stddev: as `mean`, the standard deviation.
       dtype: a float dtype.
       seed: int, see `set_random_seed`.
-      name: name of the operation, by default "random_normal".
+      name: name of the operation, by default "{name}".
 
     Returns:
       [*shape] `dtype`.
     """
-    return _scaled(RANDOM_NORMAL, "random_normal", shape, mean, stddev, dtype, seed, name)
+    return normal
 
 
-def truncated_normal(
-    shape: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Return normal numbers within two standard deviations of the mean. See `random_normal`."""
-    return _scaled(TRUNCATED_NORMAL, "truncated_normal", shape, mean, stddev, dtype, seed, name)
+random_normal = _normal("random_normal", RANDOM_NORMAL, "Return normally distributed numbers.")
+truncated_normal = _normal(
+    "truncated_normal",
+    TRUNCATED_NORMAL,
+    "Return normal numbers that lie within two standard deviations of the mean.",
+)
 
 
 # -- draws from tensors ------------------------------------------------------------------------

@@ -5,6 +5,7 @@ The same seed and shape give the same numbers, in every run and however a tensor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes, shapes
@@ -132,15 +133,23 @@ def stateless_uniform(
         )
 
 
-def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
-    """Return normal numbers that depend on `seed` and `shape` alone.
+def _normal(name: str, definition: OpDef, scope: str, summary: str) -> Callable[..., Tensor]:
+    """Return a function that draws normal numbers."""
+
+    def normal(
+        shape: Any,
+        seed: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: str | None = None,
+    ) -> Tensor:
+        dtype = as_dtype(dtype).base_dtype
+        with name_scope(name, scope, [shape, seed, mean, stddev]) as full:
+            return _scaled(definition, shape, seed, dtype, full, mean, stddev, ("mean", "stddev"))
+
+    normal.__name__ = normal.__qualname__ = name
+    normal.__doc__ = f"""{summary} that depend on `seed` and `shape` alone.
 
     Args:
       shape: [rank] int32 or int64, the shape.
@@ -148,32 +157,25 @@ def stateless_normal(
       mean: scalar, or a tensor that broadcasts to `shape`.
       stddev: as `mean`, the standard deviation.
       dtype: a float dtype.
-      name: name of the operation, by default "stateless_random_normal".
+      name: name of the operation, by default "{scope}".
 
     Returns:
       [*shape] `dtype`.
 
-    Source: TensorFlow 1.15, ``tf.random.stateless_normal``.
+    Source: TensorFlow 1.15, ``tf.random.{name}``.
     """
-    dtype = as_dtype(dtype).base_dtype
-    with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
-        return _scaled(NORMAL, shape, seed, dtype, scope, mean, stddev, ("mean", "stddev"))
+    return normal
 
 
-def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    name: str | None = None,
-) -> Tensor:
-    """Return normal numbers within two standard deviations. See `stateless_normal`."""
-    dtype = as_dtype(dtype).base_dtype
-    default = "stateless_truncated_normal"
-    with name_scope(name, default, [shape, seed, mean, stddev]) as scope:
-        bounds = ("mean", "stddev")
-        return _scaled(TRUNCATED_NORMAL, shape, seed, dtype, scope, mean, stddev, bounds)
+stateless_normal = _normal(
+    "stateless_normal", NORMAL, "stateless_random_normal", "Return normal numbers"
+)
+stateless_truncated_normal = _normal(
+    "stateless_truncated_normal",
+    TRUNCATED_NORMAL,
+    "stateless_truncated_normal",
+    "Return normal numbers within two standard deviations",
+)
 
 
 def _classes(inputs, *, num_samples, dtype, **attrs):
