@@ -27,8 +27,8 @@ import daskvars.v1 as tf
 
 SHAPE, COUNT = (4096, 4096), 16  # 64 MiB each
 QUICK_SHAPE, QUICK_COUNT = (64, 64), 2
-MOST_SAVE, MOST_RESTORE = 1.0, 1 / 0.7  # seconds, over those of plain I/O
-MOST_STALL = 0.05  # of the time that the save takes
+MAX_SAVE, MAX_RESTORE = 1.0, 1 / 0.7  # seconds, over those of plain I/O
+MAX_STALL = 0.05  # of the time that the save takes
 
 
 class Clock:
@@ -118,8 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clock = measured(shape, count, options.rounds, Path(directory))
     size = f"{count * 4 * shape[0] * shape[1] / 2**20:.3g} MiB"
     for what, plain, limit in [
-        ("save", "plain write", MOST_SAVE),
-        ("restore", "plain read", MOST_RESTORE),
+        ("save", "plain write", MAX_SAVE),
+        ("restore", "plain read", MAX_RESTORE),
     ]:
         times = {name: clock.median(name) for name in (what, plain)}
         report.against_baseline(times, limit, size)
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f" {measure.spelled(clock.median('step beside'))}, alone"
         f" {measure.spelled(clock.median('step alone'))}"
     )
-    report.against_limit("its call stalls for", clock.median("call"), MOST_STALL * duration)
+    report.against_limit("its call stalls for", clock.median("call"), MAX_STALL * duration)
     return report.status
 
 

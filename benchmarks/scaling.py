@@ -37,7 +37,7 @@ WORKERS, QUICK_WORKERS = (2, 10, 100, 1000), (2, 4)
 SHARDS = (1, 10, 100)  # the most variables that a layer's weights are: the best is told
 ROWS = 1024  # of the batch, for each worker
 SCHEDULER_S = {"1 ms": 1e-3, "2.2 ms": 2.2e-3}  # a task, as measured elsewhere and on two cores
-MOST_PAIRS = 10_000  # of workers and variables, in plans that are made at all
+MAX_PAIRS = 10_000  # of workers and variables, in plans that are made at all
 FLOPS = 1e11  # a second, of a worker's core
 NETWORK = 1e9  # bytes a second, into or out of a worker
 
@@ -203,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for workers in QUICK_WORKERS if options.quick else WORKERS:
         choices = sorted({min(workers, shards) for shards in SHARDS})
         found = [
-            demand(units, workers, shards) for shards in choices if workers * shards <= MOST_PAIRS
+            demand(units, workers, shards) for shards in choices if workers * shards <= MAX_PAIRS
         ]
         for each in found:
             report.note(told(each))

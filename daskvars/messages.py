@@ -233,16 +233,16 @@ def from_plain(cls: Any, data: dict[str, Any]) -> Any:
         declared = cls.fields.get(name)
         try:
             if isinstance(declared, list):
-                getattr(message, name).extend(_restored(declared[0], item) for item in value)
+                getattr(message, name).extend(_parsed(declared[0], item) for item in value)
             elif declared is not None:
                 kind = declared if isinstance(declared, type) else type(declared)
-                message._set(name, _restored(kind, value))
+                message._set(name, _parsed(kind, value))
         except (TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{name!r}: {error}") from None
     return message
 
 
-def _restored(kind: type, value: Any) -> Any:
+def _parsed(kind: type, value: Any) -> Any:
     if issubclass(kind, Message):
         return from_plain(kind, value)
     if kind is float:

@@ -13,7 +13,7 @@ LOWEST = {
     "daskvars.versioned": {"VERSIONED_BYTES": 1, "SLAB_BYTES": 1},
     "daskvars.execution.cluster.output_groups": {"SPLIT_BYTES": 1},
     "daskvars.execution.cluster.placement": {"SLACK_BYTES": 0},
-    "daskvars.execution.cluster.run_feeds": {"SHARED_BYTES": 0, "MOST_GRAPH_BYTES": 1},
+    "daskvars.execution.cluster.run_feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1},
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},
     "daskvars.remote.regions.inplace": {"MIN_BYTES": 1},
@@ -26,8 +26,8 @@ LOWEST = {
     "daskvars.kernels.gather_scatter.rows": {"ROUNDS": 1, "NARROW_ROW": 0, "FEW_ELEMENTS": 0},
     "daskvars.kernels.math.special": {"BLOCK_ELEMENTS": 1},
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
-    "daskvars.remote.tasks.region_tasks": {"LEAST_SHOWN_S": 0.0},
-    "daskvars.ops.array.constant": {"_MOST_KEPT": 0},
+    "daskvars.remote.tasks.region_tasks": {"MIN_SHOWN_S": 0.0},
+    "daskvars.ops.array.constant": {"_MAX_KEPT": 0},
     "daskvars.state.external.decompression": {"PIECE_BYTES": 3},
     "daskvars.state.stores.disk": {"STEP_BYTES": 5},
     "daskvars.state.format.encoding": {"CHECKSUM_STEP": 3},
@@ -44,10 +44,9 @@ KNOBS = {
 # Constants whose names look like sizes, and which choose no path: why.
 NO_PATHS = {
     "limits, beyond which something is refused": {
-        "MOST_ELEMENTS",
-        "MOST_DOCUMENT_BYTES",
-        "MOST_STRING_BYTES",
-        "MOST_BYTES",
+        "MAX_ELEMENTS",
+        "MAX_DOCUMENT_BYTES",
+        "MAX_STRING_BYTES",
         "MAX_BYTES",
         "MAX_PATH_BYTES",
         "MAX_SEGMENT_BYTES",
@@ -55,7 +54,7 @@ NO_PATHS = {
         "ITEM_BYTES",
         "EXTRA_BYTES",
     },
-    "what is a shape, and what is data": {"MAX_STATIC_ELEMENTS", "_MOST_KNOWN"},
+    "what is a shape, and what is data": {"MAX_STATIC_ELEMENTS", "_MAX_KNOWN"},
     "of a GPU": {
         "DEVICE_BLOCK_ELEMENTS",
         "DEVICE_PATCH_BYTES",
@@ -66,8 +65,8 @@ NO_PATHS = {
     "memory that is kept, waited or warned of": {
         "KEPT_BYTES",
         "LARGE_BYTES",
-        "LEAST_BYTES",
-        "MOST_RETAINED_BYTES",
+        "MIN_RESERVED_BYTES",
+        "MAX_RETAINED_BYTES",
     },
 }
 

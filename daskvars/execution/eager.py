@@ -464,8 +464,8 @@ def has_effect(op: Operation) -> bool:
         return pattern.writes
     if not isinstance(pattern, Opaque):
         return False
-    bodies = op.attrs["branches"] if pattern.branches else ()
-    return not pattern.pure or any(has_effect(o) for b in bodies for o in b.get_operations())
+    subgraphs = op.attrs["branches"] if pattern.branches else ()
+    return not pattern.pure or any(has_effect(o) for b in subgraphs for o in b.get_operations())
 
 
 class _RecordExecutable(Executable):

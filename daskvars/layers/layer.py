@@ -239,7 +239,7 @@ class Layer(LayerLosses):
         if any(variable is known for known in self.weights):
             return variable
         if program.is_eager and not self._is_functional:
-            default_store(program).let_go(variable)
+            default_store(program).forget(variable)
         parts = _parts(variable)
         if regularizer is not None and parts[0].op.id >= before:  # shared ones have their loss
             for part in parts:

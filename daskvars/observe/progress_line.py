@@ -25,7 +25,7 @@ def progress(every_s: float = 1.0) -> Iterator[None]:
     """
     num_runs, since_s, sealed = 0, time.monotonic(), ""
 
-    def hear(event: Any) -> None:
+    def on_event(event: Any) -> None:
         nonlocal num_runs, since_s, sealed
         if isinstance(event, events.Sealed):
             sealed = f", sealed version {event.version} ({event.nbytes:,} bytes)"
@@ -38,5 +38,5 @@ def progress(every_s: float = 1.0) -> Iterator[None]:
             print(f"version {event.version}, {rate:.1f} runs/s{sealed}", file=sys.stderr)
             num_runs, since_s = 0, now
 
-    with events.subscribed(hear):
+    with events.subscribed(on_event):
         yield

@@ -16,7 +16,7 @@ from daskvars.lowering.plan import Plan
 
 NUM_SLICES = 50_000
 """Slices that a record keeps for its trace: some 10 MB, and a file that trace viewers open."""
-MOST_PLANS = 1_000
+MAX_PLANS = 1_000
 ROWS = ("runs", "lowerings", "seals", "repeated runs")
 
 
@@ -97,7 +97,7 @@ class Record:
                 scopes[region.label] += region.num_tasks
                 work[region.label] += region.num_tasks * len(region.ops)
             label = max(work, key=work.__getitem__, default="read")
-            if len(self._known) >= MOST_PLANS:
+            if len(self._known) >= MAX_PLANS:
                 self._known.clear()
             found = self._known[id(plan)] = (plan, label, scopes, plan.transfer_bytes)
         return found[1:]

@@ -38,7 +38,7 @@ POLL_MS = 200  # between looks at what is used
 PATIENCE_S = 10.0  # that a task waits for room: to spill a gigabyte to a slow disk takes as long
 PAUSE_S = 0.02
 SPILL_S = 0.2  # at a time, on the worker's event loop
-LEAST_BYTES = 1 << 20  # of results: to look takes 10 us
+MIN_RESERVED_BYTES = 1 << 20  # of results: to look takes 10 us
 
 ValueSizes = Sequence[tuple[str, int]]
 """Variables and their bytes."""
@@ -169,7 +169,7 @@ def _share(name: str) -> Any:
 def reserve_memory(nbytes: int, label: str, values: ValueSizes) -> Iterator[None]:
     """Do so on the worker that this process is, if it is one; see `WorkerMemory.reserve`."""
     memory = WorkerMemory.here
-    if memory is None or nbytes < LEAST_BYTES:
+    if memory is None or nbytes < MIN_RESERVED_BYTES:
         yield
         return
     with memory.reserve(nbytes, label, values):

@@ -14,7 +14,7 @@ from daskvars.messages import from_plain
 from daskvars.state.stores.local_files import open_text
 from daskvars.summary.records import Event, SummaryValue
 
-MOST_CHARACTERS = 1 << 24  # in a line
+MAX_CHARACTERS = 1 << 24  # in a line
 
 KINDS = {
     "simple_value": "scalar",
@@ -54,9 +54,9 @@ def summary_iterator(path: str) -> Iterator[Event]:
     """
     pending: Event | None = None
     with open_text(path) as file:
-        for number, line in enumerate(iter(lambda: file.readline(MOST_CHARACTERS), ""), 1):
+        for number, line in enumerate(iter(lambda: file.readline(MAX_CHARACTERS), ""), 1):
             if not line.endswith("\n"):
-                if len(line) == MOST_CHARACTERS:
+                if len(line) == MAX_CHARACTERS:
                     raise ValueError(f"{path}, line {number}: longer than any event")
                 break  # still being written
             try:

@@ -30,7 +30,7 @@ from tests.state import hostile_graphs, hostile_readers
 from tests.state.hostile_stores import sound
 from tests.state.mutations import at, mutated, paths
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 GENERATED = ("<region ", "<daskvars>")
 WORDS = {
     "append",
@@ -242,7 +242,7 @@ def problem_of(kind: str, found: dict[str, Any], place: Path, keys: list[str]) -
     error, text = found["error"], found["text"]
     if found["done"]:
         return f"did {found['done']}"
-    if found["peak"] > MOST_BYTES:
+    if found["peak"] > MAX_BYTES:
         return f"took {found['peak']} bytes"
     if not error:
         return None

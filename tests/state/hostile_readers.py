@@ -27,7 +27,7 @@ import daskvars.v1 as tf
 from daskvars.cli import main
 
 ROOM_BYTES = 4 << 30  # of address space beyond what importing took: a net, not the limit
-MOST_S = 20
+MAX_S = 20
 FORBIDDEN = (
     "pickle.find_class",
     "os.system",
@@ -176,7 +176,7 @@ def outcome(read: Callable[[str, str], Any], place: str, sound: str) -> dict[str
     done.clear()
     tracemalloc.reset_peak()
     before, start = tracemalloc.get_traced_memory()[0], time.monotonic()
-    signal.alarm(MOST_S)
+    signal.alarm(MAX_S)
     error: list[str] = []
     text = where = ""
     try:

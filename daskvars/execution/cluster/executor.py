@@ -56,10 +56,10 @@ from daskvars.execution.cluster.in_flight import InFlight, Run
 from daskvars.execution.cluster.placement import ClusterPlacement, by_annotation
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, own, remote_blocks
 from daskvars.execution.cluster.result_futures import RunResults
-from daskvars.execution.cluster.run_feeds import MOST_GRAPH_BYTES, scattered
+from daskvars.execution.cluster.run_feeds import MAX_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.seals import Sealer
 from daskvars.execution.cluster.worker_info import workers_of
-from daskvars.execution.engine.durable import MOST_ATTEMPTS, REMEDY, no_durable_version
+from daskvars.execution.engine.durable import MAX_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Plan
@@ -258,7 +258,7 @@ class ClusterExecutor:
         return found
 
     def _attempted(self, run: Callable[[], Any]) -> Any:
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 return run()
             except StaleViewError as error:
@@ -268,7 +268,7 @@ class ClusterExecutor:
             AbortedError(
                 None,
                 None,
-                f"a run was given up after {MOST_ATTEMPTS} attempts, and changed nothing. "
+                f"a run was given up after {MAX_ATTEMPTS} attempts, and changed nothing. "
                 f"At last: {refused.message}. Clients of one state must agree on their variables' "
                 "dtypes and chunks: give all of them the same chunks=",
             )
@@ -457,8 +457,8 @@ class ClusterExecutor:
           annotations_of: key -> Dask annotations, where it matters on which worker it is.
         """
         annotations_of = annotations_of or {}
-        limit = min(config.get().feed_scatter_bytes, MOST_GRAPH_BYTES)
-        small, large, room = {}, {}, MOST_GRAPH_BYTES
+        limit = min(config.get().feed_scatter_bytes, MAX_GRAPH_BYTES)
+        small, large, room = {}, {}, MAX_GRAPH_BYTES
         for key, value in data.items():
             size = len(value.data) if isinstance(value, PackedRegion) else value.nbytes
             if size <= min(limit, room):

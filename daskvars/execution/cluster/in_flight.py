@@ -35,11 +35,11 @@ from daskvars.execution.cluster.errors import (
 )
 from daskvars.execution.cluster.remote_blocks import BAD, wait
 from daskvars.execution.engine import events
-from daskvars.execution.engine.durable import MOST_ATTEMPTS
+from daskvars.execution.engine.durable import MAX_ATTEMPTS
 from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
 from daskvars.state.format.manifest import VersionId
 
-MOST_LOSSES = 5  # while runs are sent again
+MAX_LOSSES = 5  # while runs are sent again
 POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
 
 
@@ -157,11 +157,11 @@ class InFlight:
         run.attempts += 1
         run.is_done = False
         executor = self.executor
-        if run.attempts > MOST_ATTEMPTS:
+        if run.attempts > MAX_ATTEMPTS:
             run.error = AbortedError(
                 None,
                 None,
-                f"a run was given up after {MOST_ATTEMPTS} attempts, each undone by a loss of data "
+                f"a run was given up after {MAX_ATTEMPTS} attempts, each undone by a loss of data "
                 f"or the failure of another client's run on {executor.description}; it changed "
                 "nothing. Run it again once the cluster is in order",
             )
@@ -337,7 +337,7 @@ class InFlight:
         error = self._error(failed, number)
         if self.can_repeat(error):
             attempts = max(run.attempts for run in self.runs.values())
-            if attempts >= MOST_ATTEMPTS:
+            if attempts >= MAX_ATTEMPTS:
                 return self._postpone(error)
             self.repeat()
             return None
@@ -403,12 +403,12 @@ class InFlight:
         self.log, self.runs = {}, {}
 
     def _repeat(self) -> None:
-        for attempt in range(MOST_LOSSES + 1):
+        for attempt in range(MAX_LOSSES + 1):
             try:
                 self._attempt_repeat()
                 return
             except LostError:
-                if attempt == MOST_LOSSES:
+                if attempt == MAX_LOSSES:
                     raise
 
     def _attempt_repeat(self) -> None:

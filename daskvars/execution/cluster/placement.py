@@ -32,7 +32,7 @@ START_PATIENCE_S = 60.0  # for a task of the cluster that has not been there yet
 PATIENCE_S = 3.0  # for one that is gone: a nanny needs about two to replace its worker
 SLACK_BYTES = 2 << 20  # of imbalance that no task of its own is worth
 SLACK_SHARE = 1 / 8
-MOST_VARIABLES = 1_000  # before those of variables that are gone are forgotten
+MAX_VARIABLES = 1_000  # before those of variables that are gone are forgotten
 # Of a worker's memory, what a task of each of its threads should take and give: half of it is the
 # task's own before and after, and Dask begins to spill at 60 % and keeps tasks back at 80 %.
 TASK_SHARE = 1 / 8
@@ -67,7 +67,7 @@ class ClusterPlacement:
     def __init__(self, workers: Workers, is_alive: Callable[[str], bool]) -> None:
         self.workers, self._is_alive = workers, is_alive
         self.soft = False
-        self._most_variables = MOST_VARIABLES
+        self._most_variables = MAX_VARIABLES
         self.variable_places: dict[str, VariablePlace] = {}
         self._seen: set[str] = set()
         self._found: dict[tuple[str, bool], list[WorkerInfo]] = {}
@@ -228,7 +228,7 @@ class ClusterPlacement:
         if len(self.variable_places) >= self._most_variables:
             for gone in [k for k in self.variable_places if not self._is_alive(k)]:
                 self._forget(gone)
-            self._most_variables = 2 * len(self.variable_places) + MOST_VARIABLES
+            self._most_variables = 2 * len(self.variable_places) + MAX_VARIABLES
         variable_place = VariablePlace(place, nbytes, num_chunks)
         shares = self._shares(variable_place)
         self._check_memory(key, spec, variable_place, shares)

@@ -22,7 +22,7 @@ from daskvars.lowering.program import FEED
 from daskvars.remote.dask_internals import DataNode, TaskRef
 
 SHARED_BYTES = 1_024  # a smaller block is repeated in each task that takes it
-MOST_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
+MAX_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
 SCATTER_ATTEMPTS, SCATTER_PAUSE_S = 5, 0.3  # Dask notices within a second that a worker is gone
 
 
@@ -48,7 +48,7 @@ class RunFeeds:
         self.retained: list[Any] = []
         self.nbytes = 0
         self._scattered: dict[str, Future] = {}
-        self._room = MOST_GRAPH_BYTES
+        self._room = MAX_GRAPH_BYTES
         self._lazy = LazyTasks(feeds, stamp)
         self.tasks.update(self._lazy.tasks)
         large: dict[str, Any] = {}

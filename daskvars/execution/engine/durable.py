@@ -24,7 +24,7 @@ something on a cluster, see `execution.cluster.executor`.)
 - With ``config.seal_every_s = 0`` each run is a transaction on the store: it synchronises, runs,
   and seals before it returns. One that loses runs again on the new head, with the same random
   numbers, holding the store so that nobody comes between; where a store cannot be held, up to
-  `MOST_ATTEMPTS` times (a local directory can, see `state.stores.locks`). A run that fails, or
+  `MAX_ATTEMPTS` times (a local directory can, see `state.stores.locks`). A run that fails, or
   whose version cannot be written, leaves the head's values.
 """
 
@@ -65,8 +65,8 @@ from daskvars.state.stores.store import Digests, Writer
 
 logger = logging.getLogger("daskvars")
 
-MOST_ATTEMPTS = 10  # of a run on a store that cannot be held
-LEAST_PAUSE_S = 0.001  # between two looks whether there is something to seal
+MAX_ATTEMPTS = 10  # of a run on a store that cannot be held
+MIN_PAUSE_S = 0.001  # between two looks whether there is something to seal
 
 
 def open_state(where: Any, load: bool = True) -> tuple[str, Values, ZarrStore | None]:
@@ -169,7 +169,7 @@ class Durable:
     def _watch(self) -> None:
         """Seal what is due while no run comes to do it, and at last what nobody closed."""
         pause_s = config.get().seal_every_s
-        while not self._released.wait(max(pause_s, LEAST_PAUSE_S)):
+        while not self._released.wait(max(pause_s, MIN_PAUSE_S)):
             pause_s = config.get().seal_every_s
             with self.values.run_lock:
                 left_s = self._next_s - time.monotonic()
@@ -201,7 +201,7 @@ class Durable:
           AbortedError: other writers were faster each time; nothing has changed.
         """
         with self.values.run_lock:
-            for attempt in range(MOST_ATTEMPTS):
+            for attempt in range(MAX_ATTEMPTS):
                 with self.store.exclusive() if attempt else contextlib.nullcontext():
                     self.seal()
                     try:
@@ -211,7 +211,7 @@ class Durable:
         raise AbortedError(
             None,
             None,
-            f"a run was given up after {MOST_ATTEMPTS} attempts, in each of which "
+            f"a run was given up after {MAX_ATTEMPTS} attempts, in each of which "
             f"another writer was faster; it changed nothing. At last: {lost.message}",
         )
 

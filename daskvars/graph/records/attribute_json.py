@@ -20,7 +20,7 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import FailedPreconditionError
 from daskvars.graph.definitions.opdef import Spec
 
-MOST_ELEMENTS = 1 << 40  # of an array: more is damage
+MAX_ELEMENTS = 1 << 40  # of an array: more is damage
 _AS_THEY_ARE = frozenset({type(None), bool, int, str})  # JSON has words for them
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -171,7 +171,7 @@ def _array_of(data: Any) -> numpy.ndarray:
     if not isinstance(data, dict) or set(data) != {"dtype", "shape", "data"}:
         raise ValueError(f"{shortened(data)} where an array belongs")
     dtype, shape = dtype_of(data["dtype"]), shape_of(data["shape"])
-    if shape is None or None in shape or math.prod(shape) > MOST_ELEMENTS:
+    if shape is None or None in shape or math.prod(shape) > MAX_ELEMENTS:
         raise ValueError(f"an array of shape {shortened(data['shape'])}")
     size = math.prod(shape)
     if dtype is dtypes.string:

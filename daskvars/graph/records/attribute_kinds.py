@@ -27,7 +27,7 @@ from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
 OF_A_RUN = frozenset({"keyed", "used", "written"})
 """What a kernel with bodies is told when a run is lowered."""
 
-MOST_OUTPUTS = 4096
+MAX_OUTPUTS = 4096
 """Of an operation in a file that does not give the shapes of the outputs one by one."""
 
 
@@ -202,7 +202,7 @@ def _kernel_names(definition: OpDef) -> _Names:
     return _names_of(function, 0)._replace(required=frozenset())
 
 
-def has_bodies(definition: OpDef) -> bool:
+def has_subgraphs(definition: OpDef) -> bool:
     """Return whether operations of an op have branches or loop bodies."""
     return isinstance(definition.pattern, Opaque) and definition.pattern.branches
 
@@ -226,9 +226,9 @@ def check_attributes(
         kind = PARTLY if name in names else kinds.get(name, ANYTHING)
         if name not in ANNOTATIONS and not kind.holds(value):
             raise ValueError(f"attribute {name!r} is {shortened(value)}, not {kind.name}")
-        if kind is COUNT and value > (num_outputs or MOST_OUTPUTS):
+        if kind is COUNT and value > (num_outputs or MAX_OUTPUTS):
             raise ValueError(f"attribute {name!r} is {value}, but there are {num_outputs} outputs")
-    if has_bodies(definition):
+    if has_subgraphs(definition):
         _check_branches(attrs, inputs)
     if definition.valid is not None:
         definition.valid(inputs, attrs)
@@ -263,7 +263,7 @@ def _check_names(definition: OpDef, attrs: Mapping[str, Any]) -> None:
             allowed |= ATTRIBUTES.keys()
     elif rule.any_more:
         allowed |= given
-    is_free = has_bodies(definition) or kernel.any_more
+    is_free = has_subgraphs(definition) or kernel.any_more
     for name in sorted(given):
         if name not in allowed or not (is_free or name[0] == "_" or name in kernel.taken):
             raise ValueError(

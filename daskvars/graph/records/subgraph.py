@@ -30,11 +30,11 @@ def extract(
     """
     prefix = f"{scope}/" if scope else ""
     kept = [n for n in graph_def.node if n.name.startswith(prefix) and n.name not in excluded]
-    part = _Part(prefix, {node.name for node in kept}, clear_devices)
+    part = _Renamer(prefix, {node.name for node in kept}, clear_devices)
     return GraphDef([part.node(node, 0) for node in kept]), list(part.unbound)
 
 
-class _Part:
+class _Renamer:
     def __init__(self, prefix: str, names: set[str], clear_devices: bool) -> None:
         self.prefix, self.names, self.clear_devices = prefix, names, clear_devices
         self.unbound: dict[str, None] = {}

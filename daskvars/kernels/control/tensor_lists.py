@@ -105,16 +105,16 @@ class TensorList:
         """Return the list with `function` of each item."""
         log = [(index, function(value)) for index, value in self._log[: self._count]]
         rows = None if self.rows is None else function(self.rows)
-        return _restored(self.size, rows, log, self.origin)
+        return _rebuilt(self.size, rows, log, self.origin)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.size, self.rows, self._log[: self._count], self.origin)
+        return _rebuilt, (self.size, self.rows, self._log[: self._count], self.origin)
 
     def __sizeof__(self) -> int:
         return sum(getattr(value, "nbytes", 8) for _, value in self.items())
 
 
-def _restored(size: int, rows: Any, log: list[tuple[int, Any]], origin: bytes) -> TensorList:
+def _rebuilt(size: int, rows: Any, log: list[tuple[int, Any]], origin: bytes) -> TensorList:
     new = TensorList(size, rows, origin)
     new._log = log
     new._places = {i: place for place, (i, _) in enumerate(log)}

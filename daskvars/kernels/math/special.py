@@ -18,7 +18,7 @@ from daskvars.kernels.math.precision import float_work
 BLOCK_ELEMENTS = 1 << 14
 
 EPSILON = float(np.finfo(np.float64).eps)
-MOST_TERMS = 20_000
+MAX_TERMS = 20_000
 
 # x P(x^2) / Q(x^2) on [-4, 4], highest power first; fitted for the machine-learning libraries
 # (Eigen's fast float erf); at most 4, on average half a unit in the last place off.
@@ -229,7 +229,7 @@ def _gamma_series(xp: Any, a: Any, x: Any) -> tuple[Any, Any]:
     term = 1 / a
     total, harmonic = term, 1 / a
     slope = -term * harmonic
-    for n in range(1, MOST_TERMS):
+    for n in range(1, MAX_TERMS):
         term = term * (x / (a + n))
         harmonic = harmonic + 1 / (a + n)
         total, slope = total + term, slope - term * harmonic

@@ -30,7 +30,7 @@ from daskvars.ops.rules import axes
 from daskvars.shapes import Dimension, TensorShape
 
 # Larger zeros and ones are computed rather than kept, as in TensorFlow.
-_MOST_KEPT = 1000
+_MAX_KEPT = 1000
 
 CONST = OpDef(
     "Const",
@@ -259,7 +259,7 @@ def uniform(value: Any, shape: Any, dtype: Any, name: str | None, default: str) 
     value = b"" if dtype is dtypes.string and not value else bool(value) if dtype.is_bool else value
     with name_scope(name, default, [shape]) as scope:
         sizes = axes.as_sizes(shape)
-        if not axes.is_symbolic(sizes) and (shapes.size(sizes) or 0) < _MOST_KEPT:
+        if not axes.is_symbolic(sizes) and (shapes.size(sizes) or 0) < _MAX_KEPT:
             return constant(value, dtype, sizes, name=scope)
         return apply(FILL, constant(value, dtype), name=scope, dims=sizes)
 

@@ -20,7 +20,7 @@ from daskvars.shapes import Shape
 
 # A value of several dtypes takes the last of them.
 _HIERARCHY = (int32, int64, float32, float64)
-_MOST_KNOWN = 1024  # longer ranges are data, not axes or shapes
+_MAX_KNOWN = 1024  # longer ranges are data, not axes or shapes
 
 
 def _count(start: Any, limit: Any, delta: Any) -> int | None:
@@ -33,7 +33,7 @@ def _count(start: Any, limit: Any, delta: Any) -> int | None:
 def _range_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> Any:
     start, delta = attrs["start"], attrs["delta"]
     count = _count(start, attrs["limit"], delta)
-    if count is None or count > _MOST_KNOWN or not attrs["dtype"].is_integer:
+    if count is None or count > _MAX_KNOWN or not attrs["dtype"].is_integer:
         return None
     return tuple(start + i * delta for i in builtins.range(count))
 

@@ -40,7 +40,7 @@ from daskvars.ops.control.subgraphs import (
     position_of,
     positions_in,
     read_inside,
-    rows_of,
+    slices_parts,
     taken_apart,
     trace,
     zeros_for,
@@ -110,7 +110,7 @@ def _alike(graphs: list[FuncGraph], gradients: tuple[Any, Any], x: Tensor) -> An
     for graph, gradient in zip(graphs, gradients, strict=True):
         with graph.as_default():
             if is_sparse:
-                found.append(tuple(rows_of(gradient, x)))
+                found.append(tuple(slices_parts(gradient, x)))
             else:
                 found.append(zeros_for(x) if gradient is None else gradient)
     return found

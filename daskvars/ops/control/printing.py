@@ -80,7 +80,7 @@ def print_(
     )
 
 
-class _Place:
+class _Field:
     """Stands for a tensor in a structure that is printed."""
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ def _template(value: Any) -> str:
     """Return the text of an argument, with a mark for each tensor in it."""
     if isinstance(value, str):
         return value.replace("\0", "")
-    marked = nest.map_structure(lambda leaf: _Place() if _is_tensor(leaf) else leaf, value)
+    marked = nest.map_structure(lambda leaf: _Field() if _is_tensor(leaf) else leaf, value)
     return pprint.pformat(marked)
 
 

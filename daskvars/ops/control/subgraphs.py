@@ -73,14 +73,14 @@ def parameter(graph: FuncGraph, tensor: Tensor) -> Tensor:
 # -- slices as values ------------------------------------------------------------------------------
 
 
-class Rows(NamedTuple):
+class SlicesParts(NamedTuple):
     """The parts of an `IndexedSlices` that has no dense shape, as values of a body."""
 
     values: Any
     indices: Any
 
 
-class ShapedRows(NamedTuple):
+class ShapedSlicesParts(NamedTuple):
     """The parts of an `IndexedSlices`, as values of a body."""
 
     values: Any
@@ -95,15 +95,15 @@ def taken_apart(structure: Any) -> Any:
         if not isinstance(item, IndexedSlices):
             return item
         if item.dense_shape is None:
-            return Rows(item.values, item.indices)
-        return ShapedRows(item.values, item.indices, item.dense_shape)
+            return SlicesParts(item.values, item.indices)
+        return ShapedSlicesParts(item.values, item.indices, item.dense_shape)
 
     return nest.map_structure(parts, structure)
 
 
 def assemble_chunk(structure: Any) -> Any:
     """Return what `taken_apart` was given."""
-    if isinstance(structure, Rows | ShapedRows):
+    if isinstance(structure, SlicesParts | ShapedSlicesParts):
         return IndexedSlices(*structure)
     if isinstance(structure, list | tuple | dict):
         items = structure.values() if isinstance(structure, dict) else structure
@@ -116,25 +116,25 @@ def assemble_chunk(structure: Any) -> Any:
 
 def indices_in(structure: Any) -> Iterator[Tensor]:
     """Yield the indices of all slices in what `taken_apart` gave."""
-    if isinstance(structure, Rows | ShapedRows):
+    if isinstance(structure, SlicesParts | ShapedSlicesParts):
         yield structure.indices
     elif isinstance(structure, list | tuple | dict):
         for item in structure.values() if isinstance(structure, dict) else structure:
             yield from indices_in(item)
 
 
-def rows_of(gradient: Any, x: Tensor) -> Rows:
+def slices_parts(gradient: Any, x: Tensor) -> SlicesParts:
     """Return a gradient of `x` (dense, or None for zeros) as rows of it."""
-    if isinstance(gradient, Rows | ShapedRows):
-        return Rows(gradient.values, cast(gradient.indices, int64))
+    if isinstance(gradient, SlicesParts | ShapedSlicesParts):
+        return SlicesParts(gradient.values, cast(gradient.indices, int64))
     if gradient is not None:
-        return Rows(gradient, range_(cast(shape(gradient)[0], int64)))
+        return SlicesParts(gradient, range_(cast(shape(gradient)[0], int64)))
     columns = x.spec.shape[1:] if x.spec.shape else None
     if columns is None or None in columns:
         values = zeros_like(strided_slice(x, [0], [0]))
     else:
         values = zeros([0, *columns], x.spec.dtype.base_dtype)
-    return Rows(values, zeros([0], int64))
+    return SlicesParts(values, zeros([0], int64))
 
 
 # -- tracing ---------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from daskvars.ops.array.reshaping import stop_gradient
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.control.subgraphs import (
     KEPT_READ,
-    Rows,
-    ShapedRows,
+    ShapedSlicesParts,
+    SlicesParts,
     assemble_chunk,
     awaited_by,
     captures_of,
@@ -38,7 +38,7 @@ from daskvars.ops.control.subgraphs import (
     position_of,
     positions_in,
     read_inside,
-    rows_of,
+    slices_parts,
     taken_apart,
     trace,
     zeros_for,
@@ -60,7 +60,7 @@ def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
         found = dict(zip([*grads, *sums], _turn(op, item, dvars, grads, sums), strict=True))
         sparse.extend(i for i in sums if isinstance(found[i], IndexedSlices))
         dense.extend(i for i in sums if i not in sparse and found[i] is not None)
-        rows = [rows_of(taken_apart(found[i]), inputs[i]) for i in sparse]
+        rows = [slices_parts(taken_apart(found[i]), inputs[i]) for i in sparse]
         return [
             zeros_for(inputs[i]) if found[i] is None else convert_to_tensor(found[i])
             for i in [*grads, *dense]
@@ -69,7 +69,7 @@ def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
     specs = [op.outputs[count].spec, *(t.spec for t in start)]
     graph, _ = trace(backward, specs, outer.op_name("while_grad", "while_grad"), outer)
     zeros = [zeros_for(inputs[i]) for i in dense]
-    rows = nest.flatten([rows_of(None, inputs[i]) for i in sparse])
+    rows = nest.flatten([slices_parts(None, inputs[i]) for i in sparse])
     captured = list(graph.captures)
     first = 1 + len(grads) + len(zeros) + len(rows)
     results = iter(
@@ -347,11 +347,11 @@ def _while(
 
 def _shapes_of_leaves(parts: Any, invariants: Any) -> list[shapes.Shape]:
     """Return the invariants of all leaves; one of slices is that of their values."""
-    if isinstance(parts, Rows | ShapedRows):
+    if isinstance(parts, SlicesParts | ShapedSlicesParts):
         values = shapes.as_tuple(invariants)
         found: list[shapes.Shape] = [values, None if values is None else values[:1]]
         rank = None if values is None else (len(values),)
-        return [*found, rank] if isinstance(parts, ShapedRows) else found
+        return [*found, rank] if isinstance(parts, ShapedSlicesParts) else found
     if not isinstance(parts, list | tuple | dict):
         return [shapes.as_tuple(invariants)]
     if isinstance(parts, dict):

@@ -9,7 +9,7 @@ import numpy
 from daskvars.errors import InvalidArgumentError
 from daskvars.remote.regions.program import Call, RegionProgram
 
-MOST_INPUTS = 1 << 20
+MAX_INPUTS = 1 << 20
 
 
 def check_region(program: RegionProgram) -> None:
@@ -20,7 +20,7 @@ def check_region(program: RegionProgram) -> None:
     label = program.label
     if not isinstance(label, str) or "\0" in label:
         _refuse("?", "label", label)
-    if not _is_register(program.num_inputs) or program.num_inputs > MOST_INPUTS:
+    if not _is_register(program.num_inputs) or program.num_inputs > MAX_INPUTS:
         _refuse(label, "num_inputs", program.num_inputs)
     made = set(range(program.num_inputs))
     if not isinstance(program.constants, dict) or not all(map(_is_register, program.constants)):

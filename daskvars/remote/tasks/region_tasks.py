@@ -33,7 +33,7 @@ from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
 
 # A figure costs the worker and the scheduler some 50 us: with one for each kernel, a step of a
 # small network took 23 ms instead of 20.
-LEAST_SHOWN_S = 1e-3
+MIN_SHOWN_S = 1e-3
 
 
 class PackedRegion(NamedTuple):
@@ -151,13 +151,13 @@ class WorkerRegion:
 def to_dashboard(labels: Sequence[str], times: Sequence[float]) -> None:
     """Add the seconds of kernels to this worker's metrics ("Fine Performance Metrics").
 
-    Those that took less than `LEAST_SHOWN_S` in a task stay in its CPU time.
+    Those that took less than `MIN_SHOWN_S` in a task stay in its CPU time.
     """
     spent: dict[str, float] = {}
     for label, start, stop in zip(labels, times, times[1:], strict=False):
         spent[label] = spent.get(label, 0.0) + stop - start
     for label, seconds in spent.items():
-        if seconds >= LEAST_SHOWN_S:
+        if seconds >= MIN_SHOWN_S:
             show_seconds(label, seconds)
 
 

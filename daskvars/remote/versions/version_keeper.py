@@ -52,8 +52,8 @@ from daskvars.remote.versions.shared_versions import (
 from daskvars.state.format.manifest import NO_VERSION, VersionId
 
 FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
-MOST_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
-MOST_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
+MAX_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
+MAX_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
 PATIENCE_S = 5.0  # with a client that was asked to seal
 
 
@@ -99,8 +99,8 @@ class State:
             return False
         late = (
             now >= self.next_s
-            or self.num_tasks >= MOST_TASKS
-            or self.retained_bytes >= MOST_RETAINED_BYTES
+            or self.num_tasks >= MAX_TASKS
+            or self.retained_bytes >= MAX_RETAINED_BYTES
         )
         return self.num_runs >= FIRST_RUNS and late
 

@@ -60,7 +60,7 @@ WITH_CHECKSUM = frozenset(
 
 NUMBERS = "biufc"  # kinds of dtypes that a filter may turn one into
 EXTRA_BYTES = 4096  # for checksums, beyond the bytes of a chunk's elements
-MOST_STRING_BYTES = 1 << 28  # of a chunk of strings, whose elements say how long they are
+MAX_STRING_BYTES = 1 << 28  # of a chunk of strings, whose elements say how long they are
 ITEM_BYTES = 16  # no number is larger
 
 
@@ -154,7 +154,7 @@ def check_name(name: str, known: Iterable[str]) -> None:
 def most_bytes(shape: Iterable[int], dtype: Any) -> int:
     """Give the most bytes that a chunk decompresses to."""
     if dtype.kind not in NUMBERS:
-        return MOST_STRING_BYTES
+        return MAX_STRING_BYTES
     return math.prod(shape) * dtype.itemsize + EXTRA_BYTES
 
 

@@ -29,18 +29,18 @@ from daskvars.errors import CorruptChunkError, OpError, StoreError
 from daskvars.state.external.codecs import has_checksums, with_checked_codecs
 from daskvars.state.failures import not_found, store_failure
 from daskvars.state.format.assembly import Load
-from daskvars.state.format.documents import MOST_DOCUMENT_BYTES
+from daskvars.state.format.documents import MAX_DOCUMENT_BYTES
 from daskvars.state.format.encoding import is_storable
 from daskvars.state.format.grids import Grid, Index
 from daskvars.state.format.manifest import MAX_AXES, VariableRecord, shorten
-from daskvars.state.stores.local_files import MOST_BYTES, check_file
+from daskvars.state.stores.local_files import MAX_BYTES, check_file
 from daskvars.state.stores.objects import exists, join
 
 DOCUMENTS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-MOST_CHUNKS = 1 << 22
+MAX_CHUNKS = 1 << 22
 """An array of more chunks is not read as a variable."""
 
-FREE_BYTES, MOST_RATIO = 1 << 28, 1000
+FREE_BYTES, MAX_RATIO = 1 << 28, 1000
 """An array of more bytes than this is at most so many times larger than what is stored of it."""
 
 FAILURES = (
@@ -143,7 +143,7 @@ class CheckedStore(WrapperStore):
     async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
         """Read an object; see `WrapperStore.get`. Raises StoreError where there is a link."""
         is_document = key.rpartition("/")[2] in DOCUMENTS
-        check_file(self._store, key, MOST_DOCUMENT_BYTES if is_document else MOST_BYTES)
+        check_file(self._store, key, MAX_DOCUMENT_BYTES if is_document else MAX_BYTES)
         return await super().get(key, prototype, byte_range)
 
 
@@ -186,15 +186,15 @@ def record_of(name: str, dtype: str, array: zarr.Array) -> VariableRecord:
         raise store_failure(f"no array has chunks {shorten(array.chunks)}")
     grid = Grid(array.shape, array.chunks)
     in_shard = Grid(cells[-1], array.chunks)
-    if max(grid.num_chunks, in_shard.num_chunks) > MOST_CHUNKS:
+    if max(grid.num_chunks, in_shard.num_chunks) > MAX_CHUNKS:
         raise store_failure(
             f"shape {shorten(array.shape)} in chunks of {shorten(array.chunks)} makes more than"
-            f" {MOST_CHUNKS} chunks"
+            f" {MAX_CHUNKS} chunks"
         )
     claimed = array.dtype.itemsize * max(math.prod(n or 1 for n in c) for c in (grid.shape, *cells))
     if claimed > FREE_BYTES:
         stored = sync(array.store_path.store.getsize_prefix(array.store_path.path))
-        if claimed > stored * MOST_RATIO:
+        if claimed > stored * MAX_RATIO:
             raise store_failure(f"it claims {claimed} bytes, but {stored} are stored")
     return VariableRecord(name, dtype, array.shape, grid.chunks)
 

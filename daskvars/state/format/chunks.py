@@ -37,7 +37,7 @@ from daskvars.state.stores.disk import STEP_BYTES
 from daskvars.state.stores.objects import get_into, in_parallel, join, put
 from daskvars.versioned import Versioned
 
-MOST_STRING_BYTES = 1 << 31
+MAX_STRING_BYTES = 1 << 31
 """A chunk of strings of more bytes than this is damaged."""
 
 
@@ -214,7 +214,7 @@ class ChunkBuffer:
         dtype, shape = self.chunk.dtype, self.chunk.full_shape
         wanted = encoded_bytes(dtype, shape)
         is_string = wanted is None
-        wanted = max(0, min(size - CHECKSUM_BYTES, MOST_STRING_BYTES)) if is_string else wanted
+        wanted = max(0, min(size - CHECKSUM_BYTES, MAX_STRING_BYTES)) if is_string else wanted
         if size != wanted + CHECKSUM_BYTES:
             raise ValueError(f"has {size} bytes, not {wanted + CHECKSUM_BYTES}")
         if is_string:

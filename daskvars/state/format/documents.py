@@ -19,7 +19,7 @@ from daskvars.state.stores.objects import get, join, put
 DOCUMENT = "zarr.json"
 ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
-MOST_DOCUMENT_BYTES = 1 << 28
+MAX_DOCUMENT_BYTES = 1 << 28
 """A larger document is damaged: the manifest of 1,000,000 chunks takes 12 MB."""
 
 
@@ -102,7 +102,7 @@ def get_document(store: Store, path: str) -> dict[str, Any] | None:
     Raises:
         StoreError: it is no JSON object.
     """
-    data = get(store, join(path, DOCUMENT), MOST_DOCUMENT_BYTES)
+    data = get(store, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
     return None if data is None else parse_document(data, f"{store}/{join(path, DOCUMENT)}")
 
 

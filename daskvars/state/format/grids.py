@@ -39,7 +39,7 @@ FINEST_CUT = 2
 exchange of edges."""
 
 
-MOST_REMEMBERED = 64
+MAX_REMEMBERED = 64
 """A layout of more chunks is not remembered, nor what it comes to."""
 
 
@@ -52,7 +52,7 @@ def remembered(function: Callable[..., Result]) -> Callable[..., Result]:
 
     @wraps(function)
     def call(*arguments: Any) -> Result:
-        is_small = sum(map(len, arguments[-1])) <= MOST_REMEMBERED
+        is_small = sum(map(len, arguments[-1])) <= MAX_REMEMBERED
         return (kept if is_small else function)(*arguments)
 
     return call

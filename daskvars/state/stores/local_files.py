@@ -16,7 +16,7 @@ from zarr.storage import LocalStore
 
 from daskvars.state.failures import store_failure
 
-MOST_BYTES = 1 << 33
+MAX_BYTES = 1 << 33
 """Size above which no file is read whose size is not known beforehand."""
 
 OWN_BYTES = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -51,7 +51,7 @@ def refuse_link(path: str) -> None:
         )
 
 
-def check_file(store: LocalStore, name: str, most_bytes: int = MOST_BYTES) -> None:
+def check_file(store: LocalStore, name: str, most_bytes: int = MAX_BYTES) -> None:
     """Refuse an object of a local store that another reader is about to open; see `path_in`."""
     path = path_in(store, name)
     refuse_link(path)

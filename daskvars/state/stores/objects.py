@@ -41,7 +41,7 @@ from daskvars.state.stores.disk import (
     list_names,
     put_file,
 )
-from daskvars.state.stores.local_files import MOST_BYTES, path_in
+from daskvars.state.stores.local_files import MAX_BYTES, path_in
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -85,7 +85,7 @@ def put(store: Store, name: str, parts: Iterable[Any], synced: bool = False) -> 
         sync(store.set(name, buffer))
 
 
-def get(store: Store, name: str, most_bytes: int = MOST_BYTES) -> np.ndarray | None:
+def get(store: Store, name: str, most_bytes: int = MAX_BYTES) -> np.ndarray | None:
     """Read one object.
 
     Args:

@@ -10,7 +10,7 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.state.failures import ConflictError, already_exists, store_failure
 from daskvars.state.format.documents import (
     DOCUMENT,
-    MOST_DOCUMENT_BYTES,
+    MAX_DOCUMENT_BYTES,
     group_document,
     parse_document,
     put_document,
@@ -22,7 +22,7 @@ from daskvars.state.stores.objects import get, join
 
 ATTRIBUTE = "daskvars_store"
 FORMAT = 1
-MOST_LOOKS = 10  # at the root or the list of versions, while others write
+MAX_LOOKS = 10  # at the root or the list of versions, while others write
 MAX_VERSION = 10**18 - 10**6
 """A head above this is damage: after it numbers would run out."""
 
@@ -34,7 +34,7 @@ def read_root(storage: ZarrStorage, path: str) -> tuple[int, int]:
         AlreadyExistsError: what lies there is no store.
         StoreError: it is damaged.
     """
-    data = get(storage, join(path, DOCUMENT), MOST_DOCUMENT_BYTES)
+    data = get(storage, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
     if data is None or not len(data):  # empty: what a power cut leaves
         return NO_NUMBER, NO_NUMBER
     where = location(storage, path)
@@ -58,7 +58,7 @@ def write_root(storage: ZarrStorage, path: str, head: int, last: int) -> None:
     if not is_conditional(storage):
         put_document(storage, path, _root_document(head, last))
         return
-    for _ in range(MOST_LOOKS):
+    for _ in range(MAX_LOOKS):
         found = get_tagged(storage, path)
         last = max(last, read_root(storage, path)[1])
         with contextlib.suppress(ConflictError):

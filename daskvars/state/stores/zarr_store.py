@@ -50,7 +50,7 @@ from daskvars.state.failures import (
 from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import (
     DOCUMENT,
-    MOST_DOCUMENT_BYTES,
+    MAX_DOCUMENT_BYTES,
     chunk_object,
     parse_document,
 )
@@ -88,7 +88,7 @@ from daskvars.state.stores.objects import (
     join,
 )
 from daskvars.state.stores.root import ATTRIBUTE as ROOT_ATTRIBUTE
-from daskvars.state.stores.root import MOST_LOOKS, read_root, write_root
+from daskvars.state.stores.root import MAX_LOOKS, read_root, write_root
 from daskvars.state.stores.store import Digests, Store, Writer, check_base
 
 SNAPSHOT = re.compile(r"v(\d{1,18})")
@@ -96,7 +96,7 @@ SNAPSHOT = re.compile(r"v(\d{1,18})")
 
 def node_document(storage: ZarrStorage, path: str) -> dict[str, Any] | None:
     """Read a node's document; None where there is none, or an empty one: left by a power cut."""
-    data = get(storage, join(path, DOCUMENT), MOST_DOCUMENT_BYTES)
+    data = get(storage, join(path, DOCUMENT), MAX_DOCUMENT_BYTES)
     if data is None or not len(data):
         return None
     return parse_document(data, location(storage, join(path, DOCUMENT)))
@@ -152,7 +152,7 @@ class ZarrStore(Store):
         Raises:
             StoreError: its manifest is missing or damaged; says how to go back on purpose.
         """
-        for _ in range(MOST_LOOKS):
+        for _ in range(MAX_LOOKS):
             named = self.root_numbers()[0]  # first: it is there until a newer one is
             manifest = self.newest()
             if (NO_NUMBER if manifest is None else manifest.version) >= named:
@@ -243,7 +243,7 @@ class ZarrStore(Store):
         self, records: list[VariableRecord], version: int, before: Manifest | None
     ) -> Writer:
         """Begin to write the first version from a number on that nobody else has taken."""
-        for number in range(version, version + MOST_LOOKS):
+        for number in range(version, version + MAX_LOOKS):
             writer = VersionWriter(self, number, before)
             try:
                 writer.declare(records)
@@ -350,7 +350,7 @@ class ZarrStore(Store):
         It is read each time, for another may have come in its place, and parsed if it is another.
         """
         place = self.version_path(version)
-        data = get(self.storage, join(place, DOCUMENT), MOST_DOCUMENT_BYTES)
+        data = get(self.storage, join(place, DOCUMENT), MAX_DOCUMENT_BYTES)
         known = self.manifests.get(version)
         if data is not None and known is not None and np.array_equal(data, known[0]):
             return known[1]

@@ -443,9 +443,9 @@ class Saver:
                 {tensor.key: tensor.handle.op.device for tensor in self._tensors},
             )
         if self._takes_all:
-            self._tell_of_slots(path)
+            self._warn_of_slots(path)
 
-    def _tell_of_slots(self, path: str) -> None:
+    def _warn_of_slots(self, path: str) -> None:
         """Warn of slots of what was restored that were not."""
         taken = {tensor.name for tensor in self._tensors}
         if self._graph is None:

@@ -14,7 +14,13 @@ from daskvars.ops.math.arithmetic import square
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.state.assign import assign, read_variable, scatter_add
 from daskvars.train.optimizers.optimizer import GradsAndVars
-from daskvars.train.optimizers.update_rule import Cell, Rows, RuleOptimizer, Whole, as_dtype_of
+from daskvars.train.optimizers.update_rule import (
+    Cell,
+    RuleOptimizer,
+    SparseRows,
+    Whole,
+    as_dtype_of,
+)
 from daskvars.variables.variable import Variable
 
 
@@ -356,7 +362,7 @@ class AdamWOptimizer(AdamOptimizer):
             return super()._apply_dense(grad, var)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        with self._after_decay(Rows(var, grad.indices)):
+        with self._after_decay(SparseRows(var, grad.indices)):
             return super()._apply_sparse(grad, var)
 
     def _after_decay(self, cell: Cell) -> AbstractContextManager[None]:

@@ -56,7 +56,7 @@ class Whole:
         return update
 
 
-class Rows:
+class SparseRows:
     """The rows of a variable at distinct `indices`."""
 
     def __init__(self, variable: Variable, indices: Tensor) -> None:
@@ -79,7 +79,7 @@ class Rows:
         self.updates.append(scatter_sub(self.variable, self.indices, amount).op)
 
 
-Cell = Whole | Rows
+Cell = Whole | SparseRows
 
 
 class RuleOptimizer(Optimizer):
@@ -104,7 +104,7 @@ class RuleOptimizer(Optimizer):
         return self._applied(Whole, grad, var)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Variable) -> Operation:
-        return self._applied(lambda variable: Rows(variable, grad.indices), grad.values, var)
+        return self._applied(lambda variable: SparseRows(variable, grad.indices), grad.values, var)
 
     def _applied(
         self, cell: Callable[[Variable], Cell], gradient: Tensor, var: Variable

@@ -121,8 +121,8 @@ class CheckpointSaverHook(SessionRunHook):
         path = self._get_saver().save(session, self._save_path, global_step=int(step))
         log = SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=path)
         self._writer.add_session_log(log, step)
-        wishes = [listener.after_save(session, step) for listener in self._listeners]
-        return any(wishes)
+        wants_stop = [listener.after_save(session, step) for listener in self._listeners]
+        return any(wants_stop)
 
     def _get_saver(self) -> Any:
         if self._saver is None and self._scaffold is not None:

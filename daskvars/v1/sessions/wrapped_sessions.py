@@ -267,9 +267,9 @@ class HookedSession(WrappedSession):
             options=merged,
             run_metadata=run_metadata,
         )
-        told = merged or RunOptions(), run_metadata or RunMetadata()
+        options_and_metadata = merged or RunOptions(), run_metadata or RunMetadata()
         for number, hook in enumerate(self._hooks):
-            hook.after_run(context, SessionRunValues(results.get(number), *told))
+            hook.after_run(context, SessionRunValues(results.get(number), *options_and_metadata))
         self._should_stop = self._should_stop or context.stop_requested
         return results["caller"]
 

@@ -60,11 +60,11 @@ class VariableStore:
         self.variables: ChainMap[str, Variable] = ChainMap({}, WeakValueDictionary())
         self.partitioned: ChainMap[str, PartitionedVariable] = ChainMap({}, WeakValueDictionary())
 
-    def let_go(self, variable: Variable | PartitionedVariable) -> None:
+    def forget(self, variable: Variable | PartitionedVariable) -> None:
         """Have a variable that was made here be shared only as long as something else holds it."""
         parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
-        _let_go(self.variables, [part.op.name for part in parts], parts)
-        _let_go(self.partitioned, [variable.name], [variable])
+        _forget(self.variables, [part.op.name for part in parts], parts)
+        _forget(self.partitioned, [variable.name], [variable])
 
     def get_variable(
         self,
@@ -214,7 +214,7 @@ class VariableStore:
         return made
 
 
-def _let_go(made: ChainMap[str, Any], names: list[str], items: Sequence[Any]) -> None:
+def _forget(made: ChainMap[str, Any], names: list[str], items: Sequence[Any]) -> None:
     held, loose = made.maps
     for name, item in zip(names, items, strict=True):
         if held.get(name) is item:

@@ -34,7 +34,7 @@ if __name__ == "__main__":
     print(cluster.scheduler_address, flush=True)
     time.sleep(1000)
 """
-MOST_S = 10.0  # until the loss of a cluster is told
+MAX_S = 10.0  # until the loss of a cluster is told
 
 
 class Doomed:
@@ -96,7 +96,7 @@ def soon():
     """What is within takes no longer than the loss of a cluster may take to be told."""
     start = time.monotonic()
     yield
-    assert time.monotonic() - start < MOST_S
+    assert time.monotonic() - start < MAX_S
 
 
 # -- closed in order --------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from daskvars import config
 
 ALL = bool(os.environ.get("DASKVARS_ALL_CASES"))
 COUNT, SIZE = (5000, 256) if ALL else (60, 8)
-MOST_BYTES = 10 << 20
+MAX_BYTES = 10 << 20
 # Of what there are few: libraries, dtypes, the one kernel that draws on a GPU.
 FEW = {
     "_blas_settings",
@@ -136,7 +136,7 @@ def test_nothing_grows_once_the_caches_are_full(what):
         second, size = counted(), resident_bytes()
         run_all(run, range(2 * third, COUNT))
         if ALL:
-            assert resident_bytes() - size < MOST_BYTES
+            assert resident_bytes() - size < MAX_BYTES
         grown = [second - first, counted() - second]
     assert len(linecache.cache) - lines < 10
     kept = {kind.__name__ for kind in grown[0] if min(g[kind] for g in grown) > third / 2}

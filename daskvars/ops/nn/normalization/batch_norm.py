@@ -32,7 +32,7 @@ from daskvars.ops.nn.windows import check_equal, image_shape, space_format
 from daskvars.ops.rules.shapes import like_first
 
 # cuDNN takes no smaller one, and TensorFlow uses this on every device.
-LEAST_EPSILON = 1.001e-5
+MIN_EPSILON = 1.001e-5
 
 
 def _channelwise(layout: str, combine: str | None = None) -> Contraction:
@@ -249,7 +249,7 @@ def fused_batch_norm(
             biased,
             name=scope,
             data_format=data_format,
-            epsilon=max(float(epsilon), LEAST_EPSILON),
+            epsilon=max(float(epsilon), MIN_EPSILON),
             _is_training=bool(is_training),
         )
         return y, mean, variance
