@@ -1,7 +1,8 @@
-"""Files and folders on this machine: `tf.gfile`.
+"""Files and folders: `tf.gfile`.
 
-What Python's own functions raise as OSError is raised as one of `daskvars.errors`, as programs for
-TensorFlow expect; files elsewhere (``gs://``, ``s3://``) are opened with fsspec.
+Those of this machine are Python's own, so that paths come back as they were given; those elsewhere
+(``s3://``, ``gs://``, ``memory://``) are fsspec's, with what it needs for them installed (s3fs,
+gcsfs). What either raises is raised as one of `daskvars.errors`, as programs for TensorFlow expect.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import fsspec
 
 from daskvars.errors import (
     AlreadyExistsError,
@@ -60,24 +63,54 @@ class FileStatistics(NamedTuple):
     is_directory: bool
 
 
-def _local(path: Any) -> str:
-    """Return a path of this machine as a string. Raises UnimplementedError for a URL."""
+def _elsewhere(path: Any) -> tuple[fsspec.AbstractFileSystem, str] | None:
+    """Return the file system of a URL and its path there, None for a path of this machine."""
     text = os.fsdecode(path)
     scheme = re.match(r"([a-z][a-z0-9+.-]+)://", text)
-    if scheme and scheme[1] != "file":
+    if scheme is None or scheme[1] == "file":
+        return None
+    try:
+        return fsspec.core.url_to_fs(text)
+    except (ImportError, ValueError) as error:
         raise UnimplementedError(
-            None, None, f"{text} is not on this machine: open it with fsspec.open(...), or copy it"
-        )
-    return text.removeprefix("file://") if scheme else text
+            None, None, f"{text} is not on this machine, and fsspec cannot reach it: {error}"
+        ) from error
+
+
+def _url(given: Any, there: tuple[fsspec.AbstractFileSystem, str], path: str) -> str:
+    """Return the URL of a path of a file system, spelled as the one that was given."""
+    text, known = os.fsdecode(given), there[1].lstrip("/")
+    if known not in text:
+        return there[0].unstrip_protocol(path)
+    return text[: text.rindex(known)] + path.lstrip("/")
+
+
+def _local(path: Any) -> str:
+    """Return a path of this machine as a string."""
+    return os.fsdecode(path).removeprefix("file://")
+
+
+def _opened(path: Any, mode: str) -> Any:
+    """Open a file, here or elsewhere, for bytes."""
+    there = _elsewhere(path)
+    return there[0].open(there[1], mode) if there else open(_local(path), mode)
 
 
 @contextmanager
 def _as_errors(path: Any) -> Iterator[None]:
     try:
         yield
+    except NotImplementedError as error:
+        raise UnimplementedError(None, None, f"{os.fsdecode(path)}; {error}") from error
     except OSError as error:
         kind = next((ours for theirs, ours in _ERRORS if isinstance(error, theirs)), UnknownError)
         raise kind(None, None, f"{os.fsdecode(path)}; {error.strerror or error}") from error
+
+
+def _check_there(path: Any) -> None:
+    """Raise NotFoundError where there is no such file; file systems elsewhere may not say so."""
+    if not Exists(path):
+        raise NotFoundError(None, None, f"{os.fsdecode(path)}; No such file or directory")
 
 
 class GFile:
@@ -109,7 +142,7 @@ class GFile:
         self.mode = mode
         self._is_binary = "b" in mode
         with _as_errors(name):
-            self._file: Any = open(_local(name), mode.replace("b", "") + "b")  # noqa: SIM115
+            self._file: Any = _opened(name, mode.replace("b", "") + "b")
 
     def _given(self, data: bytes) -> Any:
         return data if self._is_binary else data.decode()
@@ -147,6 +180,8 @@ class GFile:
 
     def size(self) -> int:
         """Return the size of the file in bytes."""
+        if self.mode[0] != "r" and _elsewhere(self.name):
+            return self._file.tell()  # others may see it when it is closed
         self.flush()
         return Stat(self.name).length
 
@@ -171,12 +206,14 @@ FastGFile = Open = GFile
 
 def Exists(filename: Any) -> bool:
     """Return whether there is a file or folder of that path."""
-    return os.path.exists(_local(filename))
+    there = _elsewhere(filename)
+    return there[0].exists(there[1]) if there else os.path.exists(_local(filename))
 
 
 def IsDirectory(dirname: Any) -> bool:
     """Return whether there is a folder of that path."""
-    return os.path.isdir(_local(dirname))
+    there = _elsewhere(dirname)
+    return there[0].isdir(there[1]) if there else os.path.isdir(_local(dirname))
 
 
 def MkDir(dirname: Any) -> None:
@@ -186,27 +223,43 @@ def MkDir(dirname: Any) -> None:
       AlreadyExistsError: it exists.
       NotFoundError: the folder that it is to lie in does not exist.
     """
+    there = _elsewhere(dirname)
     with _as_errors(dirname):
-        os.mkdir(_local(dirname))
+        if there:
+            there[0].mkdir(there[1], create_parents=False)
+        else:
+            os.mkdir(_local(dirname))
 
 
 def MakeDirs(dirname: Any) -> None:
     """Make a folder and those that it lies in, as far as they do not exist."""
+    there = _elsewhere(dirname)
     with _as_errors(dirname):
-        os.makedirs(_local(dirname), exist_ok=True)
+        if there:
+            there[0].makedirs(there[1], exist_ok=True)
+        else:
+            os.makedirs(_local(dirname), exist_ok=True)
 
 
 def Remove(filename: Any) -> None:
     """Delete a file. Raises NotFoundError where there is none."""
+    there = _elsewhere(filename)
     with _as_errors(filename):
-        os.remove(_local(filename))
+        if there:
+            _check_there(filename)
+            there[0].rm_file(there[1])
+        else:
+            os.remove(_local(filename))
 
 
 def DeleteRecursively(dirname: Any) -> None:
     """Delete a folder and all that is in it. Raises NotFoundError where there is none."""
-    path = Path(_local(dirname))
+    there, path = _elsewhere(dirname), Path(_local(dirname))
     with _as_errors(dirname):
-        if path.is_dir() and not path.is_symlink():
+        if there:
+            _check_there(dirname)
+            there[0].rm(there[1], recursive=True)
+        elif path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink()
@@ -215,16 +268,27 @@ def DeleteRecursively(dirname: Any) -> None:
 def Glob(filename: Any) -> list[str]:
     """Return the sorted paths that match a pattern with ``*``, ``?`` and ``[...]``, or several."""
     patterns = filename if isinstance(filename, list | tuple) else [filename]
-    return sorted(path for pattern in patterns for path in glob.glob(_local(pattern)))
+    return sorted(path for pattern in patterns for path in _matching(pattern))
+
+
+def _matching(pattern: Any) -> list[str]:
+    there = _elsewhere(pattern)
+    if there is None:
+        return glob.glob(_local(pattern))
+    with _as_errors(pattern):
+        return [_url(pattern, there, path) for path in there[0].glob(there[1])]
 
 
 def ListDirectory(dirname: Any) -> list[str]:
     """Return the sorted names in a folder. Raises NotFoundError where there is no folder."""
-    path = _local(dirname)
-    if not os.path.isdir(path):
-        raise NotFoundError(None, None, f"Could not find directory {path}")
+    there = _elsewhere(dirname)
+    if not IsDirectory(dirname):
+        raise NotFoundError(None, None, f"Could not find directory {os.fsdecode(dirname)}")
     with _as_errors(dirname):
-        return sorted(os.listdir(path))
+        if there is None:
+            return sorted(os.listdir(_local(dirname)))
+        paths = there[0].ls(there[1], detail=False)
+        return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -234,9 +298,17 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
       top: the first folder; nothing is yielded where there is none.
       in_order: yield a folder before those in it, else after them.
     """
-    for folder, folders, files in os.walk(_local(top), topdown=in_order):
-        folders.sort()
-        yield folder, folders, sorted(files)
+    there = _elsewhere(top)
+    walked: Any = (
+        there[0].walk(there[1], topdown=in_order)
+        if there
+        else os.walk(_local(top), topdown=in_order)
+    )
+    for folder, folders, files in walked:
+        if isinstance(folders, list):
+            folders.sort()  # which chooses the order of those to come
+        place = _url(top, there, folder) if there else folder
+        yield place, sorted(folders), sorted(files)
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
@@ -248,14 +320,32 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
     """
     _check_free(newpath, overwrite)
     with _as_errors(oldpath):
-        shutil.copyfile(_local(oldpath), _local(newpath))
+        if not (_elsewhere(oldpath) or _elsewhere(newpath)):
+            shutil.copyfile(_local(oldpath), _local(newpath))
+            return
+        with _opened(oldpath, "rb") as source, _opened(newpath, "wb") as target:
+            shutil.copyfileobj(source, target)
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
-    """Give a file or folder another path. Raises as `Copy` does."""
+    """Give a file or folder another path.
+
+    Elsewhere than on this machine it may be a copy first, which others see meanwhile.
+
+    Raises:
+      NotFoundError, AlreadyExistsError: as `Copy` does.
+      UnimplementedError: the two are not in one file system.
+    """
     _check_free(newname, overwrite)
+    old, new = _elsewhere(oldname), _elsewhere(newname)
     with _as_errors(oldname):
-        os.replace(_local(oldname), _local(newname))
+        if not (old or new):
+            os.replace(_local(oldname), _local(newname))
+        elif not (old and new and old[0] is new[0]):
+            raise NotImplementedError(f"{newname} is elsewhere: copy it, and remove this")
+        else:
+            _check_there(oldname)
+            old[0].mv(old[1], new[1], recursive=IsDirectory(oldname))
 
 
 def _check_free(path: Any, overwrite: bool) -> None:
@@ -265,6 +355,13 @@ def _check_free(path: Any, overwrite: bool) -> None:
 
 def Stat(filename: Any) -> FileStatistics:
     """Return size, time of the last change and kind of a file. Raises NotFoundError."""
+    there = _elsewhere(filename)
     with _as_errors(filename):
-        found = os.stat(_local(filename))
-    return FileStatistics(found.st_size, found.st_mtime_ns, IsDirectory(filename))
+        if there is None:
+            found = os.stat(_local(filename))
+            return FileStatistics(found.st_size, found.st_mtime_ns, IsDirectory(filename))
+        info = there[0].info(there[1])
+        if info["type"] == "directory":
+            return FileStatistics(0, 0, True)
+        changed = there[0].modified(there[1])
+        return FileStatistics(info["size"], int(changed.timestamp() * 1e9), False)

@@ -1,7 +1,9 @@
 """Files: what TensorFlow's functions give, and the errors in place of OSError."""
 
 import os
+import time
 
+import fsspec
 import pytest
 
 import daskvars.v1 as tf
@@ -106,3 +108,92 @@ def test_other_errors(tmp_path):
     with pytest.raises(errors.UnimplementedError, match=r"gs://bucket/file .*fsspec"):
         tf.gfile.Exists("gs://bucket/file")
     assert tf.gfile.Exists(f"file://{tmp_path}")
+
+
+# -- elsewhere ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bucket():
+    files = fsspec.filesystem("memory")
+    yield "memory://gfile-bucket"
+    if files.exists("/gfile-bucket"):
+        files.rm("/gfile-bucket", recursive=True)
+
+
+def test_files_elsewhere_are_read_and_written(bucket):
+    path = f"{bucket}/a/words.txt"
+    with gfile.GFile(path, "w") as file:
+        file.write("é\n")
+        file.write(b"two\n")
+        assert file.tell() == file.size() == 7
+    with gfile.GFile(path) as file:
+        assert file.size() == 7
+        assert file.readlines() == ["é\n", "two\n"]
+    with gfile.GFile(path, "a") as file:
+        file.write("three")
+    found = gfile.Stat(path)
+    assert (found.length, found.is_directory) == (12, False)
+    assert abs(found.mtime_nsec / 1e9 - time.time()) < 60
+
+
+def test_folders_elsewhere(bucket):
+    gfile.MakeDirs(f"{bucket}/b/c")
+    gfile.MakeDirs(f"{bucket}/b/c")
+    with pytest.raises(errors.AlreadyExistsError):
+        gfile.MkDir(f"{bucket}/b")
+    for name in ("y.txt", "x.txt", "b/z.txt"):
+        gfile.GFile(f"{bucket}/{name}", "w").close()
+    assert gfile.IsDirectory(bucket)
+    assert gfile.Stat(bucket).is_directory
+    assert not gfile.IsDirectory(f"{bucket}/x.txt")
+    assert gfile.ListDirectory(bucket) == ["b", "x.txt", "y.txt"]
+    assert gfile.Glob(f"{bucket}/[x-z].txt") == [f"{bucket}/x.txt", f"{bucket}/y.txt"]
+    walked = [
+        (bucket, ["b"], ["x.txt", "y.txt"]),
+        (f"{bucket}/b", ["c"], ["z.txt"]),
+        (f"{bucket}/b/c", [], []),
+    ]
+    assert list(gfile.Walk(bucket)) == walked
+    assert list(gfile.Walk(bucket, in_order=False)) == walked[::-1]
+    gfile.DeleteRecursively(bucket)
+    assert not gfile.Exists(bucket)
+    assert list(gfile.Walk(bucket)) == []
+
+
+def test_copying_and_renaming_elsewhere(bucket, tmp_path):
+    here, there = str(tmp_path / "here"), f"{bucket}/there"
+    with gfile.GFile(here, "w") as file:
+        file.write("text")
+    gfile.Copy(here, there)
+    with pytest.raises(errors.AlreadyExistsError, match="overwrite=True"):
+        gfile.Copy(here, there)
+    gfile.Rename(there, f"{bucket}/moved")
+    assert not gfile.Exists(there)
+    assert gfile.GFile(f"{bucket}/moved").read() == "text"
+    with pytest.raises(errors.UnimplementedError, match="copy it, and remove"):
+        gfile.Rename(here, there)
+    gfile.Remove(f"{bucket}/moved")
+    assert not gfile.Exists(f"{bucket}/moved")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda path: gfile.GFile(path),
+        lambda path: gfile.Remove(path),
+        lambda path: gfile.Stat(path),
+        lambda path: gfile.ListDirectory(path),
+        lambda path: gfile.DeleteRecursively(path),
+        lambda path: gfile.Copy(path, f"{path}2"),
+        lambda path: gfile.Rename(path, f"{path}2"),
+    ],
+)
+def test_what_is_not_there_elsewhere(bucket, call):
+    with pytest.raises(errors.NotFoundError, match="missing"):
+        call(f"{bucket}/missing")
+
+
+def test_schemes_that_nobody_knows():
+    with pytest.raises(errors.UnimplementedError, match=r"zzz://x .*Protocol not known"):
+        gfile.Exists("zzz://x")
