@@ -8,8 +8,9 @@ from tests.sources import ROOT, nodes
 
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 CLUSTERS = {"LocalCluster", "SpecCluster", "Client", "Nanny"}
-# Who may make clusters or clients: the rest asks `clusters` for them.
-MAKES_CLUSTERS = {"clusters.py"}
+# Who may make clusters or clients: the rest asks `clusters` for them. A program that is only read,
+# by type checkers, does as users do.
+MAKES_CLUSTERS = {"clusters.py", "typed/cluster_training.py"}
 # What takes time in a test, and what that stands for.
 SLEEPS = {
     "waiting.py": "between two questions",
@@ -22,6 +23,7 @@ SLEEPS = {
 # Folders of tests that are of no folder of the package: what they are.
 OF_NO_ROOM = {
     "seeds": "programs of users",
+    "typed": "programs for type checkers",
     "v1/programs": "programs of TensorFlow 1, which use all of it",
 }
 
