@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NoReturn
 
 from daskvars.errors import did_you_mean
@@ -39,14 +40,14 @@ def refuses_names_of_v1(module: str, names: list[str]) -> Callable[[str], NoRetu
     """Return the `__getattr__` of a module: it says where a name is that is not in `names`."""
     elsewhere = NAMES_OF_V1[module].split()
 
-    def __getattr__(name: str) -> NoReturn:
+    @lru_cache(maxsize=256)  # tools ask each module for the same few names, thousands of times
+    def message(name: str) -> str:
         if name in elsewhere:
             there = f"{module.replace('daskvars', 'daskvars.v1', 1)}.{name}"
-            raise AttributeError(
-                f"{module} has no {name!r}: only TensorFlow-1 programs use it, as {there}"
-            )
-        raise AttributeError(
-            f"module {module!r} has no attribute {name!r}{did_you_mean(name, names)}"
-        )
+            return f"{module} has no {name!r}: only TensorFlow-1 programs use it, as {there}"
+        return f"module {module!r} has no attribute {name!r}{did_you_mean(name, names)}"
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(message(name))
 
     return __getattr__

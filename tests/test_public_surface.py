@@ -12,6 +12,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
+from daskvars import errors
 from daskvars.names_of_v1 import NAMES_OF_V1
 from daskvars.remote.regions.program import RegionProgram
 
@@ -94,6 +95,16 @@ def test_v1_has_the_names_of_the_package():
     assert not set(tf._V1_ONLY) & set(dv.__all__)
     for namespace in ("layers", "nn", "train"):
         assert set(getattr(dv, namespace).__all__) <= set(vars(getattr(tf, namespace)))
+
+
+@pytest.mark.parametrize("module", [dv, dv.nn, tf], ids=lambda m: m.__name__)
+def test_what_is_missing_is_looked_for_once(module, monkeypatch):
+    """Tools like pytest ask for the same names again and again; a like name takes a millisecond."""
+    asked = []
+    monkeypatch.setattr(errors, "near_matches", lambda *args: asked.append(args) or [])
+    for _ in range(3):
+        assert not hasattr(module, "name_that_is_asked_for_again_and_again")
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("module", NAMES_OF_V1)

@@ -194,11 +194,16 @@ _SPECIAL = {
 
 def __getattr__(name: str) -> Any:
     """Say what is missing; type checkers learn from it that names are made as this is imported."""
+    raise AttributeError(_why_missing(name))
+
+
+@functools.lru_cache(maxsize=256)  # tools ask for the same few names, thousands of times
+def _why_missing(name: str) -> str:
     if name in _ELSEWHERE:
-        raise AttributeError(f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}")
+        return f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}"
     if name in _EAGER_ONLY:
-        raise AttributeError(f"{name!r} belongs to eager code: use daskvars.{name}")
-    raise AttributeError(f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}")
+        return f"{name!r} belongs to eager code: use daskvars.{name}"
+    return f"daskvars.v1 has no {name!r}{did_you_mean(name, __all__)}"
 
 
 def _compat() -> types.ModuleType:
