@@ -82,8 +82,6 @@ from daskvars.graph.definitions.gradient_registry import (
     RegisterGradient,
 )
 from daskvars.graph.graph import Graph
-from daskvars.graph.records.graph_def import GraphDef, NodeDef
-from daskvars.graph.records.importer import import_graph_def
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.scopes.name_scope import name_scope, op_scope
 from daskvars.graph.tensor import Operation
@@ -423,12 +421,6 @@ from daskvars.ops.math.transcendental import (
     tanh,
 )
 from daskvars.ops.array.transposing import invert_permutation, matrix_transpose, transpose
-from daskvars.namespaces import bitwise_names as bitwise
-from daskvars.namespaces import debugging_names as debugging
-from daskvars.namespaces import linalg_names as linalg
-from daskvars.namespaces import math_names as math
-from daskvars.namespaces import random_names as random
-from daskvars.namespaces import strings_names as strings
 
 # -- gradients and variables
 from daskvars.gradients import AggregationMethod, UnconnectedGradients, gradients, hessians
@@ -494,15 +486,21 @@ from daskvars.execution.recompute import recompute_grad
 from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 
-# -- layers, training and what happens meanwhile: loaded when they are first named
+# -- layers, training, what happens meanwhile, names by subject: loaded when they are first named
 if typing.TYPE_CHECKING:
     from daskvars import data, layers, losses, metrics, nn, observe, summary, train
+    from daskvars.namespaces import bitwise_names as bitwise
+    from daskvars.namespaces import debugging_names as debugging
+    from daskvars.namespaces import linalg_names as linalg
+    from daskvars.namespaces import math_names as math
+    from daskvars.namespaces import random_names as random
+    from daskvars.namespaces import strings_names as strings
 
 __all__ = [
     "AUTO_REUSE", "AggregationMethod", "Assert", "ConfigProto", "DType", "DeviceSpec", "Dimension",
-    "GPUOptions", "GradientTape", "Graph", "GraphDef", "GraphKeys", "GraphOptions",
+    "GPUOptions", "GradientTape", "Graph", "GraphKeys", "GraphOptions",
     "IndexedSlices", "InteractiveSession", "NO_GRADIENT",
-    "NoGradient", "NodeDef", "NotDifferentiable", "OpDef", "Operation", "OptimizerOptions",
+    "NoGradient", "NotDifferentiable", "OpDef", "Operation", "OptimizerOptions",
     "PartitionedVariable", "Print", "RegisterGradient", "RunMetadata", "RunOptions", "Session",
     "Spec", "Tensor", "TensorArray", "TensorShape", "UnconnectedGradients",
     "Variable", "VariableAggregation", "VariableScope", "VariableSynchronization", "abs",
@@ -535,7 +533,7 @@ __all__ = [
     "glorot_uniform_initializer", "grad_pass_through", "gradients", "greater", "greater_equal",
     "group", "half",
     "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "identity",
-    "identity_initializer", "identity_n", "igamma", "igammac", "imag", "import_graph_def",
+    "identity_initializer", "identity_n", "igamma", "igammac", "imag",
     "init_scope", "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "initializers", "int16", "int32", "int64", "int8", "invert_permutation", "is_finite", "is_inf",
     "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
@@ -588,7 +586,17 @@ __all__ = [
 from daskvars.graph.definitions.opdef import load_more_ops_with as _load_more_ops_with
 from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 
-_LOADED_WHEN_NAMED = {"data", "layers", "losses", "metrics", "nn", "observe", "summary", "train"}
+# Name -> module.
+_LOADED_WHEN_NAMED = {
+    **{
+        name: f"daskvars.{name}"
+        for name in ("data", "layers", "losses", "metrics", "nn", "observe", "summary", "train")
+    },
+    **{
+        name: f"daskvars.namespaces.{name}_names"
+        for name in ("bitwise", "debugging", "linalg", "math", "random", "strings")
+    },
+}
 _refuses = _refuses_names_of_v1(__name__, __all__)
 
 if not typing.TYPE_CHECKING:
@@ -596,14 +604,15 @@ if not typing.TYPE_CHECKING:
     def __getattr__(name):
         """Load what `import daskvars` leaves; say where a name is that only TensorFlow 1 has."""
         if name in _LOADED_WHEN_NAMED:
-            return _import_module(f"daskvars.{name}")
+            globals()[name] = _import_module(_LOADED_WHEN_NAMED[name])
+            return globals()[name]
         return _refuses(name)
 
 
 @_load_more_ops_with
 def _load_all() -> None:
-    for name in _LOADED_WHEN_NAMED:
-        _import_module(f"daskvars.{name}")
+    for module in _LOADED_WHEN_NAMED.values():
+        _import_module(module)
 
 
 def __dir__() -> list[str]:

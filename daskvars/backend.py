@@ -19,7 +19,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy
-import threadpoolctl
 from scipy import special
 
 _here = sys.modules[__name__]
@@ -118,6 +117,8 @@ def _blas_settings() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
     threadpoolctl finds the libraries; its own calls take 7 us where a small step takes 200, so
     OpenBLAS, which NumPy ships, is called directly.
     """
+    import threadpoolctl  # noqa: PLC0415 - only what computes needs it; it takes 2 ms
+
     found = []
     for library in threadpoolctl.ThreadpoolController().lib_controllers:
         if library.user_api != "blas":

@@ -11,11 +11,11 @@ from daskvars.errors import did_you_mean
 # Module -> what only TensorFlow 1 has under its name. A test compares it with `daskvars.v1`.
 NAMES_OF_V1 = {
     "daskvars": """
-        Event HistogramProto MetaGraphDef SessionLog Summary VERSION app compat
+        Event GraphDef HistogramProto MetaGraphDef NodeDef SessionLog Summary VERSION app compat
         disable_control_flow_v2 disable_eager_execution disable_tensor_equality
         disable_v2_behavior disable_v2_tensorshape enable_eager_execution enable_v2_behavior
-        executing_eagerly flags get_logger gfile initialize_all_tables logging manip
-        tables_initializer
+        executing_eagerly flags get_logger gfile import_graph_def initialize_all_tables logging
+        manip tables_initializer
     """,
     "daskvars.nn": """
         all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler

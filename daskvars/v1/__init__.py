@@ -22,6 +22,8 @@ from typing import Any
 import daskvars
 from daskvars import dtypes, initializers, layers, nn, summary, train
 from daskvars.errors import did_you_mean
+from daskvars.graph.records.graph_def import GraphDef, NodeDef
+from daskvars.graph.records.importer import import_graph_def
 from daskvars.graph.scopes.default_graph import (
     InGraph,
     in_graph,
@@ -218,6 +220,9 @@ _tables_initializer = in_graph(tables_initializer)
 # What programs use besides graphs; eager programs have Python's own.
 _V1_ONLY = {
     "Event": records.Event,
+    "GraphDef": GraphDef,
+    "NodeDef": NodeDef,
+    "import_graph_def": in_graph_of_inputs(import_graph_def),
     "HistogramProto": records.HistogramProto,
     "MetaGraphDef": MetaGraphDef,
     "SessionLog": records.SessionLog,

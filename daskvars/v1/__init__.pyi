@@ -12,7 +12,7 @@ from daskvars import Dimension as Dimension
 from daskvars.summary.records import Event as Event
 from daskvars import GPUOptions as GPUOptions
 from daskvars import Graph as Graph
-from daskvars import GraphDef as GraphDef
+from daskvars.graph.records.graph_def import GraphDef as GraphDef
 from daskvars import GraphKeys as GraphKeys
 from daskvars import GraphOptions as GraphOptions
 from daskvars.summary.records import HistogramProto as HistogramProto
@@ -21,7 +21,7 @@ from daskvars import InteractiveSession as InteractiveSession
 from daskvars.train.graphs.meta_graph import MetaGraphDef as MetaGraphDef
 from daskvars import NO_GRADIENT as NO_GRADIENT
 from daskvars import NoGradient as NoGradient
-from daskvars import NodeDef as NodeDef
+from daskvars.graph.records.graph_def import NodeDef as NodeDef
 from daskvars import NotDifferentiable as NotDifferentiable
 from daskvars import OpDef as OpDef
 from daskvars import Operation as Operation
@@ -220,7 +220,7 @@ from daskvars import identity_n as identity_n
 from daskvars import igamma as igamma
 from daskvars import igammac as igammac
 from daskvars import imag as imag
-from daskvars import import_graph_def as import_graph_def
+from daskvars.graph.records.importer import import_graph_def as import_graph_def
 from daskvars import init_scope as init_scope
 from daskvars.variables.collections import tables_initializer as initialize_all_tables
 from daskvars import initialize_all_variables as initialize_all_variables

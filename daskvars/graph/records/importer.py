@@ -58,7 +58,7 @@ def import_graph_def(
     ...     x = dv.placeholder(dv.float32, [2], name="x")
     ...     y = dv.tanh(x, name="y")
     >>> with dv.Graph().as_default():
-    ...     (y,) = dv.import_graph_def(graph.as_graph_def(), {"x": dv.zeros([2])}, ["y:0"])
+    ...     (y,) = import_graph_def(graph.as_graph_def(), {"x": dv.zeros([2])}, ["y:0"])
     >>> y.name
     'import/y:0'
     """

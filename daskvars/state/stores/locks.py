@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-import filelock
 from zarr.abc.store import Store
 from zarr.storage import LocalStore
 
@@ -29,6 +28,7 @@ from daskvars.state.format.documents import DOCUMENT, group_document
 from daskvars.state.stores.local_files import open_plain, path_in
 from daskvars.state.stores.objects import join
 
+# filelock is imported where it is used: it takes 10 ms, and only who writes a store needs it.
 NODE = "lock"
 ASKED_EVERY_S = 0.005
 """Seconds after which whoever waits for another process asks again."""
@@ -77,6 +77,8 @@ def locked_file(path: str) -> Callable[[], object]:
             make_file(path)
             file = open_plain(path, os.O_RDWR)
         try:
+            import filelock  # noqa: PLC0415
+
             filelock.lock_descriptor(file, poll_interval=ASKED_EVERY_S)
         except OSError as error:
             os.close(file)
@@ -96,6 +98,8 @@ def locked_file(path: str) -> Callable[[], object]:
 
 def marked(path: str) -> Callable[[], object]:
     """Mark a file as held, once no living process has, where the system knows no locks."""
+    import filelock  # noqa: PLC0415
+
     mark = filelock.SoftFileLock(f"{path}.held", poll_interval=ASKED_EVERY_S)
     mark.acquire()
     return mark.release

@@ -106,10 +106,10 @@ def test_the_graph_of_every_op_survives(sample):
     with dv.Graph().as_default() as graph:
         sample.call(*[dv.constant(a) for a in sample.inputs])
     text = graph.as_graph_def().SerializeToString()
-    read = dv.GraphDef()
+    read = tf.GraphDef()
     read.ParseFromString(text)
     with dv.Graph().as_default() as again:
-        dv.import_graph_def(read, name="")
+        tf.import_graph_def(read, name="")
     if sample.type not in PYTHON:
         assert again.as_graph_def().SerializeToString() == text
     for a, b in zip(graph.get_operations(), again.get_operations(), strict=True):
@@ -142,10 +142,10 @@ def test_loops_branches_gradients_and_updates_compute_the_same(scope, value):
         dv.set_random_seed(5)
         x, v, *fetches = control_flow()
     text = graph.as_graph_def().SerializeToString()
-    read = dv.GraphDef()
+    read = tf.GraphDef()
     read.ParseFromString(text)
     with dv.Graph().as_default() as again:
-        dv.import_graph_def(read, name=scope)
+        tf.import_graph_def(read, name=scope)
     prefix = f"{scope}/" if scope else ""
     with dv.Session(graph=graph) as one, dv.Session(graph=again) as other:
         one.run(v.initializer)
@@ -177,8 +177,8 @@ def small():
 def test_inputs_can_be_replaced_and_elements_returned(small):
     with dv.Graph().as_default() as graph:
         mine = dv.constant([3.0, 4.0])
-        y, op = dv.import_graph_def(small, {"x": mine, "zero:0": mine}, ["y:0", "before"], "in")
-        (z,) = dv.import_graph_def(small, return_elements=["y:0"], name="in")
+        y, op = tf.import_graph_def(small, {"x": mine, "zero:0": mine}, ["y:0", "before"], "in")
+        (z,) = tf.import_graph_def(small, return_elements=["y:0"], name="in")
     assert (y.name, op.name, z.name) == ("in/y:0", "in/before", "in_1/y:0")
     assert y.op.control_inputs == [op]
     with dv.Session(graph=graph) as sess:
@@ -202,7 +202,7 @@ def test_inputs_can_be_replaced_and_elements_returned(small):
 )
 def test_import_says_what_does_not_fit(small, arguments, error, message):
     with dv.Graph().as_default(), pytest.raises(error, match=message):
-        dv.import_graph_def(small, **arguments)
+        tf.import_graph_def(small, **arguments)
 
 
 def test_names_that_are_taken_get_a_suffix_and_keys_and_groups_follow():
@@ -212,8 +212,8 @@ def test_names_that_are_taken_get_a_suffix_and_keys_and_groups_follow():
             dv.multiply(v.read_value(), 2.0, name="y")
     data = graph.as_graph_def()
     with dv.Graph().as_default(), dv.Session() as sess:
-        first = dv.import_graph_def(data, return_elements=["v", "y"], name="")
-        second = dv.import_graph_def(data, return_elements=["v", "y"], name="")
+        first = tf.import_graph_def(data, return_elements=["v", "y"], name="")
+        second = tf.import_graph_def(data, return_elements=["v", "y"], name="")
         assert [op.name for op in first + second] == ["v", "y", "v_1", "y_1"]
         assert [op.colocation_groups() for op in first] == [[b"loc:@v"]] * 2
         assert [op.colocation_groups() for op in second] == [[b"loc:@v_1"]] * 2
@@ -223,16 +223,16 @@ def test_names_that_are_taken_get_a_suffix_and_keys_and_groups_follow():
 
 
 def test_colocated_operations_are_where_the_others_are_whatever_the_device_function(small):
-    data = dv.GraphDef()
+    data = tf.GraphDef()
     data.CopyFrom(small)
     by_name = {node.name: node for node in data.node}
     by_name["y"].attr["_class"] = ["loc:@x"]
     with dv.Graph().as_default(), dv.device(lambda op: "/gpu:0" if "x" in op.name else "/cpu:0"):
-        (y,) = dv.import_graph_def(data, return_elements=["y"], name="in")
+        (y,) = tf.import_graph_def(data, return_elements=["y"], name="in")
     assert (y.device, y.colocation_groups()) == ("/device:GPU:0", [b"loc:@in/x"])
     by_name["y"].attr["_class"] = ["loc:@gone"]
     with dv.Graph().as_default(), pytest.raises(ValueError, match=r"colocated with unknown .*gone"):
-        dv.import_graph_def(data)
+        tf.import_graph_def(data)
 
 
 @pytest.mark.parametrize(
@@ -261,21 +261,21 @@ def test_colocated_operations_are_where_the_others_are_whatever_the_device_funct
 def test_every_part_of_a_file_is_checked(small, change, message):
     data = json.loads(small.SerializeToString())
     change(next(node for node in data["node"] if node["name"] == "y"))
-    read = dv.GraphDef()
+    read = tf.GraphDef()
     with dv.Graph().as_default():
         if message is None:
             read.ParseFromString(json.dumps(data).encode())
-            dv.import_graph_def(read)
+            tf.import_graph_def(read)
             return
         with pytest.raises((ValueError, TypeError), match=message):
             read.ParseFromString(json.dumps(data).encode())
-            dv.import_graph_def(read)
+            tf.import_graph_def(read)
 
 
 @pytest.mark.parametrize("text", [b"", b"\x80\x04.", b"[]", b"[" * 100_000, b'{"format": 2}'])
 def test_other_files_are_refused(text):
     with pytest.raises(ValueError, match="daskvars"):
-        dv.GraphDef().ParseFromString(text)
+        tf.GraphDef().ParseFromString(text)
 
 
 def test_a_part_names_what_it_lacks_in_bodies_too():
@@ -289,7 +289,7 @@ def test_a_part_names_what_it_lacks_in_bodies_too():
     assert {node.name for node in part.node} >= {"inner", "inner/Assign", "cond"}
     with dv.Graph().as_default() as again:
         other = dv.Variable(5.0, name="other")
-        (y,) = dv.import_graph_def(part, {unbound[0]: other.handle}, ["cond:0"], name="")
+        (y,) = tf.import_graph_def(part, {unbound[0]: other.handle}, ["cond:0"], name="")
     with dv.Session(graph=again) as sess:
         sess.run([other.initializer, "inner/Assign"])
         assert sess.run(y) == 12.0
