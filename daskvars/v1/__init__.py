@@ -3,10 +3,15 @@
 These are the functions and classes of `daskvars`; the only difference is that outside of
 ``with graph.as_default():`` they build into the default graph instead of running eagerly.
 
-Besides, here is what TensorFlow-1 scripts use and eager programs have in Python itself: ``app`` and
-``flags`` (absl's), ``gfile``, ``text`` (``tf.compat``), ``switches`` that turn what
-is always on. Nothing else in the package imports this room, and ``import daskvars`` does not load
-it.
+Besides, here is what only TensorFlow-1 programs call; an eager program, or one that builds a graph
+with `daskvars.Graph` and runs it, needs none of it. The rule decides where a new name goes. Rooms:
+``sessions`` (monitored, with hooks), ``servers`` (clusters of named tasks), ``optimizers`` (FTRL,
+proximal, synchronized replicas), ``sampling`` (candidates out of very many classes). Files:
+``raw_rnn``, ``manip``, ``logging``, ``app`` and ``flags``, ``gfile``, ``text`` (``tf.compat``),
+``switches`` that turn what is always on.
+
+Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
+are here alone stands in `daskvars.names_of_v1`, for the error of who looks for them elsewhere.
 """
 
 from __future__ import annotations
