@@ -482,7 +482,7 @@ from daskvars.execution.config_proto import (
 from daskvars.execution.eager import reset, sync
 from daskvars.execution.function import function
 from daskvars.execution.python_calls import py_function
-from daskvars.execution.recompute import recompute_grad
+from daskvars.execution.recompute_grad import recompute_grad
 from daskvars.execution.session import InteractiveSession, Session
 from daskvars.execution.tape import GradientTape
 

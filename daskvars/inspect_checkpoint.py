@@ -17,7 +17,7 @@ import numpy
 from daskvars.errors import OpError
 from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import OpenedCheckpoint, open_checkpoint
-from daskvars.state.external.groups import unchecked
+from daskvars.state.external.reading import unchecked
 from daskvars.state.format.assembly import assemble_selection
 from daskvars.state.format.documents import array_text, get_document
 from daskvars.state.format.grids import Index

@@ -28,7 +28,7 @@ LOWEST = {
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
     "daskvars.remote.tasks.region_tasks": {"MIN_SHOWN_S": 0.0},
     "daskvars.ops.array.constant": {"_MAX_KEPT": 0},
-    "daskvars.state.external.decompression": {"PIECE_BYTES": 3},
+    "daskvars.state.external.decompressed_size": {"PIECE_BYTES": 3},
     "daskvars.state.stores.disk": {"STEP_BYTES": 5},
     "daskvars.state.format.encoding": {"CHECKSUM_STEP": 3},
     "daskvars.state.stores.objects": {"QUICK_ITEMS": 0},

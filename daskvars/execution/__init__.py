@@ -7,8 +7,8 @@ the scheduler, whether one client uses it or many. `Session` feeds graphs to the
 feeds it what was recorded, `function` what was traced. `events` tells those who listen.
 
 Here is what users meet: ``session``, ``function``, ``eager`` (and ``eager_records``, what it has
-not run yet), ``tape``, ``recompute``, ``python_calls``, ``config_proto``. Below them are the rooms
-``engine``, ``local`` and ``cluster``, each with a note of its own.
+not run yet), ``tape``, ``recompute_grad``, ``python_calls``, ``config_proto``. Below them are the
+rooms ``engine``, ``local`` and ``cluster``, each with a note of its own.
 """
 
 from daskvars.remote.main_guard import refuse_clusters_of_imports

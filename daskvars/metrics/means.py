@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.tensor import Tensor
-from daskvars.metrics.metric import (
+from daskvars.metrics.family import (
     METRICS,
     Metric,
     Pair,

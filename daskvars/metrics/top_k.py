@@ -14,7 +14,7 @@ from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
-from daskvars.metrics.metric import (
+from daskvars.metrics.family import (
     METRICS,
     Metric,
     Pair,

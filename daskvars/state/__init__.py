@@ -44,7 +44,7 @@ from daskvars.state.checkpoint import (
     restore,
     save,
 )
-from daskvars.state.external.groups import external_variables
+from daskvars.state.external.reading import external_variables
 from daskvars.state.failures import ConflictError
 from daskvars.state.format.assembly import stored_chunk
 from daskvars.state.format.chunks import (

@@ -20,7 +20,7 @@ from zarr.abc.store import Store as ZarrStorage
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
-from daskvars.state.external.groups import external_variables
+from daskvars.state.external.reading import external_variables
 from daskvars.state.failures import not_found
 from daskvars.state.format.assembly import Load, Run, assemble_selection, assemble_values
 from daskvars.state.format.chunks import read_chunk

@@ -19,7 +19,7 @@ from zarr.abc.codec import BytesBytesCodec, Codec
 from zarr.codecs import ShardingCodec
 from zarr.core.array import AsyncArray
 
-from daskvars.state.external.decompression import COMPRESSORS, check_decompressed
+from daskvars.state.external.decompressed_size import COMPRESSORS, check_decompressed
 from daskvars.state.failures import store_failure
 from daskvars.state.format.manifest import shorten
 

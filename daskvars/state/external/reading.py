@@ -3,7 +3,7 @@
 They have no manifest, so a chunk's checksum is Zarr's business where its codecs have one, and a
 chunk that is not there is the fill value, as Zarr defines. Either Zarr format will do, and any
 codec of Zarr or numcodecs that runs no code. Nothing is believed: names, grids and codecs are
-checked first (`foreign_codecs`), files are reached as `local_files` says, and an array that is
+checked first (`codecs`), files are reached as `local_files` says, and an array that is
 large must be there to some extent before memory is taken for it.
 """
 
