@@ -20,7 +20,7 @@ from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import constant
 
 
-def _called(inputs, *, function, dtypes):
+def _called(inputs: Sequence[Spec], *, function: Any, dtypes: Sequence[DType]) -> tuple[Spec, ...]:
     return tuple(Spec(dtype, None) for dtype in dtypes)
 
 

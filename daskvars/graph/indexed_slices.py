@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import TensorShape
@@ -63,3 +64,8 @@ class IndexedSlices:
 
     def __repr__(self) -> str:
         return f"IndexedSlices(indices={self.indices!r}, values={self.values!r})"
+
+
+Gradient: TypeAlias = Tensor | IndexedSlices
+# What the gradient of an op is: one for each of its inputs, None where nothing leads from one on.
+Gradients: TypeAlias = Gradient | Sequence[Gradient | None] | None

@@ -386,7 +386,7 @@ def _nominal(shape: Any, layout: Any) -> Any:
     return tuple(sizes[0] for sizes in layout) if layout is not None else tuple(shape)
 
 
-def _copied(calls: Sequence[Call], outputs: Sequence[int], num_inputs: int, constants: Any):
+def _copied(calls: Sequence[Call], outputs: Sequence[int], num_inputs: int, constants: Any) -> Any:
     """Return positions of outputs whose memory an input, a constant or another output shares."""
     root: dict[int, int] = {}
     for call in calls:

@@ -361,7 +361,7 @@ class _Walk:
     ) -> _Subgraph:
         handles: dict[Key, Tensor] = {}
 
-        def state_of(handle: Tensor):
+        def state_of(handle: Tensor) -> Any:
             handles[handle.op.attrs["key"]] = handle
             spec, _, present = self.state_of(handle)
             return spec, None, present or handle.op.attrs["key"] in self.writes
@@ -461,7 +461,9 @@ class _Subgraph:
     def updates(self) -> dict[Any, Ref]:
         return self.program.updates
 
-    def bind(self, states: list, written: list, keys: list, first_state: int, first_key: int):
+    def bind(
+        self, states: list, written: list, keys: list, first_state: int, first_key: int
+    ) -> None:
         """Turn variables and random keys into parameters, in the order they are passed."""
         bound = {}
         for (kind, what), leaf in self.leaves.items():

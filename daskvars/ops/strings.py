@@ -20,7 +20,7 @@ from daskvars.ops.rules.axes import as_operand, either
 from daskvars.ops.rules.shapes import broadcasted, like_first
 
 
-def _typed(dtype: dtypes.DType):
+def _typed(dtype: dtypes.DType) -> Any:
     """Return the rule of a result of `dtype` in the inputs' broadcast shape."""
     return lambda inputs, **attrs: Spec(dtype, shapes.broadcast(*[spec.shape for spec in inputs]))
 
@@ -155,7 +155,7 @@ def string_to_number(
 # -- joined ------------------------------------------------------------------------------------
 
 
-def _joined(inputs, **attrs):
+def _joined(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     shape = None
     for spec in inputs:
         if spec.shape != ():
@@ -189,7 +189,14 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
     return apply(STRING_JOIN, *inputs, name=name, separator=separator.encode())
 
 
-def _folded(inputs, *, axis, keepdims, separator, operands=()):
+def _folded(
+    inputs: Sequence[Spec],
+    *,
+    axis: Any,
+    keepdims: bool,
+    separator: str,
+    operands: Sequence[str] = (),
+) -> Spec:
     shape = inputs[0].shape
     if shape is None or operands:
         return Spec(dtypes.string, None)

@@ -118,7 +118,15 @@ def _scheduled(
 
 
 @_schedule("ExponentialDecay", "decay_steps decay_rate staircase")
-def exponential_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -> Tensor:
+def exponential_decay(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool,
+) -> Tensor:
     """Return ``learning_rate * decay_rate ** (global_step / decay_steps)``.
 
     Args:
@@ -136,7 +144,15 @@ def exponential_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -
 
 
 @_schedule("NaturalExpDecay", "decay_steps decay_rate staircase")
-def natural_exp_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -> Tensor:
+def natural_exp_decay(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool,
+) -> Tensor:
     """Return ``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
 
     Args:
@@ -147,7 +163,15 @@ def natural_exp_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -
 
 
 @_schedule("InverseTimeDecay", "decay_steps decay_rate staircase")
-def inverse_time_decay(rate, step, name, *, decay_steps, decay_rate, staircase) -> Tensor:
+def inverse_time_decay(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool,
+) -> Tensor:
     """Return ``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
 
     Args:
@@ -158,7 +182,16 @@ def inverse_time_decay(rate, step, name, *, decay_steps, decay_rate, staircase) 
 
 
 @_schedule("PolynomialDecay", "decay_steps end_learning_rate power cycle")
-def polynomial_decay(rate, step, name, *, decay_steps, end_learning_rate, power, cycle) -> Tensor:
+def polynomial_decay(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    decay_steps: Any,
+    end_learning_rate: Any,
+    power: Any,
+    cycle: bool,
+) -> Tensor:
     """Return a rate that falls to `end_learning_rate` within `decay_steps` steps.
 
     ``(learning_rate - end) * (1 - step / decay_steps) ** power + end``
@@ -173,7 +206,14 @@ def polynomial_decay(rate, step, name, *, decay_steps, end_learning_rate, power,
 
 
 @_schedule("CosineDecay", "decay_steps alpha")
-def cosine_decay(rate, step, name, *, decay_steps, alpha) -> Tensor:
+def cosine_decay(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    decay_steps: Any,
+    alpha: Any,
+) -> Tensor:
     """Return a rate that falls along half a cosine to ``alpha * learning_rate``.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
@@ -184,7 +224,16 @@ def cosine_decay(rate, step, name, *, decay_steps, alpha) -> Tensor:
 
 
 @_schedule("SGDRDecay", "first_decay_steps t_mul m_mul alpha")
-def cosine_decay_restarts(rate, step, name, *, first_decay_steps, t_mul, m_mul, alpha) -> Tensor:
+def cosine_decay_restarts(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    first_decay_steps: Any,
+    t_mul: Any,
+    m_mul: Any,
+    alpha: Any,
+) -> Tensor:
     """Return a rate that falls along half a cosine, again and again.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
@@ -203,7 +252,16 @@ def cosine_decay_restarts(rate, step, name, *, first_decay_steps, t_mul, m_mul, 
 
 
 @_schedule("LinearCosineDecay", "decay_steps num_periods alpha beta")
-def linear_cosine_decay(rate, step, name, *, decay_steps, num_periods, alpha, beta) -> Tensor:
+def linear_cosine_decay(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    decay_steps: Any,
+    num_periods: Any,
+    alpha: Any,
+    beta: Any,
+) -> Tensor:
     """Return ``learning_rate * ((alpha + linear) * cosine + beta)``.
 
     ``linear`` falls from 1 to 0 in `decay_steps` steps, ``cosine`` makes `num_periods` periods
@@ -219,7 +277,16 @@ def linear_cosine_decay(rate, step, name, *, decay_steps, num_periods, alpha, be
     "NoisyLinearCosineDecay", "decay_steps initial_variance variance_decay num_periods alpha beta"
 )
 def noisy_linear_cosine_decay(
-    rate, step, name, *, decay_steps, initial_variance, variance_decay, num_periods, alpha, beta
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    *,
+    decay_steps: Any,
+    initial_variance: Any,
+    variance_decay: Any,
+    num_periods: Any,
+    alpha: Any,
+    beta: Any,
 ) -> Tensor:
     """Return `linear_cosine_decay` with normal noise on its linear part."""
     linear = _as(alpha, step) + (1.0 - _done(step, decay_steps))
@@ -229,7 +296,15 @@ def noisy_linear_cosine_decay(
     return _waving(rate, step, name, linear + noise, decay_steps, num_periods, beta)
 
 
-def _waving(rate, step, name, linear, decay_steps, num_periods, beta) -> Tensor:
+def _waving(
+    rate: Tensor,
+    step: Tensor,
+    name: str | None,
+    linear: Tensor,
+    decay_steps: Any,
+    num_periods: Any,
+    beta: Any,
+) -> Tensor:
     wave = _half_wave(2.0 * num_periods * _done(step, decay_steps))
     return multiply(rate, linear * wave + beta, name=name)
 

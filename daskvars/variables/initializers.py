@@ -79,7 +79,9 @@ class Zeros(Initializer):
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         return constants.zeros(shape, self.dtype if dtype is None else dtype)
 
 
@@ -91,7 +93,9 @@ class Ones(Initializer):
     def __init__(self, dtype: Any = float32) -> None:
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         return constants.ones(shape, self.dtype if dtype is None else dtype)
 
 
@@ -123,7 +127,13 @@ class Constant(Initializer):
         self.dtype = as_dtype(dtype)
         self.verify_shape = verify_shape
 
-    def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None) -> Tensor:
+    def __call__(
+        self,
+        shape: Sequence[int],
+        dtype: Any = None,
+        partition_info: PartitionInfo | None = None,
+        verify_shape: Any = None,
+    ) -> Tensor:
         verify = self.verify_shape if verify_shape is None else verify_shape
         dtype = self.dtype if dtype is None else dtype
         if constants.is_uniform(self.value, shape, as_dtype(dtype)) and not verify:
@@ -155,7 +165,9 @@ class RandomUniform(Initializer):
         self.seed = seed
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
@@ -180,7 +192,9 @@ class RandomNormal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         return random.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
@@ -188,7 +202,9 @@ class RandomNormal(Initializer):
 class TruncatedNormal(RandomNormal):
     """Normal draws, repeated while further than two standard deviations from the mean."""
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
@@ -206,7 +222,9 @@ class UniformUnitScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         inputs = max(1.0, float(math.prod(_whole(shape, partition_info)[:-1])))
         bound = math.sqrt(3 / inputs) * self.factor
@@ -256,7 +274,9 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         fan_in, fan_out = compute_fans(_whole(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
@@ -308,7 +328,9 @@ class Orthogonal(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         if len(shape) < 2:
             raise ValueError(
@@ -334,7 +356,9 @@ class Identity(Initializer):
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape, dtype=None, partition_info=None) -> Tensor:
+    def __call__(
+        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         dtype = self.dtype if dtype is None else dtype
         whole = _whole(shape, partition_info)
         if len(whole) != 2:

@@ -434,7 +434,9 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         return f"{text}, {self._handle.shown_value()}>" if self.graph is None else f"{text}>"
 
 
-def _as_tensor(value: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False):
+def _as_tensor(
+    value: Variable, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     if dtype is not None and not as_dtype(dtype).is_compatible_with(value.dtype.base_dtype):
         raise ValueError(
             f"Incompatible type conversion requested to type {as_dtype(dtype).name} for variable "

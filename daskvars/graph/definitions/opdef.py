@@ -172,7 +172,7 @@ class OpDef:
     def __repr__(self) -> str:
         return f"OpDef({self.type!r})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return opdef, (self.type,)
 
 
@@ -198,7 +198,7 @@ class UnregisteredOp(OpDef):
     def _register(self) -> None:
         """It stays unknown."""
 
-    def __reduce__(self):
+    def __reduce__(self) -> None:
         raise TypeError(f"Op type not registered {self.type!r}: it cannot be sent anywhere")
 
 

@@ -82,7 +82,9 @@ def _whole(shape: Shape) -> Dims:
 class Source(Pattern):
     """An op that makes values out of nothing: each output block can be made on its own."""
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         dims = tuple(tuple(Dim(i) for i in range(len(s or ()))) for s in outputs)
         return Access(tuple(map(_whole, inputs)), dims)
 
@@ -91,7 +93,9 @@ class Source(Pattern):
 class Elementwise(Pattern):
     """Element i of the output needs element i of each input, after NumPy broadcasting."""
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         out = outputs[0]
         if out is None or any(shape is None for shape in inputs):
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
@@ -116,7 +120,9 @@ class Reduction(Pattern):
 
     combine: Merge | None = None
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         shape = inputs[0]
         if shape is None or "axis" in attrs.get("operands", ()):  # known only in the run
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
@@ -134,12 +140,12 @@ class Reduction(Pattern):
         others = tuple(map(_whole, inputs[1:]))
         return Access((labels, *others), (out,) * len(outputs), self.combine)
 
-    def flops(self, inputs, outputs):
+    def flops(self, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> float:
         return float(_size(inputs[0]))
 
 
 @lru_cache(maxsize=4096)
-def parse_subscripts(subscripts: str, ranks: tuple[int, ...], out_ranks: tuple[int, ...]):
+def parse_subscripts(subscripts: str, ranks: tuple[int, ...], out_ranks: tuple[int, ...]) -> Any:
     """Turn the notation into dims for inputs and outputs of these ranks."""
     left, _, right = subscripts.replace(" ", "").partition("->")
     terms, out_terms = left.split(","), right.split(",")
@@ -183,7 +189,9 @@ class Contraction(Pattern):
     subscripts: str | Callable[[Sequence[Shape], Attrs], str]
     combine: str | None = "add"
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         if any(shape is None for shape in (*inputs, *outputs)):
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
         text = (
@@ -194,12 +202,12 @@ class Contraction(Pattern):
         ins = tuple(_drop_broadcast(d, s, outs, outputs) for d, s in zip(ins, inputs, strict=True))
         return Access(ins, outs, self.combine)
 
-    def flops(self, inputs, outputs):
+    def flops(self, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> float:
         # sqrt(|A| |B| |C|) is m k n for a matrix product, and near enough for the others.
         return 2.0 * math.sqrt(float(math.prod(_size(s) for s in (*inputs[:2], outputs[0]))))
 
 
-def _drop_broadcast(dims: Dims, shape: Shape, outs: tuple[Dims, ...], out_shapes) -> Dims:
+def _drop_broadcast(dims: Dims, shape: Shape, outs: tuple[Dims, ...], out_shapes: Any) -> Dims:
     sizes = {
         d.label: n
         for out, s in zip(outs, out_shapes, strict=True)
@@ -223,7 +231,9 @@ class Movement(Pattern):
     dims: str | Callable[[Sequence[Shape], Sequence[Shape], Attrs], Access]
     view: bool = True
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         if any(shape is None for shape in (*inputs, *outputs)):
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
         if callable(self.dims):
@@ -245,7 +255,9 @@ class Gather(Pattern):
 
     partial: Callable[..., Any] | None = None
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         params, ids = inputs[0], inputs[1]
         if params is None or ids is None or outputs[0] is None:
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
@@ -264,7 +276,9 @@ class Scatter(Pattern):
     the block's first row as ``offset``. Input order: (data, ids), the adjoint of `Gather`.
     """
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         data, ids, out = inputs[0], inputs[1], outputs[0]
         if data is None or ids is None or out is None:
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
@@ -282,7 +296,9 @@ class ScatterInto(Pattern):
     block's first row as ``offset``.
     """
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         if any(shape is None for shape in (*inputs, outputs[0])):
             return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
         out, lead = outputs[0], (None,) * len(inputs[1])
@@ -305,7 +321,9 @@ class Effect(Pattern):
     writes: bool = False
     presence: bool = False
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         return self.inner.access(inputs, outputs, attrs)
 
 
@@ -332,7 +350,9 @@ class Opaque(Pattern):
     choose: Callable[[Any], int] | None = None
     chained: Literal["", "sees", "changes"] = ""
 
-    def access(self, inputs, outputs, attrs):
+    def access(
+        self, inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+    ) -> Access:
         return Access(tuple(map(_whole, inputs)), tuple(map(_whole, outputs)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -15,7 +15,7 @@ from daskvars.ops.array import constant, repeating
 from daskvars.shapes import Shape
 
 
-def _summed(inputs, *, shape, **attrs):
+def _summed(inputs: Sequence[Spec], *, shape: Shape, **attrs: Any) -> Spec:
     source = inputs[0].shape
     if source is not None and shape is not None:
         lead = len(source) - len(shape)
@@ -28,7 +28,9 @@ def _summed(inputs, *, shape, **attrs):
     return Spec(inputs[0].dtype, shape)
 
 
-def _summed_access(inputs, outputs, attrs):
+def _summed_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     source, target = inputs[0], outputs[0]
     lead = len(source) - len(target)
     kept = tuple(

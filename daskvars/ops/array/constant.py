@@ -142,7 +142,9 @@ def _filled_up(array: numpy.ndarray, shape: Any, verify: bool) -> numpy.ndarray:
 # -- conversions -------------------------------------------------------------------------------
 
 
-def _constant_of(value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False):
+def _constant_of(
+    value: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False
+) -> Any:
     return constant(value, dtype, name=name or "Const")
 
 
@@ -207,7 +209,7 @@ def sum_down(gradient: Tensor, shape: Any) -> Tensor:
     return apply(opdef("SumToShape"), gradient, shape=shape)
 
 
-def _filled(inputs, *, dims, **attrs):
+def _filled(inputs: Sequence[Spec], *, dims: Any, **attrs: Any) -> Spec:
     if inputs[0].shape not in (None, ()):
         raise ValueError(f"value must be a scalar, got shape {shapes.show(inputs[0].shape)}")
     return Spec(inputs[0].dtype, axes.sizes_of(dims, inputs[1:]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -22,6 +22,7 @@ from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 
 def single_axis(axis: Any, function: str) -> Any:
@@ -57,7 +58,7 @@ def _merged_shape(inputs: Sequence[Spec]) -> list[int | None] | None:
 # -- concat ------------------------------------------------------------------------------------
 
 
-def _concatenated(inputs, *, axis, operands=()):
+def _concatenated(inputs: Sequence[Spec], *, axis: Any, operands: Sequence[str] = ()) -> Spec:
     inputs = _without_operands(inputs, operands)
     known = [spec.shape for spec in inputs if spec.shape is not None]
     if not known:
@@ -84,7 +85,9 @@ def _concatenated(inputs, *, axis, operands=()):
     return Spec(inputs[0].dtype, (*merged[:place], total, *merged[place + 1 :]))
 
 
-def _joined_access(inputs, outputs, attrs):
+def _joined_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if any(None in shape for shape in inputs) or "operands" in attrs:
         return axes.whole(inputs, outputs)
     place = attrs["axis"] % len(outputs[0])
@@ -155,7 +158,9 @@ def _with_size(spec: Spec, place: int, size: int | None) -> Spec:
     return Spec(spec.dtype, (*shape[:place], size, *shape[place + 1 :]))
 
 
-def _split_evenly(inputs, *, num_split, axis, operands=()):
+def _split_evenly(
+    inputs: Sequence[Spec], *, num_split: Any, axis: Any, operands: Sequence[str] = ()
+) -> Spec:
     if inputs[0].shape is None or operands:
         return (_unsized(inputs[0]),) * num_split
     place = shapes.normalize_axis(axis, len(inputs[0].shape), "split axis")
@@ -173,7 +178,9 @@ def _unsized(spec: Spec) -> Spec:
     return Spec(spec.dtype, None if spec.shape is None else (None,) * len(spec.shape))
 
 
-def _split_by_size(inputs, *, size_splits, axis, _num, operands=()):
+def _split_by_size(
+    inputs: Sequence[Spec], *, size_splits: Any, axis: Any, _num: Any, operands: Sequence[str] = ()
+) -> tuple[Spec, ...]:
     sizes = size_splits if isinstance(size_splits, tuple) else (None,) * _num
     for given in inputs[1:2] if "size_splits" in operands else ():
         if not shapes.compatible(given.shape, (_num,)):
@@ -193,7 +200,9 @@ def _split_by_size(inputs, *, size_splits, axis, _num, operands=()):
     return tuple(_with_size(inputs[0], place, None if n is None or n < 0 else n) for n in sizes)
 
 
-def _split_access(inputs, outputs, attrs):
+def _split_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if "axis" in attrs.get("operands", ()):
         return axes.whole(inputs, outputs)
     return axes.aligned_except(inputs, outputs, (attrs["axis"],))
@@ -271,7 +280,7 @@ def split(
 # -- stack -------------------------------------------------------------------------------------
 
 
-def _stacked(inputs, *, axis):
+def _stacked(inputs: Sequence[Spec], *, axis: Any) -> Spec:
     merged = _merged_shape(inputs)
     if merged is None:
         return Spec(inputs[0].dtype, None)
@@ -279,7 +288,9 @@ def _stacked(inputs, *, axis):
     return Spec(inputs[0].dtype, (*merged[:place], len(inputs), *merged[place:]))
 
 
-def _stacked_access(inputs, outputs, attrs):
+def _stacked_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if any(None in shape for shape in inputs):
         return axes.whole(inputs, outputs)
     place = attrs["axis"] % len(outputs[0])
@@ -331,7 +342,7 @@ def parallel_stack(values: Sequence[Any], name: str = "parallel_stack") -> Tenso
     return stack(values, name=name)
 
 
-def _unstacked(inputs, *, num, axis):
+def _unstacked(inputs: Sequence[Spec], *, num: Any, axis: Any) -> Spec:
     shape = inputs[0].shape
     if shape is None:
         return (inputs[0],) * num
@@ -344,7 +355,9 @@ def _unstacked(inputs, *, num, axis):
     return (Spec(inputs[0].dtype, (*shape[:place], *shape[place + 1 :])),) * num
 
 
-def _unstacked_access(inputs, outputs, attrs):
+def _unstacked_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if not outputs:
         return axes.whole(inputs, outputs)
     place = attrs["axis"] % len(inputs[0])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Movement
+from daskvars.graph.definitions.patterns import Access, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import arrays
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 
-def _one_hot(inputs, *, depth, axis, dtype, **attrs):
+def _one_hot(inputs: Sequence[Spec], *, depth: Any, axis: Any, dtype: DType, **attrs: Any) -> Spec:
     shape = inputs[0].shape
     if depth is not None and depth < 0:
         raise ValueError(f"depth must be non-negative, got: {depth}")
@@ -24,7 +26,9 @@ def _one_hot(inputs, *, depth, axis, dtype, **attrs):
     return Spec(dtype, (*shape[:place], depth, *shape[place:]))
 
 
-def _one_hot_access(inputs, outputs, attrs):
+def _one_hot_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     place = attrs["axis"] % len(outputs[0])
     return axes.aligned(inputs, outputs, ((i, i + (i >= place)) for i in range(len(inputs[0]))))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Movement
+from daskvars.graph.definitions.patterns import Access, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.array import slicing as kernels
@@ -16,6 +17,7 @@ from daskvars.ops.array import constant
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice, strided_slice
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 
 def _pairs(paddings: Any, rank: int | None) -> list[tuple[int | None, int | None]] | None:
@@ -34,7 +36,7 @@ def _pairs(paddings: Any, rank: int | None) -> list[tuple[int | None, int | None
     return list(paddings)
 
 
-def _resized(inputs, paddings, sign):
+def _resized(inputs: Sequence[Spec], paddings: Any, sign: Any) -> Spec:
     shape, given = inputs[0].shape, [spec.shape for spec in inputs[1:]]
     if paddings is None and given and given[0] is not None:  # not None: of the run
         if len(given[0]) != 2 or given[0][1] not in (2, None):
@@ -55,11 +57,11 @@ def _resized(inputs, paddings, sign):
     )
 
 
-def _padded(inputs, *, paddings, **attrs):
+def _padded(inputs: Sequence[Spec], *, paddings: Any, **attrs: Any) -> Spec:
     return _resized(inputs, paddings, 1)
 
 
-def _mirrored(inputs, *, paddings, mode, **attrs):
+def _mirrored(inputs: Sequence[Spec], *, paddings: Any, mode: str, **attrs: Any) -> Spec:
     shape, border = inputs[0].shape, int(mode == "REFLECT")
     for n, pair in zip(shape or (), _pairs(paddings, None) or (), strict=False):
         if None not in (n, *pair) and max(pair) > max(n - border, 0):
@@ -70,7 +72,9 @@ def _mirrored(inputs, *, paddings, mode, **attrs):
     return _resized(inputs, paddings, 1)
 
 
-def _padded_access(inputs, outputs, attrs):
+def _padded_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     pairs = attrs["paddings"]
     if pairs is None:
         return axes.whole(inputs, outputs)

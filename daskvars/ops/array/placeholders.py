@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -13,6 +14,7 @@ from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import movement as kernels
+from daskvars.shapes import Shape
 
 PLACEHOLDER = OpDef(
     "Placeholder",
@@ -63,7 +65,7 @@ def _check_graph(function: str) -> None:
         )
 
 
-def _defaulted(inputs, *, shape):
+def _defaulted(inputs: Sequence[Spec], *, shape: Shape) -> Spec:
     if not shapes.compatible(inputs[0].shape, shape):
         raise ValueError(
             f"a default of shape {shapes.show(inputs[0].shape)} does not fit a placeholder of "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.dtypes import as_dtype, float32, float64, int32, int64
+from daskvars.dtypes import DType, as_dtype, float32, float64, int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Movement, Opaque, Source
@@ -216,7 +217,7 @@ def eye(
     )
 
 
-def _masked(inputs, *, maxlen, dtype, **attrs):
+def _masked(inputs: Sequence[Spec], *, maxlen: Any, dtype: DType, **attrs: Any) -> Spec:
     shape = inputs[0].shape
     return Spec(dtype, None if shape is None else (*shape, maxlen))
 

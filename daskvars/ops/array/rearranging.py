@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -13,18 +14,21 @@ from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.array import rearranging as kernels
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 # -- reverse and roll --------------------------------------------------------------------------
 
 
-def _axis_access(inputs, outputs, attrs):
+def _axis_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     axis = attrs["axis"]
     if not axes.is_complete(axis):
         return axes.whole(inputs, outputs)
     return axes.aligned_except(inputs, outputs, axis if isinstance(axis, tuple) else (axis,))
 
 
-def _reversed(inputs, *, axis, **attrs):
+def _reversed(inputs: Sequence[Spec], *, axis: Any, **attrs: Any) -> Spec:
     if axes.is_complete(axis) and inputs[0].shape is not None:
         shapes.normalize_axes(axis, len(inputs[0].shape))
     return inputs[0]
@@ -63,7 +67,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     return apply(REVERSE, tensor, name=name, axis=(places,) if isinstance(places, int) else places)
 
 
-def _rolled(inputs, *, axis, **attrs):
+def _rolled(inputs: Sequence[Spec], *, axis: Any, **attrs: Any) -> Spec:
     shape = inputs[0].shape
     if shape == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0: a scalar cannot roll")
@@ -113,7 +117,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     return apply(ROLL, input, name=name, shift=shift, axis=axis, back=False)
 
 
-def _sequences(inputs, *, seq_axis, batch_axis):
+def _sequences(inputs: Sequence[Spec], *, seq_axis: Any, batch_axis: Any) -> Spec:
     shape, lengths = inputs[0].shape, inputs[1].shape
     if lengths is not None and len(lengths) != 1:
         raise ValueError(f"seq_lengths must be a vector, got shape {shapes.show(lengths)}")
@@ -124,7 +128,9 @@ def _sequences(inputs, *, seq_axis, batch_axis):
     return inputs[0]
 
 
-def _sequence_access(inputs, outputs, attrs):
+def _sequence_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     dims = tuple(
         None if i == attrs["seq_axis"] or n is None else Dim(i) for i, n in enumerate(inputs[0])
     )
@@ -199,7 +205,7 @@ def _image(shape: Any, data_format: str) -> list[int | None]:
     return list(shape) if data_format == "NHWC" else [shape[0], shape[2], shape[3], shape[1]]
 
 
-def _in_format(n, height, width, depth, data_format):
+def _in_format(n: Any, height: Any, width: Any, depth: Any, data_format: str) -> Any:
     return (n, height, width, depth) if data_format == "NHWC" else (n, depth, height, width)
 
 
@@ -213,14 +219,14 @@ def _times(n: int | None, factor: int) -> int | None:
     return None if n is None else n * factor
 
 
-def _to_depth(inputs, *, block_size, data_format):
+def _to_depth(inputs: Sequence[Spec], *, block_size: int, data_format: str) -> Spec:
     n, height, width, depth = _image(inputs[0].shape, data_format)
     height, width = _over(height, block_size, "height"), _over(width, block_size, "width")
     depth = _times(depth, block_size * block_size)
     return Spec(inputs[0].dtype, _in_format(n, height, width, depth, data_format))
 
 
-def _to_space(inputs, *, block_size, data_format):
+def _to_space(inputs: Sequence[Spec], *, block_size: int, data_format: str) -> Spec:
     n, height, width, depth = _image(inputs[0].shape, data_format)
     depth = _over(depth, block_size * block_size, "depth")
     height, width = _times(height, block_size), _times(width, block_size)
@@ -291,7 +297,7 @@ def depth_to_space(
     )
 
 
-def _batched(inputs, blocks, pairs, sign):
+def _batched(inputs: Sequence[Spec], blocks: Any, pairs: Any, sign: Any) -> Spec:
     """Return the spec of batches of phases (sign 1), or of what they are woven into (-1)."""
     shape, rank = inputs[0].shape, _number_of_blocks(inputs, blocks, pairs)
     if blocks is not None and any(b is not None and b < 1 for b in blocks):
@@ -326,7 +332,7 @@ def _batched(inputs, blocks, pairs, sign):
     return Spec(inputs[0].dtype, (batch, *sizes, *shape[1 + rank :]))
 
 
-def _number_of_blocks(inputs, blocks, pairs) -> int | None:
+def _number_of_blocks(inputs: Sequence[Spec], blocks: Any, pairs: Any) -> int | None:
     """Return how many dimensions are cut into blocks, as far as any argument tells."""
     for given in (blocks, pairs):
         if given is not None:
@@ -335,7 +341,9 @@ def _number_of_blocks(inputs, blocks, pairs) -> int | None:
     return next((n for n in known if n is not None), None)
 
 
-def _spatial_access(inputs, outputs, attrs):
+def _spatial_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if not axes.is_complete(attrs["block_shape"]):
         return axes.whole(inputs, outputs)
     return axes.aligned_except(inputs, outputs, range(1 + len(attrs["block_shape"])))

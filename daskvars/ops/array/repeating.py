@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -16,9 +17,10 @@ from daskvars.ops.array import constant
 from daskvars.ops.array.constant import sum_down
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 
-def _broadcast(inputs, *, shape, **attrs):
+def _broadcast(inputs: Sequence[Spec], *, shape: Shape, **attrs: Any) -> Spec:
     source, target = inputs[0].shape, axes.sizes_of(shape, inputs[1:])
     if source is None or target is None:
         return Spec(inputs[0].dtype, target)
@@ -34,7 +36,9 @@ def _broadcast(inputs, *, shape, **attrs):
     return Spec(inputs[0].dtype, (*target[:lead], *merged))
 
 
-def _broadcast_access(inputs, outputs, attrs):
+def _broadcast_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     source, target = inputs[0], outputs[0]
     if None in source or None in target or not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
@@ -83,7 +87,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return apply(BROADCAST_TO, input, name=name, shape=axes.as_sizes(shape))
 
 
-def _tiled(inputs, *, multiples, **attrs):
+def _tiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
     source, times = inputs[0].shape, axes.sizes_of(multiples, inputs[1:])
     if source is None or times is None:
         known = times if source is None else source
@@ -99,7 +103,7 @@ def _tiled(inputs, *, multiples, **attrs):
     return Spec(inputs[0].dtype, tuple(sizes))
 
 
-def _untiled(inputs, *, multiples, **attrs):
+def _untiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
     source = inputs[0].shape
     if source is None or multiples is None:
         return Spec(inputs[0].dtype, None if source is None else (None,) * len(source))
@@ -107,7 +111,9 @@ def _untiled(inputs, *, multiples, **attrs):
     return Spec(inputs[0].dtype, tuple(sizes))
 
 
-def _tiled_access(inputs, outputs, attrs):
+def _tiled_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     times = attrs["multiples"]
     if times is None:
         return axes.whole(inputs, outputs)

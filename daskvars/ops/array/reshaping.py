@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Elementwise, Movement, reshape_access
+from daskvars.graph.definitions.patterns import Access, Elementwise, Movement, reshape_access
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
@@ -16,6 +16,7 @@ from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array.constant import sizes_like
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.shapes import like_first
+from daskvars.shapes import Shape
 
 # -- identity ----------------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 # -- reshape -----------------------------------------------------------------------------------
 
 
-def _reshaped(inputs, *, shape, **attrs):
+def _reshaped(inputs: Sequence[Spec], *, shape: Shape, **attrs: Any) -> Spec:
     source, wanted = inputs[0], axes.sizes_of(shape, inputs[1:])
     if wanted is None:
         return Spec(source.dtype, None)
@@ -148,7 +149,9 @@ def _reshaped_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any])
     return axes.as_value(arrays[0].reshape(target))
 
 
-def _reshape_access(inputs, outputs, attrs):
+def _reshape_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
     return reshape_access(inputs, outputs, attrs)
@@ -198,7 +201,7 @@ def _single_axis(axis: Any) -> Any:
     return axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis
 
 
-def _expanded(inputs, *, axis, **attrs):
+def _expanded(inputs: Sequence[Spec], *, axis: Any, **attrs: Any) -> Spec:
     shape = inputs[0].shape
     if shape is None:
         return Spec(inputs[0].dtype, None)
@@ -208,7 +211,9 @@ def _expanded(inputs, *, axis, **attrs):
     return Spec(inputs[0].dtype, (*shape[:place], 1, *shape[place:]))
 
 
-def _expanded_access(inputs, outputs, attrs):
+def _expanded_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if attrs["axis"] is None:
         return axes.whole(inputs, outputs)
     place = _single_axis(attrs["axis"]) % len(outputs[0])
@@ -266,7 +271,7 @@ def _squeezed_axes(shape: Any, axis: Sequence[int] | None) -> tuple[int, ...]:
     return shapes.normalize_axes(axis, len(shape))
 
 
-def _squeezed(inputs, *, axis):
+def _squeezed(inputs: Sequence[Spec], *, axis: Any) -> Spec:
     shape = inputs[0].shape
     if shape is None or (axis is None and None in shape):
         return Spec(inputs[0].dtype, None)
@@ -277,7 +282,9 @@ def _squeezed(inputs, *, axis):
     return Spec(inputs[0].dtype, tuple(n for i, n in enumerate(shape) if i not in dropped))
 
 
-def _squeezed_access(inputs, outputs, attrs):
+def _squeezed_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if attrs["axis"] is None and None in inputs[0]:
         return axes.whole(inputs, outputs)
     dropped = _squeezed_axes(inputs[0], attrs["axis"])

@@ -11,7 +11,7 @@ from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Movement
+from daskvars.graph.definitions.patterns import Access, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.array import slicing as kernels
@@ -22,7 +22,7 @@ from daskvars.shapes import Shape
 # -- slice -------------------------------------------------------------------------------------
 
 
-def _sliced(inputs, *, begin, size, **attrs):
+def _sliced(inputs: Sequence[Spec], *, begin: Any, size: Any, **attrs: Any) -> Spec:
     shape, dtype = inputs[0].shape, inputs[0].dtype
     known = next((v for v in (size, begin, shape) if isinstance(v, tuple)), None)
     if known is None:
@@ -48,7 +48,9 @@ def _slice_size(i: int, n: int | None, first: int | None, count: int | None) -> 
     return count
 
 
-def _slice_access(inputs, outputs, attrs):
+def _slice_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     begin = attrs["begin"]
     if begin is None or not axes.is_complete(attrs["size" if "size" in attrs else "shape"]):
         return axes.whole(inputs, outputs)
@@ -363,7 +365,9 @@ def _slice_of(variable: Any, sliced: Any, bounds: dict[str, Any]) -> Any:
     return part
 
 
-def _strided_grad_access(inputs, outputs, attrs):
+def _strided_grad_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
     pairs = [(after, before) for before, after in _uncut(_key(attrs), len(outputs[0]))]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Movement, Opaque
+from daskvars.graph.definitions.patterns import Access, Movement, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 
-def _permutation(inputs):
+def _permutation(inputs: Sequence[Spec]) -> Spec:
     shape = inputs[0].shape
     if shape is not None and len(shape) != 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(shape)}: a permutation")
@@ -46,7 +48,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     return apply(INVERT_PERMUTATION, x, name=name)
 
 
-def _transposed(inputs, *, perm, **attrs):
+def _transposed(inputs: Sequence[Spec], *, perm: Sequence[int], **attrs: Any) -> Spec:
     shape, dtype = inputs[0].shape, inputs[0].dtype
     if shape is None:
         return Spec(dtype, None if perm is None else (None,) * len(perm))
@@ -64,7 +66,9 @@ def _transposed(inputs, *, perm, **attrs):
     return Spec(dtype, tuple(shape[i] for i in perm))
 
 
-def _transposed_access(inputs, outputs, attrs):
+def _transposed_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     perm = attrs["perm"]
     if perm is None and len(inputs) == 1:
         perm = range(len(inputs[0]))[::-1]
@@ -117,7 +121,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     return apply(TRANSPOSE, a, name=name, perm=perm, conjugate=bool(conjugate))
 
 
-def _matrix_transposed(inputs, *, conjugate):
+def _matrix_transposed(inputs: Sequence[Spec], *, conjugate: bool) -> Spec:
     shape = inputs[0].shape
     if shape is None:
         return inputs[0]

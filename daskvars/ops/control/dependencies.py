@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from daskvars.accepted import accepts
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -28,7 +28,7 @@ def no_op(name: str | None = None) -> Operation:
     return apply_op(NO_OP, name=name)
 
 
-def control_dependencies(control_inputs: Iterable[Any] | None):
+def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
     """Return a context manager: ops made inside run after `control_inputs`.
 
     A read of a variable made inside sees what the control inputs assign. None forgets the
@@ -146,7 +146,9 @@ def Print(
     return apply(PRINT, input_, *data, name=name, message=message or "", summarize=summarize)
 
 
-def _called(inputs, *, function, dtypes, **attrs):
+def _called(
+    inputs: Sequence[Spec], *, function: Any, dtypes: Sequence[DType], **attrs: Any
+) -> tuple[Spec, ...]:
     return tuple(Spec(dtype, None) for dtype in dtypes)
 
 

@@ -170,7 +170,9 @@ def trace(
     return graph, structure
 
 
-def merged_specs(inputs: tuple[Spec, ...], *, _specs: tuple[Spec, ...], **attrs: Any):
+def merged_specs(
+    inputs: tuple[Spec, ...], *, _specs: tuple[Spec, ...], **attrs: Any
+) -> tuple[Spec, ...]:
     """Return the specs that were found when the bodies were traced."""
     return _specs
 

@@ -6,6 +6,7 @@ rows only those that were used are ever touched.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
@@ -25,11 +26,12 @@ from daskvars.ops.array.joining import concat, single_axis
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 # -- rows --------------------------------------------------------------------------------------
 
 
-def _rows(inputs):
+def _rows(inputs: Sequence[Spec]) -> Spec:
     params, indices = inputs[0].shape, inputs[1].shape
     if params == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0: gather needs rows")
@@ -92,7 +94,9 @@ GATHER = OpDef(
 # -- slices along another dimension ------------------------------------------------------------
 
 
-def _picked(inputs, *, axis, batch_dims, operands=()):
+def _picked(
+    inputs: Sequence[Spec], *, axis: Any, batch_dims: int, operands: Sequence[str] = ()
+) -> Spec:
     params, indices = inputs[0].shape, inputs[1].shape
     if params is None or indices is None:
         return Spec(inputs[0].dtype, None)
@@ -120,14 +124,18 @@ def _picked_dims(params: Any, indices: Any, axis: int, batch_dims: int) -> tuple
     return table, (*table[:batch_dims], *own), (*table[:axis], *own, *table[axis + 1 :])
 
 
-def _picked_access(inputs, outputs, attrs):
+def _picked_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if any(None in shape for shape in (*inputs, *outputs)) or "operands" in attrs:
         return axes.whole(inputs, outputs)
-    table, ids, result = _picked_dims(*inputs[:2], attrs["axis"], attrs["batch_dims"])
+    table, ids, result = _picked_dims(inputs[0], inputs[1], attrs["axis"], attrs["batch_dims"])
     return Access((table, ids), (result,))
 
 
-def _put_back_access(inputs, outputs, attrs):
+def _put_back_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     if any(None in shape for shape in (*inputs, *outputs)) or attrs["axis"] is None:
         return axes.whole(inputs, outputs)
     table, ids, result = _picked_dims(outputs[0], inputs[1], attrs["axis"], attrs["batch_dims"])
@@ -288,7 +296,7 @@ def deduplicate(values: Any, indices: Any, name: str | None = None) -> tuple[Ten
 # -- masks -------------------------------------------------------------------------------------
 
 
-def _masked(inputs, *, axis):
+def _masked(inputs: Sequence[Spec], *, axis: Any) -> Spec:
     shape, mask = inputs[0].shape, inputs[1].shape
     if mask is None:
         raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import as_dtype, int32
+from daskvars.dtypes import DType, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
@@ -20,7 +20,7 @@ from daskvars.ops.gather_scatter.gather import gather
 # -- unique ------------------------------------------------------------------------------------
 
 
-def _unique(inputs, *, index_dtype):
+def _unique(inputs: Sequence[Spec], *, index_dtype: DType) -> tuple[Spec, ...]:
     shape = inputs[0].shape
     if shape is not None and len(shape) != 1:
         raise ValueError(f"unique expects a 1D vector, got shape {shapes.show(shape)}")
@@ -74,7 +74,7 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Tenso
 # -- partition and stitch ----------------------------------------------------------------------
 
 
-def _partitioned(inputs, *, num_partitions):
+def _partitioned(inputs: Sequence[Spec], *, num_partitions: int) -> tuple[Spec, ...]:
     data, partitions = inputs[0].shape, inputs[1].shape
     if data is None or partitions is None:
         return (Spec(inputs[0].dtype, None),) * num_partitions
@@ -97,7 +97,7 @@ DYNAMIC_PARTITION = OpDef(
 )
 
 
-def _put_together(inputs):
+def _put_together(inputs: Sequence[Spec]) -> Spec:
     partitions, part = inputs[0].shape, inputs[1].shape
     known = partitions is not None and part is not None
     return Spec(inputs[1].dtype, (*partitions, *part[1:]) if known else None)
@@ -152,7 +152,7 @@ def _greatest(places: Sequence[Any]) -> int | None:
     return max((int(at.max()) for at in known if at.size), default=-1)
 
 
-def _stitched(inputs, *, _size=None):
+def _stitched(inputs: Sequence[Spec], *, _size: Any = None) -> Spec:
     count = len(inputs) // 2
     places, data = inputs[:count], inputs[count:]
     tail = None

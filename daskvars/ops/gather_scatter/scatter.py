@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -41,11 +41,13 @@ def _slices(params: Shape, indices: Shape, batch_dims: int = 0) -> Shape:
     return (*indices[:-1], *params[batch_dims + depth :])
 
 
-def _named(inputs, *, batch_dims):
+def _named(inputs: Sequence[Spec], *, batch_dims: int) -> Spec:
     return Spec(inputs[0].dtype, _slices(inputs[0].shape, inputs[1].shape, batch_dims))
 
 
-def _named_access(inputs, outputs, attrs):
+def _named_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     params, indices = inputs[0], inputs[1]
     if any(None in shape for shape in (*inputs, *outputs)):
         return axes.whole(inputs, outputs)
@@ -107,7 +109,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     return apply(GATHER_ND, params, indices, name=name, batch_dims=batch_dims)
 
 
-def _scattered(inputs, *, shape, batch_dims=0, **attrs):
+def _scattered(inputs: Sequence[Spec], *, shape: Shape, batch_dims: int = 0, **attrs: Any) -> Spec:
     target = axes.sizes_of(shape, inputs[2:])
     _check_updates(target, inputs[0].shape, inputs[1].shape, batch_dims)
     return Spec(inputs[1].dtype, target)
@@ -157,7 +159,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     return apply(SCATTER_ND, indices, updates, name=name, shape=axes.as_sizes(shape), batch_dims=0)
 
 
-def _changed(inputs, *, mode):
+def _changed(inputs: Sequence[Spec], *, mode: str) -> Spec:
     _check_updates(inputs[0].shape, inputs[1].shape, inputs[2].shape)
     return inputs[0]
 
@@ -231,7 +233,7 @@ tensor_scatter_sub = _tensor_scatter(
 # -- the same in variables ---------------------------------------------------------------------
 
 
-def _scattered_into(inputs, *, mode, batch_dims=0):
+def _scattered_into(inputs: Sequence[Spec], *, mode: str, batch_dims: int = 0) -> Spec:
     handle, indices, updates = inputs
     depth = None if indices.shape is None else indices.shape[-1:]
     if depth == () or depth == (0,):
@@ -240,7 +242,9 @@ def _scattered_into(inputs, *, mode, batch_dims=0):
     return Spec(handle.dtype.base_dtype, handle.shape)
 
 
-def _rows_access(inputs, outputs, attrs):
+def _rows_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     ref = (Dim(0), *(None,) * (len(outputs[0]) - 1))
     return Access((ref, *((None,) * len(shape) for shape in inputs[1:])), (ref,))
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import as_dtype, int32
+from daskvars.dtypes import DType, as_dtype, int32
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.rules.families import same_dtype
+from daskvars.shapes import Shape
 
 
-def _searched(inputs, *, right, dtype):
+def _searched(inputs: Sequence[Spec], *, right: Any, dtype: DType) -> Spec:
     sequence, values = inputs[0].shape, inputs[1].shape
     if sequence is not None and values is not None:
         if not sequence or (len(sequence) != len(values) and len(sequence) > 1):
@@ -31,7 +33,7 @@ def _searched(inputs, *, right, dtype):
     return Spec(dtype, values)
 
 
-def _searched_access(inputs, attrs):
+def _searched_access(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
     """Each row is whole; what is searched for in a single row may be cut in any way."""
     return "_,...->..." if len(inputs[0]) == 1 else "..._,...v->...v"
 
@@ -82,7 +84,7 @@ def searchsorted(
     )
 
 
-def _differing(inputs, *, index_dtype):
+def _differing(inputs: Sequence[Spec], *, index_dtype: DType) -> tuple[Spec, ...]:
     for spec in inputs:
         if spec.shape is not None and len(spec.shape) != 1:
             raise ValueError(f"setdiff1d expects 1D vectors, got shape {shapes.show(spec.shape)}")
@@ -123,7 +125,7 @@ def setdiff1d(
     return out, places
 
 
-def _unravelled(inputs):
+def _unravelled(inputs: Sequence[Spec]) -> Spec:
     indices, dims = inputs[0].shape, inputs[1].shape
     if dims is not None and len(dims) != 1:
         raise ValueError(f"dims must be a vector, got shape {shapes.show(dims)}")
@@ -131,7 +133,7 @@ def _unravelled(inputs):
     return Spec(inputs[0].dtype, None if indices is None else (rank, *indices))
 
 
-def _unravelled_access(inputs, attrs):
+def _unravelled_access(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
     own = string.ascii_lowercase[: len(inputs[0])]
     return f"{own},_->_{own}"
 

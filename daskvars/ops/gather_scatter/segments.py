@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -28,7 +28,7 @@ from daskvars.ops.rules import axes
 # -- ids in any order --------------------------------------------------------------------------
 
 
-def _unsorted(inputs, *, num_segments, **attrs):
+def _unsorted(inputs: Sequence[Spec], *, num_segments: Any, **attrs: Any) -> Spec:
     data, ids = inputs[0].shape, inputs[1].shape
     if num_segments is not None and num_segments < 0:
         raise ValueError(f"num_segments must not be negative, got {num_segments}")
@@ -52,7 +52,7 @@ def _part(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
     )
 
 
-def _rows_or_zero(inputs):
+def _rows_or_zero(inputs: Sequence[Spec]) -> Spec:
     params, ids = inputs[0].shape, inputs[1].shape
     known = params is not None and ids is not None
     return Spec(inputs[0].dtype, (*ids, *params[1:]) if known else None)
@@ -248,7 +248,7 @@ def unsorted_segment_sqrt_n(
 # -- sorted ids --------------------------------------------------------------------------------
 
 
-def _sorted(inputs, **attrs):
+def _sorted(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     data, ids = inputs[0].shape, inputs[1].shape
     if ids is not None and len(ids) != 1:
         raise ValueError(f"segment_ids should be a vector, got shape {shapes.show(ids)}")

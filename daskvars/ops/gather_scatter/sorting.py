@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -19,7 +20,7 @@ from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.rules import axes
 
 
-def _ordered(inputs, *, axis, descending):
+def _ordered(inputs: Sequence[Spec], *, axis: Any, descending: bool) -> Spec:
     shape = inputs[0].shape
     if shape is not None:
         shapes.normalize_axis(axis, len(shape))

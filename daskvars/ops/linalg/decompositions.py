@@ -5,13 +5,15 @@ The last two dimensions are matrices; all leading ones are a batch, which may be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import reshaping, transposing
 from daskvars.ops.linalg import matrix_parts
@@ -44,11 +46,11 @@ def square_matrix(spec: Spec) -> tuple[int | None, ...] | None:
     return shape
 
 
-def _squares(inputs, **attrs):
+def _squares(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, square_matrix(inputs[0]))
 
 
-def _inverse_gradient(op, dy):
+def _inverse_gradient(op: Operation, dy: Tensor) -> Tensor:
     inverse = op.outputs[0]
     if op.attrs["adjoint"]:
         product = matmul(matmul(inverse, dy, adjoint_b=True), inverse)
@@ -89,12 +91,12 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     return apply(MATRIX_INVERSE, input, name=name, adjoint=bool(adjoint))
 
 
-def _determined(inputs):
+def _determined(inputs: Sequence[Spec]) -> Spec:
     shape = square_matrix(inputs[0])
     return Spec(inputs[0].dtype, None if shape is None else shape[:-2])
 
 
-def _determinant_gradient(op, dy):
+def _determinant_gradient(op: Operation, dy: Tensor) -> Tensor:
     scale = multiply(dy, conj(op.outputs[0]))
     for _ in range(2):
         scale = reshaping.expand_dims(scale, -1)
@@ -116,7 +118,7 @@ def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     return apply(MATRIX_DETERMINANT, input, name=name)
 
 
-def _solved(inputs, **attrs):
+def _solved(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     matrix, rhs = square_matrix(inputs[0]), _matrix(inputs[1])
     if matrix is not None and rhs is not None and not shapes.compatible(matrix[:-1], rhs[:-1]):
         raise ValueError(
@@ -126,7 +128,7 @@ def _solved(inputs, **attrs):
     return Spec(inputs[0].dtype, rhs)
 
 
-def _solve_gradient(op, dy):
+def _solve_gradient(op: Operation, dy: Tensor) -> Gradients:
     matrix, x, adjoint = op.inputs[0], op.outputs[0], op.attrs["adjoint"]
     drhs = matrix_solve(matrix, dy, adjoint=not adjoint)
     left, right = (x, drhs) if adjoint else (drhs, x)
@@ -162,7 +164,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     return apply(MATRIX_SOLVE, matrix, rhs, name=name, adjoint=bool(adjoint))
 
 
-def _triangular_gradient(op, dy):
+def _triangular_gradient(op: Operation, dy: Tensor) -> Gradients:
     matrix, x = op.inputs[0], op.outputs[0]
     lower, adjoint = op.attrs["lower"], op.attrs["adjoint"]
     drhs = matrix_triangular_solve(matrix, dy, lower=lower, adjoint=not adjoint)
@@ -190,7 +192,7 @@ def matrix_triangular_solve(
     )
 
 
-def _cholesky_gradient(op, dy):
+def _cholesky_gradient(op: Operation, dy: Tensor) -> Tensor:
     """Iain Murray, "Differentiation of the Cholesky decomposition", 2016."""
     factor = op.outputs[0]
     middle = matmul(factor, dy, adjoint_a=True)
@@ -241,7 +243,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
 # -- factors without gradients -----------------------------------------------------------------
 
 
-def _q_and_r(inputs, *, full_matrices):
+def _q_and_r(inputs: Sequence[Spec], *, full_matrices: bool) -> tuple[Spec, ...]:
     dtype, shape = inputs[0].dtype, _matrix(inputs[0])
     if shape is None:
         return Spec(dtype, None), Spec(dtype, None)
@@ -273,7 +275,9 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     return apply(QR, input, name=name, full_matrices=bool(full_matrices))
 
 
-def _singular(inputs, *, full_matrices, compute_uv):
+def _singular(
+    inputs: Sequence[Spec], *, full_matrices: bool, compute_uv: bool
+) -> Spec | tuple[Spec, ...]:
     dtype, shape = inputs[0].dtype, _matrix(inputs[0])
     real = dtype.real_dtype
     if shape is None:
@@ -318,7 +322,7 @@ def svd(
     return results if compute_uv else results[0]
 
 
-def _eigen(inputs):
+def _eigen(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     dtype, shape = inputs[0].dtype, square_matrix(inputs[0])
     values = None if shape is None else shape[:-1]
     return Spec(dtype.real_dtype, values), Spec(dtype, shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -19,7 +20,7 @@ from daskvars.ops.math.casting import conj
 from daskvars.shapes import Shape
 
 
-def _sizes(inputs: tuple[Spec, ...], terms: list[str], stretched: str) -> dict[str, int | None]:
+def _sizes(inputs: Sequence[Spec], terms: list[str], stretched: str) -> dict[str, int | None]:
     """Return the size of each label; labels of an ellipsis may be broadcast."""
     sizes: dict[str, int | None] = {}
     for spec, term in zip(inputs, terms, strict=True):
@@ -40,7 +41,7 @@ def _sizes(inputs: tuple[Spec, ...], terms: list[str], stretched: str) -> dict[s
     return sizes
 
 
-def _contracted(inputs, *, equation, _stretched):
+def _contracted(inputs: Sequence[Spec], *, equation: str, _stretched: Any) -> Spec:
     terms, out = kernels.split_equation(equation)
     sizes = _sizes(inputs, terms, _stretched)
     if any(spec.shape is None for spec in inputs) and not set(out) <= set(sizes):

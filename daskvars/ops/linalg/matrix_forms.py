@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
@@ -11,7 +12,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import ranges
 from daskvars.ops.array.reshaping import expand_dims
@@ -50,13 +51,13 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
 # -- determinants ------------------------------------------------------------------------------
 
 
-def _two_parts(inputs):
+def _two_parts(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     dtype, shape = inputs[0].dtype, square_matrix(inputs[0])
     batch = None if shape is None else shape[:-2]
     return Spec(dtype, batch), Spec(dtype, batch)
 
 
-def _slogdet_gradient(op, by_sign, by_log):
+def _slogdet_gradient(op: Operation, by_sign: Tensor, by_log: Tensor) -> Tensor:
     """The sign of a real determinant does not change nearby; that of a complex one turns."""
     scale = by_log
     if by_log.dtype.is_complex:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Movement, Opaque
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.linalg import matrix_parts as kernels
 from daskvars.ops.array import constant
 from daskvars.shapes import Shape
@@ -27,7 +29,7 @@ def _matrix_shape(shape: Shape) -> Shape:
 # -- batches of matrices -----------------------------------------------------------------------
 
 
-def _diagonal_matrix(inputs):
+def _diagonal_matrix(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0]
     if shape == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0")
@@ -64,12 +66,12 @@ def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
     return apply(MATRIX_DIAG, diagonal, name=name)
 
 
-def _diagonals(inputs):
+def _diagonals(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0].dtype, _matrix_shape(inputs[0].shape)
     return Spec(dtype, None if shape is None else (*shape[:-2], _least(*shape[-2:])))
 
 
-def _diagonal_gradient(op, dy):
+def _diagonal_gradient(op: Operation, dy: Tensor) -> Tensor:
     shape = op.inputs[0].spec.shape
     if shape is not None and shape[-1] == shape[-2] is not None:
         return matrix_diag(dy)
@@ -106,7 +108,7 @@ def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
     return apply(MATRIX_DIAG_PART, input, name=name)
 
 
-def _with_diagonal(inputs):
+def _with_diagonal(inputs: Sequence[Spec]) -> Spec:
     shape, diagonal = _matrix_shape(inputs[0].shape), inputs[1].shape
     if shape is not None and not shapes.compatible((*shape[:-2], _least(*shape[-2:])), diagonal):
         raise ValueError(
@@ -116,7 +118,7 @@ def _with_diagonal(inputs):
     return inputs[0]
 
 
-def _set_diagonal_gradient(op, dy):
+def _set_diagonal_gradient(op: Operation, dy: Tensor) -> Gradients:
     diagonal = matrix_diag_part(dy)
     return matrix_set_diag(dy, constant.zeros_like(diagonal)), diagonal
 
@@ -152,7 +154,7 @@ def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tenso
     return apply(MATRIX_SET_DIAG, input, diagonal, name=name)
 
 
-def _banded(inputs, **attrs):
+def _banded(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, _matrix_shape(inputs[0].shape))
 
 
@@ -192,7 +194,7 @@ def matrix_band_part(input: Any, num_lower: int, num_upper: int, name: str | Non
 # -- tensors on a diagonal ---------------------------------------------------------------------
 
 
-def _doubled(inputs):
+def _doubled(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0]
     if shape == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0")
@@ -229,7 +231,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     return apply(DIAG, diagonal, name=name)
 
 
-def _halved(inputs):
+def _halved(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0]
     if shape is None:
         return inputs[0]

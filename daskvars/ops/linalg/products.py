@@ -6,7 +6,7 @@ Equations are in `contractions`, inverses and factors in `decompositions`.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -42,11 +42,12 @@ from daskvars.ops.math.reduce import reduce_prod
 from daskvars.ops.rules.axes import is_symbolic
 from daskvars.ops.rules.families import same_dtype
 from daskvars.ops.rules.shapes import broadcasted
+from daskvars.shapes import Shape
 
 # -- matrix products ---------------------------------------------------------------------------
 
 
-def _product(inputs, *, transpose_a, transpose_b):
+def _product(inputs: Sequence[Spec], *, transpose_a: bool, transpose_b: bool) -> Spec:
     dtype, a, b = inputs[0].dtype, inputs[0].shape, inputs[1].shape
     if a is None or b is None:
         return Spec(dtype, None)
@@ -60,7 +61,7 @@ def _product(inputs, *, transpose_a, transpose_b):
     return Spec(dtype, (*shapes.broadcast(a[:-2], b[:-2]), rows, columns))
 
 
-def _product_access(inputs, attrs):
+def _product_access(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
     left = "...km" if attrs["transpose_a"] else "...mk"
     right = "...nk" if attrs["transpose_b"] else "...kn"
     return f"{left},{right}->...mn"
@@ -302,7 +303,7 @@ def _as_matrix(x: Tensor, summed: Any, is_left: bool) -> tuple[Tensor, Tensor, T
 # -- traces and vector products ----------------------------------------------------------------
 
 
-def _crossed(inputs):
+def _crossed(inputs: Sequence[Spec]) -> Spec:
     spec = broadcasted(inputs)
     if spec.shape is not None and (not spec.shape or spec.shape[-1] not in (None, 3)):
         raise ValueError(
@@ -344,14 +345,14 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     return apply(CROSS, a, b, name=name)
 
 
-def _traced(inputs):
+def _traced(inputs: Sequence[Spec]) -> Spec:
     dtype, shape = inputs[0]
     if shape is not None and len(shape) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(shape)}")
     return Spec(dtype, None if shape is None else shape[:-2])
 
 
-def _trace_gradient(op, dy):
+def _trace_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     identity = eye(size_along(x, -2), size_along(x, -1), dtype=x.dtype.base_dtype)
     return multiply(expand_dims(expand_dims(dy, -1), -1), identity)

@@ -13,10 +13,10 @@ from daskvars.dtypes import as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
-from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.indexed_slices import Gradients, IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array import constant, reshaping
 from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
@@ -34,7 +34,7 @@ add = binary(
 )
 
 
-def _subtract_gradient(op, dy):
+def _subtract_gradient(op: Operation, dy: Tensor) -> Gradients:
     dx, dsum = broadcast_gradients(op, dy, dy)
     return dx, negative(dsum)
 
@@ -44,7 +44,7 @@ subtract = binary(
 )
 
 
-def _multiply_gradient(op, dy):
+def _multiply_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     x, y = op.inputs
     return broadcast_gradients(op, multiply(dy, conj(y)), multiply(dy, conj(x)))
 
@@ -58,7 +58,7 @@ negative: UnaryFunction = unary(
 )
 
 
-def _abs_gradient(op, dy):
+def _abs_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     if x.dtype.is_complex:
         dy = casting.complex(dy, constant.zeros_like(dy))
@@ -101,7 +101,7 @@ square = unary(
 )
 
 
-def _squared_difference_gradient(op, dy):
+def _squared_difference_gradient(op: Operation, dy: Tensor) -> Gradients:
     x, y = op.inputs
     dx = multiply(multiply(dy, number(2, dy)), subtract(x, y))
     dx, other = sum_like(dx, x, [y]), sum_like(dx, y, [x])
@@ -153,8 +153,8 @@ def round(x: Any, name: str | None = None) -> Tensor:
 # -- extremes ----------------------------------------------------------------------------------
 
 
-def _extreme_gradient(chosen):
-    def gradient(op, dy):
+def _extreme_gradient(chosen: Any) -> Any:
+    def gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
         x, y = op.inputs
         return broadcast_gradients(op, *comparison.split_by(chosen(x, y), dy))
 
@@ -207,7 +207,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 # -- sums --------------------------------------------------------------------------------------
 
 
-def _all_equal(inputs):
+def _all_equal(inputs: Sequence[Spec]) -> Spec:
     shape = inputs[0].shape
     for spec in inputs[1:]:
         if not shapes.compatible(shape, spec.shape):

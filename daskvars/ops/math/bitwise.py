@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Access, Movement
 from daskvars.graph.interpreter import apply
@@ -13,6 +14,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import binary, unary
+from daskvars.shapes import Shape
 
 bitwise_and = binary(
     "bitwise_and",
@@ -57,7 +59,7 @@ right_shift = binary(
 invert = unary("invert", "Invert", "Z", "invert", NO_GRADIENT, "Return x with every bit flipped.")
 
 
-def _recast(inputs, *, dtype):
+def _recast(inputs: Sequence[Spec], *, dtype: DType) -> Spec:
     source, shape = inputs[0].dtype.base_dtype, inputs[0].shape
     if dtype.size == source.size or shape is None:
         return Spec(dtype, shape)
@@ -72,7 +74,9 @@ def _recast(inputs, *, dtype):
     return Spec(dtype, shape[:-1])
 
 
-def _recast_access(inputs, outputs, attrs) -> Access:
+def _recast_access(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     """What is left of the dimension that one of the shapes may have more is whole."""
     alike = range(min(len(inputs[0]), len(outputs[0])))
     return axes.aligned(inputs, outputs, [(i, i) for i in alike])

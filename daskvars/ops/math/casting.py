@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes
@@ -13,7 +14,7 @@ from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.array.constant import zeros_like
@@ -36,7 +37,7 @@ def _cast_known(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> 
     return converted(values[0])
 
 
-def _cast_gradient(op, dy):
+def _cast_gradient(op: Operation, dy: Tensor) -> Tensor:
     source = op.inputs[0].spec.dtype
     return cast(dy, source) if source.is_floating or source.is_complex else None
 
@@ -89,7 +90,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return apply(CAST, x, name=scope, dtype=wanted)
 
 
-def _cast_to(dtype: dtypes.DType, default: str):
+def _cast_to(dtype: dtypes.DType, default: str) -> Any:
     def to_dtype(x: Any, name: str = default) -> Any:
         return cast(x, dtype, name=name)
 
@@ -109,7 +110,7 @@ to_complex128 = _cast_to(dtypes.complex128, "ToComplex128")
 # -- complex numbers ---------------------------------------------------------------------------
 
 
-def _real_part(inputs):
+def _real_part(inputs: Sequence[Spec]) -> Spec:
     return Spec(inputs[0].dtype.real_dtype, inputs[0].shape)
 
 
@@ -179,7 +180,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return apply(IMAG, input, name=name)
 
 
-def _joined(inputs):
+def _joined(inputs: Sequence[Spec]) -> Spec:
     parts = broadcasted(inputs)
     wide = parts.dtype is dtypes.float64
     return Spec(dtypes.complex128 if wide else dtypes.complex64, parts.shape)

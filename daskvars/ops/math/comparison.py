@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
@@ -18,7 +19,7 @@ from daskvars.ops.rules.families import binary, same_dtype, unary
 from daskvars.ops.rules.shapes import compared
 
 
-def _relation(name: str, type: str, letter: str, symbol: str):
+def _relation(name: str, type: str, letter: str, symbol: str) -> Any:
     return binary(
         name,
         type,
@@ -39,7 +40,7 @@ greater = _relation("greater", "Greater", "R", ">")
 greater_equal = _relation("greater_equal", "GreaterEqual", "R", ">=")
 
 
-def _connective(name: str, type: str, words: str):
+def _connective(name: str, type: str, words: str) -> Any:
     return binary(
         name, type, "B", name, NO_GRADIENT, f"Return {words}, element by element.", result="bool"
     )
@@ -53,7 +54,7 @@ logical_not = unary(
 )
 
 
-def _is(name: str, type: str, kernel: str, words: str):
+def _is(name: str, type: str, kernel: str, words: str) -> Any:
     return unary(
         name,
         type,
@@ -71,7 +72,7 @@ is_inf = _is("is_inf", "IsInf", "isinf", "infinite")
 is_finite = _is("is_finite", "IsFinite", "isfinite", "neither infinite nor NaN")
 
 
-def _chosen(inputs):
+def _chosen(inputs: Sequence[Spec]) -> Spec:
     return Spec(inputs[1].dtype, shapes.broadcast(*[spec.shape for spec in inputs]))
 
 

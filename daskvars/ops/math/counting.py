@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
@@ -23,6 +23,7 @@ from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.ops.rules.axes import either
+from daskvars.shapes import Shape
 from daskvars.signatures import Argument, Family
 
 
@@ -68,11 +69,11 @@ def count_nonzero(
         return cast(counts, dtype)
 
 
-def _bins(inputs, *, size, dtype, **attrs):
+def _bins(inputs: Sequence[Spec], *, size: Any, dtype: DType, **attrs: Any) -> Spec:
     return Spec(dtype, (size,))
 
 
-def _all_to_bins(inputs, attrs):
+def _all_to_bins(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
     """Every element may go to every bin: the counts of blocks add up."""
     rank = len(inputs[0])
     term = string.ascii_lowercase[:rank]
@@ -222,7 +223,7 @@ def histogram_fixed_width(
     return apply(BINCOUNT, places, size=count, dtype=dtype)
 
 
-def _square(inputs, *, num_classes, dtype, **attrs):
+def _square(inputs: Sequence[Spec], *, num_classes: int, dtype: DType, **attrs: Any) -> Spec:
     labels, predictions = inputs[:2]
     if not shapes.compatible(labels.shape, predictions.shape):
         raise ValueError(

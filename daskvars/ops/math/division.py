@@ -10,7 +10,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math.arithmetic import multiply, negative
@@ -18,7 +18,7 @@ from daskvars.ops.math.casting import cast, conj
 from daskvars.ops.rules.families import binary, dtype_of, same_dtype
 
 
-def _divide_gradient(op, dy):
+def _divide_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     dx = realdiv(dy, conj(op.inputs[1]))
     return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
 
@@ -50,8 +50,8 @@ truncatediv = binary(
 )
 
 
-def _mod_gradient(divide):
-    def gradient(op, dy):
+def _mod_gradient(divide: Any) -> Any:
+    def gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
         x, y = op.inputs
         return broadcast_gradients(op, dy, negative(multiply(dy, divide(x, y))))
 
@@ -77,7 +77,7 @@ truncatemod = binary(
 )
 
 
-def _div_no_nan_gradient(op, dy):
+def _div_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     dx = div_no_nan(dy, conj(op.inputs[1]))
     return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
 

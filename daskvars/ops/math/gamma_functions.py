@@ -9,7 +9,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.kernels.math import special
 from daskvars.ops.array.broadcasting import broadcast_gradients
@@ -46,19 +46,19 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         return subtract(reduce_sum(lgamma(x), -1), lgamma(reduce_sum(x, -1)))
 
 
-def _slopes(op):
+def _slopes(op: Operation) -> tuple[Tensor, Tensor]:
     """Return the derivatives of igamma by a and by x."""
     a, x = op.inputs
     density = exp(subtract(multiply(subtract(a, number(1, a)), log(x)), add(x, lgamma(a))))
     return igamma_slope(a, x), density
 
 
-def _igamma_gradient(op, dy):
+def _igamma_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     by_a, by_x = _slopes(op)
     return broadcast_gradients(op, multiply(dy, by_a), multiply(dy, by_x))
 
 
-def _igammac_gradient(op, dy):
+def _igammac_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     by_a, by_x = _slopes(op)
     return broadcast_gradients(op, negative(multiply(dy, by_a)), negative(multiply(dy, by_x)))
 
@@ -114,7 +114,7 @@ def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
     return _igammac(a, x, name=name)
 
 
-def _betainc_gradient(op, dy):
+def _betainc_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     a, b, x = op.inputs
     one = number(1, a)
     log_beta = subtract(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
@@ -153,7 +153,7 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     return apply(BETAINC, a, b, x, name=name)
 
 
-def _zeta_gradient(op, dy):
+def _zeta_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     x, q = op.inputs
     slope = negative(multiply(x, zeta(add(x, number(1, x)), q)))
     return broadcast_gradients(op, None, multiply(dy, slope))
@@ -183,14 +183,14 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 # -- a factor of 0 decides ---------------------------------------------------------------------
 
 
-def _xlogy_gradient(op, dy):
+def _xlogy_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     x, y = map(conj, op.inputs)
     is_zero = comparison.equal(x, number(0, x))
     by_x = comparison.where_v2(is_zero, number(0, y), log(y))
     return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, xdivy(x, y)))
 
 
-def _xdivy_gradient(op, dy):
+def _xdivy_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     x, y = map(conj, op.inputs)
     is_zero = comparison.equal(x, number(0, x))
     by_x = comparison.where_v2(is_zero, number(0, y), realdiv(number(1, y), y))
@@ -198,7 +198,7 @@ def _xdivy_gradient(op, dy):
     return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, by_y))
 
 
-def _multiply_no_nan_gradient(op, dy):
+def _multiply_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     x, y = map(conj, op.inputs)
     return broadcast_gradients(op, multiply_no_nan(dy, y), multiply_no_nan(x, dy))
 

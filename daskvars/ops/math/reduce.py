@@ -6,17 +6,17 @@ The axes of a fold may be cut into blocks: partial results merge by the ufunc of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Merge, Reduction
+from daskvars.graph.definitions.patterns import Block, Merge, Reduction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
@@ -31,7 +31,14 @@ from daskvars.ops.math.transcendental import exp
 from daskvars.ops.rules.axes import either, is_symbolic, operand_of
 
 
-def _reduced(inputs, *, axis=None, keepdims=False, operands=(), **attrs):
+def _reduced(
+    inputs: Sequence[Spec],
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+    operands: Sequence[str] = (),
+    **attrs: Any,
+) -> Spec:
     dtype, shape = inputs[0]
     if "axis" in operands or shape is None:
         everything = axis is None and not operands and not keepdims
@@ -79,7 +86,7 @@ def _shape_of(x: Tensor) -> Any:
     return x.spec.shape if shapes.is_known(x.spec.shape) else constant.shape(x)
 
 
-def _sum_gradient(op, dy):
+def _sum_gradient(op: Operation, dy: Tensor) -> Tensor:
     return repeating.broadcast_to(_broadcastable(op, dy), _shape_of(op.inputs[0]))
 
 
@@ -94,12 +101,12 @@ def _reduced_number(op: Operation, dtype: Any) -> Tensor:
     return cast(count, dtype)
 
 
-def _mean_gradient(op, dy):
+def _mean_gradient(op: Operation, dy: Tensor) -> Tensor:
     share = realdiv(dy, _reduced_number(op, dy.dtype.base_dtype))
     return repeating.broadcast_to(_broadcastable(op, share), _shape_of(op.inputs[0]))
 
 
-def _extreme_gradient(op, dy):
+def _extreme_gradient(op: Operation, dy: Tensor) -> Tensor:
     """Share the gradient equally among the elements that are extreme."""
     x = op.inputs[0]
     chosen = cast(equal(x, _broadcastable(op, op.outputs[0])), dy.dtype.base_dtype)
@@ -107,7 +114,7 @@ def _extreme_gradient(op, dy):
     return multiply(chosen, _broadcastable(op, share))
 
 
-def _prod_gradient(op, dy):
+def _prod_gradient(op: Operation, dy: Tensor) -> Tensor:
     x, axes = conj(op.inputs[0]), _known_axes(op)
     if axes is None:
         if "operands" in op.attrs or op.attrs["axis"] is not None:
@@ -133,7 +140,7 @@ def _slope_of_product(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return slope
 
 
-def _logsumexp_gradient(op, dy):
+def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
     difference = subtract(op.inputs[0], _broadcastable(op, op.outputs[0]))
     return multiply(_broadcastable(op, dy), exp(conj(difference)))
 
@@ -141,14 +148,19 @@ def _logsumexp_gradient(op, dy):
 # -- definitions and functions -----------------------------------------------------------------
 
 
-def _whole_count(attrs, block):
+def _whole_count(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     """Let each block divide by the number of elements of all blocks."""
     count = kernels.reduced_count(block.full_in_shapes[0], attrs["axis"])
     return {**attrs, "count": count}
 
 
 def _reduction(
-    type: str, letter: str, combine: Merge, kernel: Callable[..., Any] | str, gradient: Any, **rules
+    type: str,
+    letter: str,
+    combine: Merge,
+    kernel: Callable[..., Any] | str,
+    gradient: Any,
+    **rules: Any,
 ) -> OpDef:
     return OpDef(
         type,
@@ -299,7 +311,7 @@ reduce_mean = _function(
 # -- positions ---------------------------------------------------------------------------------
 
 
-def _position(inputs, *, axis, dtype):
+def _position(inputs: Sequence[Spec], *, axis: Any, dtype: DType) -> Spec:
     shape = inputs[0].shape
     if shape is not None and shape[shapes.normalize_axis(axis, len(shape))] == 0:
         raise ValueError(f"Reduction axis {axis} is empty in shape {shapes.in_brackets(shape)}")
@@ -384,7 +396,9 @@ def arg_min(
     return argmin(input, dimension, name=name, output_type=output_type)
 
 
-def _position_along(definition: OpDef, x: Any, axis: Any, name: str | None, output_type: Any):
+def _position_along(
+    definition: OpDef, x: Any, axis: Any, name: str | None, output_type: Any
+) -> Any:
     x = convert_to_tensor(x)
     axis = static_axis(0 if axis is None else axis, x)
     shape = x.spec.shape

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import OpDef
+from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.array import arrays
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import conj
@@ -54,7 +55,7 @@ def known_integer(axis: Any, what: str = "axis") -> int:
     return int(value.reshape(()))
 
 
-def _scanned(inputs, *, axis, exclusive, reverse):
+def _scanned(inputs: Sequence[Spec], *, axis: Any, exclusive: bool, reverse: bool) -> Spec:
     shape = inputs[0].shape
     if shape is not None and not -len(shape) <= axis < len(shape):
         raise ValueError(_scan_problem(axis, len(shape)))
@@ -65,7 +66,9 @@ def _scan_problem(axis: int, rank: int) -> str:
     return f"Expected scan axis in the range [{-rank}, {rank}), but got {axis}"
 
 
-def _scan(definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None):
+def _scan(
+    definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
+) -> Any:
     """Apply a scan; an axis that there is not is an InvalidArgumentError, as in TensorFlow."""
     x, type = convert_to_tensor(x), definition.type
     if not isinstance(axis, int) and convert_to_tensor(axis).spec.shape not in ((), None):
@@ -85,7 +88,7 @@ def _scan(definition: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, 
     )
 
 
-def _other_way(op, values):
+def _other_way(op: Operation, values: Tensor) -> Tensor:
     attrs = op.attrs
     return cumsum(values, attrs["axis"], attrs["exclusive"], not attrs["reverse"])
 
@@ -125,7 +128,7 @@ def cumsum(
     return _scan(CUMSUM, x, axis, exclusive, reverse, name)
 
 
-def _cumprod_gradient(op, dy):
+def _cumprod_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(_other_way(op, multiply(dy, conj(op.outputs[0]))), conj(op.inputs[0]))
 
 

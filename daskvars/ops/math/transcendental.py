@@ -10,7 +10,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.kernels.math import nonlinearities, special
 from daskvars.ops.array import constant
@@ -25,11 +25,11 @@ from daskvars.ops.rules.shapes import broadcasted
 # -- roots and powers --------------------------------------------------------------------------
 
 
-def _sqrt_gradient(op, dy):
+def _sqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(multiply(dy, number(0.5, dy)), conj(op.outputs[0]))
 
 
-def _rsqrt_gradient(op, dy):
+def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = conj(op.outputs[0])
     return multiply(multiply(dy, number(-0.5, dy)), multiply(y, square(y)))
 
@@ -46,7 +46,7 @@ reciprocal = unary(
 )
 
 
-def _pow_gradient(op, dy):
+def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     x, y = map(conj, op.inputs)
     dx = multiply(dy, multiply(y, pow(x, subtract(y, number(1, y)))))
     # x^y has a derivative by y where x has a logarithm; elsewhere it counts as zero.
@@ -96,12 +96,12 @@ log1p = unary(
 )
 
 
-def _sigmoid_gradient(op, dy):
+def _sigmoid_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = conj(op.outputs[0])
     return multiply(dy, multiply(y, subtract(number(1, y), y)))
 
 
-def _softsign_gradient(op, dy):
+def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(dy, square(add(abs(op.inputs[0]), number(1, dy))))
 
 
@@ -147,27 +147,27 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 # -- trigonometry ------------------------------------------------------------------------------
 
 
-def _one_minus_square(x, one):
+def _one_minus_square(x: Tensor, one: Any) -> Any:
     return subtract(one, square(x))
 
 
-def _tan_gradient(op, dy):
+def _tan_gradient(op: Operation, dy: Tensor) -> Tensor:
     return multiply(dy, add(square(conj(op.outputs[0])), number(1, dy)))
 
 
-def _tanh_gradient(op, dy):
+def _tanh_gradient(op: Operation, dy: Tensor) -> Tensor:
     return multiply(dy, _one_minus_square(conj(op.outputs[0]), number(1, dy)))
 
 
-def _asin_gradient(op, dy):
+def _asin_gradient(op: Operation, dy: Tensor) -> Tensor:
     return multiply(dy, rsqrt(_one_minus_square(conj(op.inputs[0]), number(1, dy))))
 
 
-def _atan_gradient(op, dy):
+def _atan_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(dy, add(square(conj(op.inputs[0])), number(1, dy)))
 
 
-def _atanh_gradient(op, dy):
+def _atanh_gradient(op: Operation, dy: Tensor) -> Tensor:
     return realdiv(dy, _one_minus_square(conj(op.inputs[0]), number(1, dy)))
 
 
@@ -241,7 +241,7 @@ atanh = unary(
 )
 
 
-def _atan2_gradient(op, dy):
+def _atan2_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     y, x = op.inputs
     scale = realdiv(dy, add(square(x), square(y)))
     return broadcast_gradients(op, multiply(x, scale), negative(multiply(y, scale)))
@@ -271,7 +271,7 @@ def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     return apply(ATAN2, y, x, name=name)
 
 
-def _angle_gradient(op, dy):
+def _angle_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     z = reciprocal(casting.complex(casting.imag(x), casting.real(x)))
     return negative(multiply(casting.complex(dy, constant.zeros_like(dy)), z))
@@ -309,12 +309,12 @@ def angle(input: Any, name: str | None = None) -> Tensor:
 # -- special functions -------------------------------------------------------------------------
 
 
-def _erf_gradient(op, dy):
+def _erf_gradient(op: Operation, dy: Tensor) -> Tensor:
     slope = multiply(number(2 / math.sqrt(math.pi), dy), exp(negative(square(op.inputs[0]))))
     return multiply(dy, slope)
 
 
-def _polygamma_gradient(op, dy):
+def _polygamma_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     order, x = op.inputs
     slope = polygamma(add(order, number(1, order)), x)
     return broadcast_gradients(op, None, multiply(dy, slope))

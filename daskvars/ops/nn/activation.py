@@ -14,9 +14,10 @@ from daskvars.dtypes import float32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef
 from daskvars.graph.definitions.patterns import Elementwise
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.math import nonlinearities
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.joining import concat
@@ -93,7 +94,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
     return apply(RELU6, features, name=name)
 
 
-def _leaky_slope(op, dy):
+def _leaky_slope(op: Operation, dy: Tensor) -> Tensor:
     return apply(LEAKY_RELU_GRAD, dy, op.inputs[-1], alpha=op.attrs["alpha"])
 
 
@@ -160,7 +161,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 def _unit_slope(type: str, kernel: Callable[..., Any]) -> OpDef:
     """Define the gradient of a unit that is linear above zero and y + constant below."""
 
-    def gradient(op, g):
+    def gradient(op: Operation, g: Tensor) -> Gradients:
         y, dy = op.inputs
         product = multiply(g, dy)
         below = where_v2(less(y, number(0, y)), product, number(0, product))
@@ -222,11 +223,11 @@ def selu(features: Any, name: str | None = None) -> Tensor:
 # -- gated by themselves -----------------------------------------------------------------------
 
 
-def _gelu_slope(op, dy):
+def _gelu_slope(op: Operation, dy: Tensor) -> Tensor:
     return apply(GELU_GRAD, op.inputs[0], dy, approximate=op.attrs["approximate"])
 
 
-def _gelu_grad_gradient(op, g):
+def _gelu_grad_gradient(op: Operation, g: Tensor) -> Gradients:
     x, dy = op.inputs
     bend = _tanh_bend(x) if op.attrs["approximate"] else _normal_bend(x)
     return multiply(multiply(g, dy), bend), _gelu_slope(op, g)
@@ -278,7 +279,7 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     return apply(GELU, features, name=name, approximate=bool(approximate))
 
 
-def _swish_grad_gradient(op, g):
+def _swish_grad_gradient(op: Operation, g: Tensor) -> Gradients:
     dy, x = op.inputs
     s, one, two = sigmoid(x), number(1, x), number(2, x)
     bend = add(two, multiply(x, subtract(one, multiply(two, s))))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction, Elementwise
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.nn.windows import full_shape
+from daskvars.shapes import Shape
 
 
 def channels_first(data_format: str | None) -> bool:
@@ -32,7 +35,7 @@ def channels_first(data_format: str | None) -> bool:
     raise ValueError(f"data_format must be of the form `N...C` or `NC...`, got {data_format!r}")
 
 
-def _biased(inputs, *, _data_format):
+def _biased(inputs: Sequence[Spec], *, _data_format: str) -> Spec:
     value, bias = inputs
     if value.shape is None:
         return value
@@ -48,7 +51,7 @@ def _biased(inputs, *, _data_format):
     return value
 
 
-def _bias_gradient(op, dy):
+def _bias_gradient(op: Operation, dy: Tensor) -> Gradients:
     data_format = op.attrs["_data_format"]
     grad = apply(BIAS_ADD_GRAD, dy, data_format=data_format)
     return dy, _laid_out(grad, op.inputs[0], data_format)
@@ -72,18 +75,18 @@ BIAS_ADD = OpDef(
 )
 
 
-def _all_but_channels(inputs, attrs):
+def _all_but_channels(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
     if attrs["data_format"] == "NHWC":
         return "...c->c"
     return f"nc{''.join(chr(ord('o') + i) for i in range(len(inputs[0]) - 2))}->c"
 
 
-def _channel_spec(inputs, *, data_format):
+def _channel_spec(inputs: Sequence[Spec], *, data_format: str) -> Spec:
     dtype, shape = inputs[0]
     return Spec(dtype, (None if shape is None else shape[1 if data_format == "NCHW" else -1],))
 
 
-def _bias_grad_gradient(op, g):
+def _bias_grad_gradient(op: Operation, g: Tensor) -> Tensor:
     dy = op.inputs[0]
     return broadcast_to(_laid_out(g, dy, op.attrs["data_format"]), full_shape(dy))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -24,7 +25,7 @@ from daskvars.ops.rules.axes import is_symbolic, operand_of
 from daskvars.ops.rules.shapes import broadcasted
 
 
-def _like_x(inputs, **attrs):
+def _like_x(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     x = inputs[0]
     return Spec(x.dtype, shapes.merge(x.shape, broadcasted(inputs[:2]).shape))
 

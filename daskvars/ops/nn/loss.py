@@ -8,15 +8,17 @@ nothing when run.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction, Elementwise, Reduction
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.reshaping import expand_dims, stop_gradient
@@ -68,7 +70,7 @@ def _check_given(function: str, _sentinel: Any, labels: Any, logits: Any) -> Non
 # -- classes as distributions ------------------------------------------------------------------
 
 
-def _dense_specs(inputs):
+def _dense_specs(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     logits, labels = inputs
     if not shapes.compatible(logits.shape, labels.shape):
         raise ValueError(
@@ -81,7 +83,7 @@ def _dense_specs(inputs):
     return Spec(logits.dtype, None if shape is None else shape[:-1]), Spec(logits.dtype, shape)
 
 
-def _dense_gradient(op, dy, _):
+def _dense_gradient(op: Operation, dy: Tensor, _: Tensor) -> Gradients:
     logits, labels = op.inputs
     rows = expand_dims(dy, -1)
     backprop = apply(CROSS_ENTROPY_BACKPROP, op.outputs[1], logits, labels)
@@ -186,7 +188,7 @@ def softmax_cross_entropy_with_logits(
 # -- classes as numbers ------------------------------------------------------------------------
 
 
-def _sparse_specs(inputs):
+def _sparse_specs(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     (dtype, logits), (_, labels) = inputs
     if logits is None:
         return Spec(dtype, labels), Spec(dtype, None)
@@ -206,7 +208,7 @@ def _sparse_specs(inputs):
     return Spec(dtype, rows), Spec(dtype, (*rows, logits[-1]))
 
 
-def _sparse_gradient(op, dy, _):
+def _sparse_gradient(op: Operation, dy: Tensor, _: Tensor) -> Gradients:
     backprop = apply(SPARSE_CROSS_ENTROPY_BACKPROP, op.outputs[1], op.inputs[0])
     return multiply(expand_dims(dy, -1), backprop), None
 

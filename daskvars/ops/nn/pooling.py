@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import as_dtype, int32, int64
+from daskvars.dtypes import DType, as_dtype, int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
@@ -19,15 +19,16 @@ from daskvars.kernels.nn.windows import pool2d_shape
 from daskvars.ops.nn.windows import image_shape, image_sizes, per_axis, space_format, window_padding
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
+from daskvars.shapes import Shape
 from daskvars.signatures import Argument, Family
 
 
-def _each_channel(inputs, attrs):
+def _each_channel(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
     term = "nc__" if attrs.get("data_format") == "NCHW" else "n__c"
     return f"{','.join([term] * len(inputs))}->{term}"
 
 
-def _pooled(inputs, **options):
+def _pooled(inputs: Sequence[Spec], **options: Any) -> Spec:
     return Spec(inputs[0].dtype, pool2d_shape(image_shape(inputs[0]), **options))
 
 
@@ -41,7 +42,7 @@ def _options(op: Operation) -> dict[str, Any]:
 _PER_CHANNEL = Contraction(_each_channel, None)
 
 
-def _max_gradient(op, dy):
+def _max_gradient(op: Operation, dy: Tensor) -> Tensor:
     return apply(MAX_POOL_GRAD, op.inputs[0], op.outputs[0], dy, **_options(op))
 
 
@@ -75,7 +76,7 @@ MAX_POOL_GRAD_GRAD: OpDef = OpDef(
 )
 
 
-def _argmax_spec(inputs, *, dtype, **options):
+def _argmax_spec(inputs: Sequence[Spec], *, dtype: DType, **options: Any) -> tuple[Spec, ...]:
     pooled = _pooled(inputs, **options)
     return pooled, Spec(dtype, pooled.shape)
 
@@ -132,11 +133,13 @@ def max_pool_with_argmax(
 # -- mean --------------------------------------------------------------------------------------
 
 
-def _avg_gradient(op, dy):
+def _avg_gradient(op: Operation, dy: Tensor) -> Tensor:
     return apply(AVG_POOL_GRAD, dy, input_shape=image_sizes(op.inputs[0]), **_options(op))
 
 
-def _spread(inputs, *, input_shape, operands=(), **options):
+def _spread(
+    inputs: Sequence[Spec], *, input_shape: Shape, operands: Sequence[str] = (), **options: Any
+) -> Spec:
     dy = image_shape(inputs[0], "grad")
     wanted = image_shape(Spec(inputs[0].dtype, input_shape), "orig_input_shape")
     found = _pooled([Spec(inputs[0].dtype, wanted)], **options).shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from daskvars import shapes
@@ -11,8 +12,9 @@ from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.array import arrays
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.constant import shape as shape_of
@@ -26,7 +28,7 @@ class TopK(NamedTuple):
     indices: Tensor
 
 
-def _largest(inputs, *, k, sorted, **attrs):
+def _largest(inputs: Sequence[Spec], *, k: int, sorted: bool, **attrs: Any) -> tuple[Spec, ...]:
     dtype, shape = inputs[0]
     if k is not None and k < 0:
         raise ValueError(f"Need k >= 0, got {k}")
@@ -39,7 +41,7 @@ def _largest(inputs, *, k, sorted, **attrs):
     return Spec(dtype, shape), Spec(int32, shape)
 
 
-def _top_k_gradient(op, dy, _):
+def _top_k_gradient(op: Operation, dy: Tensor, _: Tensor) -> Tensor:
     x = op.inputs[0]
     shape = x.spec.shape
     size = shape_of(x)[-1] if shape is None or shape[-1] is None else shape[-1]
@@ -57,7 +59,7 @@ TOP_K = OpDef(
 )
 
 
-def _spread(inputs, *, size, **attrs):
+def _spread(inputs: Sequence[Spec], *, size: Any, **attrs: Any) -> Spec:
     dtype, shape = inputs[0]
     return Spec(dtype, None if shape is None else (*shape[:-1], size))
 
@@ -73,11 +75,11 @@ TOP_K_GRAD = OpDef(
 )
 
 
-def _taken(inputs):
+def _taken(inputs: Sequence[Spec]) -> Spec:
     return Spec(inputs[0].dtype, inputs[1].shape)
 
 
-def _take_gradient(op, g):
+def _take_gradient(op: Operation, g: Tensor) -> Gradients:
     shape = op.inputs[0].spec.shape
     size = shape_of(op.inputs[0])[-1] if shape is None or shape[-1] is None else shape[-1]
     return apply(TOP_K_GRAD, g, op.inputs[1], size=size), None
@@ -118,7 +120,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     return TopK(*apply(TOP_K, input, name=name, k=as_operand(k), sorted=bool(sorted)))
 
 
-def _tested(inputs, *, k, **attrs):
+def _tested(inputs: Sequence[Spec], *, k: int, **attrs: Any) -> Spec:
     predictions, targets = (spec.shape for spec in inputs[:2])
     for shape, rank, what in ((predictions, 2, "predictions"), (targets, 1, "targets")):
         if shape is not None and len(shape) != rank:

@@ -8,8 +8,9 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef
 from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.math.arithmetic import multiply, negative, subtract
 from daskvars.ops.math.reduce import reduce_sum
@@ -37,18 +38,18 @@ def _op(type: str, operands: str, kernel: Any, gradient: Any) -> OpDef:
     )
 
 
-def _slope(op, dy):
+def _slope(op: Operation, dy: Tensor) -> Tensor:
     return apply(GRADIENTS[op.type], op.outputs[0], dy, axis=op.attrs["axis"])
 
 
-def _softmax_grad_gradient(op, g):
+def _softmax_grad_gradient(op: Operation, g: Tensor) -> Gradients:
     y, dy = op.inputs
     pulled = subtract(dy, _along_classes(multiply(dy, y), op))
     for_y = subtract(multiply(g, pulled), multiply(dy, _along_classes(multiply(g, y), op)))
     return for_y, apply(SOFTMAX_GRAD, y, g, axis=op.attrs["axis"])
 
 
-def _log_softmax_grad_gradient(op, g):
+def _log_softmax_grad_gradient(op: Operation, g: Tensor) -> Gradients:
     y, dy = op.inputs
     weighted = multiply(g, exp(y))
     for_y = negative(multiply(weighted, _along_classes(dy, op)))

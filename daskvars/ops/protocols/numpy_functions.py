@@ -230,7 +230,7 @@ def _concatenate(arrays: Sequence[Any], axis: Any = 0) -> Tensor:
     return joining.concat(list(arrays), axis)
 
 
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None):
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     a = a if low is None else arithmetic.maximum(a, low)
     return a if high is None else arithmetic.minimum(a, high)

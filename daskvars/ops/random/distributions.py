@@ -7,13 +7,13 @@ session has run the operation; see `daskvars.kernels.random.distributions`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction, Source
@@ -28,6 +28,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.division import floormod
 from daskvars.ops.math.scans import whole_along
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 DEFAULT_GRAPH_SEED = 87654321  # TensorFlow's
 _LIMIT = 2**31 - 1
@@ -112,7 +113,7 @@ def _seeds_drawn(builder: Any, op_seed: int | None) -> tuple[int | None, int | N
 # -- sources -----------------------------------------------------------------------------------
 
 
-def _drawn(inputs, *, shape, dtype, **attrs):
+def _drawn(inputs: Sequence[Spec], *, shape: Shape, dtype: DType, **attrs: Any) -> Spec:
     return Spec(as_dtype(dtype), axes.sizes_of(shape, inputs))
 
 
@@ -336,7 +337,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     return apply(RANDOM_SHUFFLE, value, name=name, _seed=drawn_with(seed))
 
 
-def _classes(inputs, *, num_samples, dtype, **attrs):
+def _classes(inputs: Sequence[Spec], *, num_samples: int, dtype: DType, **attrs: Any) -> Spec:
     shape = inputs[0].shape
     if shape is not None and len(shape) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")

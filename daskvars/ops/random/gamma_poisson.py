@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy
 
 from daskvars import dtypes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Dim, Movement
+from daskvars.graph.definitions.patterns import Access, Block, Dim, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor
@@ -24,14 +25,17 @@ from daskvars.ops.math.gamma_functions import igamma_slope
 from daskvars.ops.math.transcendental import exp, lgamma, log
 from daskvars.ops.random.distributions import drawn_with
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 
-def _each(inputs, *, shape, dtype, **attrs):
+def _each(inputs: Sequence[Spec], *, shape: Shape, dtype: DType, **attrs: Any) -> Spec:
     lead, own = axes.sizes_of(shape, inputs[1:]), inputs[0].shape
     return Spec(as_dtype(dtype), None if lead is None or own is None else (*lead, *own))
 
 
-def _own_dims(inputs, outputs, attrs) -> Access:
+def _own_dims(
+    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
+) -> Access:
     """The dimensions of the parameters may be cut; those of the draws of each are whole."""
     own = tuple(map(Dim, range(len(inputs[0]))))
     lead = (None,) * (len(outputs[0]) - len(own))
@@ -39,7 +43,7 @@ def _own_dims(inputs, outputs, attrs) -> Access:
     return Access((own, *others), ((*lead, *own),))
 
 
-def _part(attrs, block):
+def _part(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     lead = len(block.full_out_shapes[0]) - len(block.full_in_shapes[-1])
     return axes.in_block(
         attrs,

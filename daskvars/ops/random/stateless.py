@@ -5,11 +5,11 @@ The same seed and shape give the same numbers, in every run and however a tensor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DType, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction, Source
@@ -20,9 +20,10 @@ from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops.math.arithmetic import add, multiply, subtract
 from daskvars.ops.random.distributions import are_numbers, part_of_block
 from daskvars.ops.rules import axes
+from daskvars.shapes import Shape
 
 
-def _drawn(inputs, *, shape, dtype, **attrs):
+def _drawn(inputs: Sequence[Spec], *, shape: Shape, dtype: DType, **attrs: Any) -> Spec:
     return Spec(as_dtype(dtype), axes.sizes_of(shape, inputs))
 
 
@@ -178,7 +179,7 @@ stateless_truncated_normal = _normal(
 )
 
 
-def _classes(inputs, *, num_samples, dtype, **attrs):
+def _classes(inputs: Sequence[Spec], *, num_samples: int, dtype: DType, **attrs: Any) -> Spec:
     shape = inputs[0].shape
     if shape is not None and len(shape) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")

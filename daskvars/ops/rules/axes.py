@@ -7,7 +7,7 @@ that does keeps its label, so that a batch that came in chunks stays in chunks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -195,9 +195,9 @@ def whole(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> Access:
     )
 
 
-def in_block(attrs: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def in_block(attrs: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     """Return the attributes of one block: `changes`, and all others that are known.
 
     Those that are not known come to the kernel as operands, which no attribute may shadow.
     """
-    return {name: value for name, value in (attrs | changes).items() if is_complete(value)}
+    return {name: value for name, value in ({**attrs, **changes}).items() if is_complete(value)}

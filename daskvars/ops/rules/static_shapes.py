@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -95,7 +96,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     return TensorShape(shapes.broadcast(shapes.as_tuple(shape_x), shapes.as_tuple(shape_y)))
 
 
-def _joint_rank(inputs):
+def _joint_rank(inputs: Sequence[Spec]) -> Spec:
     if any(spec.shape is not None and len(spec.shape) != 1 for spec in inputs):
         raise ValueError("Shape must be rank 1, a vector of sizes")
     ranks = [None if spec.shape is None else spec.shape[0] for spec in inputs]

@@ -7,7 +7,7 @@ value of that moment in its place, so that a program has no hidden state.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -16,7 +16,14 @@ from daskvars import dtypes, shapes
 from daskvars.accepted import ACCEPTED, accepts
 from daskvars.dtypes import DType
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Effect, Elementwise, Opaque, ScatterInto, Source
+from daskvars.graph.definitions.patterns import (
+    Block,
+    Effect,
+    Elementwise,
+    Opaque,
+    ScatterInto,
+    Source,
+)
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import effects as effect_kernels
@@ -24,7 +31,9 @@ from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.shapes import Shape
 
 
-def _handle(inputs, key, dtype, shape, chunks, container):
+def _handle(
+    inputs: Sequence[Spec], key: str, dtype: DType, shape: Shape, chunks: Any, container: Any
+) -> Spec:
     return Spec(dtype._as_ref, shape)
 
 
@@ -60,7 +69,7 @@ def variable_handle(
     return builder.create(VARIABLE, (), attrs, Spec(dtype._as_ref, shape), key).outputs[0]
 
 
-def _of_handle(inputs, newest=False):
+def _of_handle(inputs: Sequence[Spec], newest: bool = False) -> Spec:
     handle = inputs[0]
     return Spec(handle.dtype.base_dtype, handle.shape)
 
@@ -134,7 +143,7 @@ IS_INITIALIZED = OpDef(
 )
 
 
-def _assigned(inputs, validate_shape=True):
+def _assigned(inputs: Sequence[Spec], validate_shape: bool = True) -> Spec:
     handle, value = inputs[0], inputs[1]
     if validate_shape and not shapes.compatible(handle.shape, value.shape):
         raise ValueError(shapes.difference(handle.shape, value.shape))
@@ -261,7 +270,7 @@ def assign_sub(
     return apply(ASSIGN_SUB, handle_of(ref), value, name=name)
 
 
-def _scattered(inputs, **attrs):
+def _scattered(inputs: Sequence[Spec], **attrs: Any) -> Spec:
     handle, ids, updates = inputs
     if handle.shape == ():
         raise ValueError("Shape must be at least rank 1 but is rank 0: a scalar has no rows")
@@ -276,7 +285,7 @@ def _scattered(inputs, **attrs):
     return Spec(handle.dtype.base_dtype, handle.shape)
 
 
-def _scatter_block(attrs, block):
+def _scatter_block(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     return {**attrs, "offset": block.out_offsets[0][0], "size": block.full_out_shapes[0][0]}
 
 
@@ -349,7 +358,7 @@ scatter_max = _scatter("ScatterMax", "max", "scatter_max")
 scatter_max.__doc__ = "Take the maximum with rows of a variable. See `scatter_add`."
 
 
-def _counted(inputs, *, limit):
+def _counted(inputs: Sequence[Spec], *, limit: int) -> tuple[Spec, ...]:
     spec = Spec(inputs[0].dtype.base_dtype, ())
     return spec, spec
 

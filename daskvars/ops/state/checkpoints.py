@@ -54,7 +54,9 @@ def save_v2(
     )
 
 
-def _restored(inputs: Any, *, tensor_names: Any, shape_and_slices: Any, dtypes: Any, shapes: Any):
+def _restored(
+    inputs: Any, *, tensor_names: Any, shape_and_slices: Any, dtypes: Any, shapes: Any
+) -> tuple[Spec, ...]:
     specs = []
     for text, dtype, shape in zip(shape_and_slices, dtypes, shapes, strict=True):
         found = tensor_slices.parse_slice(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
@@ -13,12 +14,15 @@ from daskvars.kernels.gather_scatter import part_writes
 from daskvars.ops.array.slicing import STRIDED_SLICE
 from daskvars.ops.rules import axes
 from daskvars.ops.state.assign import handle_of
+from daskvars.shapes import Shape
 
 
-def _assigned(inputs, **bounds):
+def _assigned(inputs: Sequence[Spec], **bounds: Any) -> Spec:
     handle, value = inputs[0], inputs[1]
     spec = Spec(handle.dtype.base_dtype, handle.shape)
-    part = STRIDED_SLICE.infer((spec,), **bounds).shape
+    sliced = STRIDED_SLICE.infer((spec,), **bounds)
+    assert isinstance(sliced, Spec), "of one output"
+    part = sliced.shape
     if part is not None and value.shape is not None:
         sizes = zip(value.shape[::-1], part[::-1], strict=False)
         fit = all(given in (1, None) or n in (given, None) for given, n in sizes)
@@ -30,7 +34,7 @@ def _assigned(inputs, **bounds):
     return spec
 
 
-def _access(inputs, outputs, attrs):
+def _access(inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]) -> Access:
     """Each block of the variable takes its own part of the value."""
     if outputs[0] is None:
         return axes.whole(inputs, outputs)

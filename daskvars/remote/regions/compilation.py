@@ -98,7 +98,9 @@ def _compile(program: RegionProgram, xp: Any, meter: Meter | None) -> Callable[.
     return region
 
 
-def error_of_call(error: Exception, filename: str, lines: dict[int, int], calls: Sequence[Call]):
+def error_of_call(
+    error: Exception, filename: str, lines: dict[int, int], calls: Sequence[Call]
+) -> Any:
     """Return the error of a kernel with the name of the operation whose call failed."""
     trace, index = error.__traceback__, None
     while trace is not None:

@@ -94,7 +94,7 @@ class RegionProgram:
             (size for register, size in made.items() if register not in self.outputs), default=0
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return RegionProgram, (
             self.label,
             self.num_inputs,

@@ -136,11 +136,11 @@ class PartitionedVariable(WithOperators):
         """
         return self._each_part(Variable.assign, value, use_locking, name)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None):
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Add `delta`, of the shape of the whole; return the parts' new values."""
         return self._each_part(Variable.assign_add, delta, use_locking, name)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None):
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Subtract `delta`, of the shape of the whole; return the parts' new values."""
         return self._each_part(Variable.assign_sub, delta, use_locking, name)
 

@@ -7,15 +7,16 @@ of `conv2d`, as those of a matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import convolution, convolution3d, depthwise
 from daskvars.kernels.nn.windows import channels, conv_shape, depthwise_conv2d_shape
 from daskvars.ops.nn.windows import (
@@ -27,6 +28,7 @@ from daskvars.ops.nn.windows import (
     space_format,
     window_padding,
 )
+from daskvars.shapes import Shape
 
 
 def _options(op: Operation) -> dict[str, Any]:
@@ -90,7 +92,7 @@ class Convolution:
     def _access(self, left: int, right: int, out: int) -> Contraction:
         """Return the pattern of an op on two of (images, filter, result) that gives the third."""
 
-        def subscripts(inputs, attrs):
+        def subscripts(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
             terms = list(self.letters)
             if attrs["data_format"][1] == "C":
                 for i in (0, 2):
@@ -137,17 +139,31 @@ class Convolution:
                 f"a filter of shape {shapes.show(w)}"
             )
 
-    def _forward_spec(self, inputs, **options):
+    def _forward_spec(self, inputs: Sequence[Spec], **options: Any) -> Spec:
         image, w = self._shape(inputs[0]), self._shape(inputs[1], "filter")
         return Spec(inputs[0].dtype, self._result(image, w, **options))
 
-    def _images_spec(self, inputs, *, input_shape, operands=(), **options):
+    def _images_spec(
+        self,
+        inputs: Sequence[Spec],
+        *,
+        input_shape: Shape,
+        operands: Sequence[str] = (),
+        **options: Any,
+    ) -> Spec:
         w, dy = self._shape(inputs[0], "filter"), self._shape(inputs[1], "out_backprop")
         image = self._shape(Spec(inputs[1].dtype, input_shape), "input_sizes")
         self._checked(image, w, dy, **options)
         return Spec(inputs[1].dtype, (dy[0] if image[0] is None else image[0], *image[1:]))
 
-    def _filter_spec(self, inputs, *, filter_shape, operands=(), **options):
+    def _filter_spec(
+        self,
+        inputs: Sequence[Spec],
+        *,
+        filter_shape: Shape,
+        operands: Sequence[str] = (),
+        **options: Any,
+    ) -> Spec:
         image, dy = self._shape(inputs[0]), self._shape(inputs[1], "out_backprop")
         w = self._shape(Spec(inputs[0].dtype, filter_shape), "filter_sizes")
         self._checked(image, w, dy, **options)
@@ -155,22 +171,22 @@ class Convolution:
 
     # -- gradients -----------------------------------------------------------------------------
 
-    def _forward_gradient(self, op, dy):
+    def _forward_gradient(self, op: Operation, dy: Tensor) -> Gradients:
         x, w = op.inputs
         return self._for_images(op, w, dy, x), self._for_filter(op, x, dy, w)
 
-    def _images_gradient(self, op, g):
+    def _images_gradient(self, op: Operation, g: Tensor) -> Gradients:
         w, dy = op.inputs[:2]
         return self._for_filter(op, g, dy, w), apply(self.forward, g, w, **_options(op))
 
-    def _filter_gradient(self, op, g):
+    def _filter_gradient(self, op: Operation, g: Tensor) -> Gradients:
         x, dy = op.inputs[:2]
         return self._for_images(op, g, dy, x), apply(self.forward, x, g, **_options(op))
 
-    def _for_images(self, op, w, dy, x):
+    def _for_images(self, op: Operation, w: Tensor, dy: Tensor, x: Tensor) -> Tensor:
         return apply(self.backward_images, w, dy, input_shape=image_sizes(x), **_options(op))
 
-    def _for_filter(self, op, x, dy, w):
+    def _for_filter(self, op: Operation, x: Tensor, dy: Tensor, w: Tensor) -> Tensor:
         return apply(self.backward_filter, x, dy, filter_shape=full_shape(w), **_options(op))
 
 

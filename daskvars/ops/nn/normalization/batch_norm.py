@@ -9,13 +9,15 @@ against 3.0, backward 3.9 against 4.1).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import float64, int64
+from daskvars.dtypes import DType, float64, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.patterns import Block, Contraction
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Operation, Tensor
@@ -30,6 +32,7 @@ from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.transcendental import rsqrt
 from daskvars.ops.nn.windows import check_equal, image_shape, space_format
 from daskvars.ops.rules.shapes import like_first
+from daskvars.shapes import Shape
 
 # cuDNN takes no smaller one, and TensorFlow uses this on every device.
 MIN_EPSILON = 1.001e-5
@@ -39,7 +42,7 @@ def _channelwise(layout: str, combine: str | None = None) -> Contraction:
     """Return a pattern from a layout such as "i,v->i" of images and vectors, one per channel."""
     terms = layout.replace("v", "c")
 
-    def subscripts(inputs, attrs):
+    def subscripts(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
         return terms.replace("i", "...c" if attrs["data_format"] == "NHWC" else "nchw")
 
     return Contraction(subscripts, combine)
@@ -68,18 +71,20 @@ def _divided(x: Tensor, count: Tensor) -> Tensor:
 # -- moments -----------------------------------------------------------------------------------
 
 
-def _vectors(inputs, *, data_format, dtype=None):
+def _vectors(
+    inputs: Sequence[Spec], *, data_format: str, dtype: DType | None = None
+) -> tuple[Spec, ...]:
     image = image_shape(inputs[0])
     spec = Spec(dtype or inputs[2].dtype, (channels(image, data_format),))
     return spec, spec
 
 
-def _whole_count(attrs, block):
+def _whole_count(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     shape = block.full_in_shapes[0]
     return {**attrs, "count": shapes.size(shape) // max(channels(shape, attrs["data_format"]), 1)}
 
 
-def _moments_gradient(op, dmean, dsquare):
+def _moments_gradient(op: Operation, dmean: Tensor, dsquare: Tensor) -> Tensor:
     x = op.inputs[0]
     dtype = x.dtype.base_dtype
     count = _count(x, op.outputs[0])
@@ -99,7 +104,7 @@ CHANNEL_MOMENTS = OpDef(
 )
 
 
-def _sums_gradient(op, g_alone, g_along):
+def _sums_gradient(op: Operation, g_alone: Tensor, g_along: Tensor) -> Gradients:
     dy, x, centre = op.inputs
     for_dy = apply(CHANNEL_AFFINE, x, centre, g_along, g_alone, data_format=_format(op))
     return for_dy, _scaled(dy, g_along, _format(op)), negative(multiply(g_along, op.outputs[0]))
@@ -118,13 +123,13 @@ CHANNEL_SUMS = OpDef(
 # -- one multiplication and addition per element -----------------------------------------------
 
 
-def _affine_gradient(op, g):
+def _affine_gradient(op: Operation, g: Tensor) -> tuple[Tensor, ...]:
     x, centre, slope = op.inputs[:3]
     alone, along = apply(CHANNEL_SUMS, g, x, centre, data_format=_format(op))
     return _scaled(g, slope, _format(op)), negative(multiply(slope, alone)), along, alone
 
 
-def _mix_gradient(op, g):
+def _mix_gradient(op: Operation, g: Tensor) -> Gradients:
     z, gain = op.inputs[4:]
     _, for_gain = apply(CHANNEL_SUMS, g, z, zeros_like(gain), data_format=_format(op))
     return *_affine_gradient(op, g), _scaled(g, gain, _format(op)), for_gain
@@ -151,7 +156,7 @@ CHANNEL_MIX = OpDef(
 # -- the op ------------------------------------------------------------------------------------
 
 
-def _normalized(inputs, *, data_format, **attrs):
+def _normalized(inputs: Sequence[Spec], *, data_format: str, **attrs: Any) -> Spec:
     image = image_shape(inputs[0])
     for spec, what in zip(inputs[1:], ("scale", "offset", "mean", "variance"), strict=True):
         if spec.shape is not None and len(spec.shape) != 1:
@@ -161,7 +166,7 @@ def _normalized(inputs, *, data_format, **attrs):
     return Spec(inputs[0].dtype, image)
 
 
-def _fused_gradient(op, dy):
+def _fused_gradient(op: Operation, dy: Tensor) -> Gradients:
     x, scale, _, mean, variance = op.inputs
     alone, along = apply(CHANNEL_SUMS, dy, x, mean, data_format=_format(op))
     rstd = rsqrt(add(variance, number(op.attrs["epsilon"], variance)))

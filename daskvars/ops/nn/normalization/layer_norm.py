@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import float32
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.array.broadcasting import sum_to_shape
 from daskvars.ops.array.constant import ones_like
@@ -19,7 +21,7 @@ from daskvars.ops.math.reduce import reduce_mean
 from daskvars.ops.nn.windows import check_equal, full_shape
 
 
-def _normalized(inputs, *, epsilon):
+def _normalized(inputs: Sequence[Spec], *, epsilon: float) -> tuple[Spec, ...]:
     x = inputs[0]
     work = float32 if x.dtype.size < 4 else x.dtype
     if x.shape is None:
@@ -35,7 +37,7 @@ def _normalized(inputs, *, epsilon):
     return x, moment, moment
 
 
-def _layer_norm_gradient(op, dy, *moments):
+def _layer_norm_gradient(op: Operation, dy: Tensor, *moments: Tensor) -> Tensor:
     x, gamma, _ = op.inputs
     _, mean, rstd = op.outputs
     return apply(LAYER_NORM_GRAD, x, mean, rstd, gamma, dy)
@@ -51,11 +53,13 @@ LAYER_NORM = OpDef(
 )
 
 
-def _grad_specs(inputs):
+def _grad_specs(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
     return inputs[4], inputs[3], inputs[3]
 
 
-def _layer_norm_grad_gradient(op, g, g_gamma, g_beta):
+def _layer_norm_grad_gradient(
+    op: Operation, g: Tensor, g_gamma: Tensor, g_beta: Tensor
+) -> Gradients:
     """Differentiate dx = P(dy gamma), dgamma = sum dy h, dbeta = sum dy.
 
     h is the normalized row and P v = rstd (v - mean(v) - h mean(v h)) its derivative by x applied

@@ -9,7 +9,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast
@@ -151,7 +151,7 @@ CHANNEL_WINDOW_SUM = OpDef(
 )
 
 
-def _local_response_gradient(op, dy):
+def _local_response_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     bias, alpha, beta = (number(op.attrs[key], x) for key in ("bias", "alpha", "beta"))
     logarithm = log(add(bias, multiply(alpha, _window(square(x), op))))
