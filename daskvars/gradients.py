@@ -246,7 +246,7 @@ class _Walk:
         dys = [None if id(t) in self.stops else self._taken(t) for t in op.outputs]
         if all(dy is None for dy in dys):
             return
-        if gradient_of(op) is PASS_GRADIENT:
+        if gradient_of(op) is PASS_GRADIENT and dys[0] is not None:  # its only result
             self._receive(op.inputs[0], dys[0])
             return
         place = self.builder.colocate_with(op, True) if self.colocate else nullcontext()
@@ -326,9 +326,9 @@ def _input_gradients(op: Operation, dys: list[Gradient | None]) -> Sequence[Grad
     zeros of the result's shape would ask the branch to compute it.
     """
     has_branches = getattr(op.opdef.pattern, "choose", None) is not None
-    for i, output in enumerate(op.outputs):
-        if dys[i] is not None:
-            dys[i] = densify(dys[i])
+    for i, (dy, output) in enumerate(zip(dys, op.outputs, strict=True)):
+        if dy is not None:
+            dys[i] = densify(dy)
         elif is_differentiable(output) and output.spec.dtype is not variant and not has_branches:
             dys[i] = zeros_like(output)
     found = gradient_of(op)(op, *dys)

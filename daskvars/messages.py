@@ -152,7 +152,7 @@ class Message:
             return NotImplemented
         return self.fields == other.fields and self.plain() == other.plain()
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # Python's way of saying that there is none
 
     def __repr__(self) -> str:
         values = ", ".join(f"{n}={v!r}" for n, v in self._values.items() if self.HasField(n))

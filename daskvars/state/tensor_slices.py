@@ -128,6 +128,8 @@ def restore_tensors(
     return tuple(
         [
             read(record, (slice(None),) * len(record.shape) if found is None else found[1])
-            for record, found in zip(map(source.records.get, tensor_names), slices, strict=True)
+            for record, found in zip(
+                map(source.records.__getitem__, tensor_names), slices, strict=True
+            )
         ]
     )

@@ -81,7 +81,7 @@ def segment_sum(
                [5.]])
     """
     work = float_work(data.dtype)
-    rows = {"num_segments": num_segments, "offset": offset, "size": size}
+    rows: dict[str, Any] = {"num_segments": num_segments, "offset": offset, "size": size}
     sums = segment_reduce(xp, "add", data.astype(work, copy=False), ids, 0, **rows)
     return sums.astype(data.dtype, copy=False)
 

@@ -199,7 +199,7 @@ def channel_affine(
     rows = channel_rows(xp, x, data_format)
     work = float_work(x.dtype)
     vectors = [vector.astype(work) for vector in (centre, slope, shift, *pair[1:])]
-    other = channel_rows(xp, pair[0], data_format) if pair else None
+    other: Any = channel_rows(xp, pair[0], data_format) if pair else None
     y = xp.empty(rows.shape, x.dtype)
     for block, line, wide in line_blocks(xp, rows, vectors):
         lines = xp.subtract(rows[block].reshape(-1, line), wide[0], dtype=work)

@@ -23,6 +23,7 @@ from daskvars import backend
 from daskvars.device_array import as_input, as_result
 from daskvars.remote.dask_internals import current_key, pickle, remeasure, show_seconds
 from daskvars.remote.regions.compilation import compiled
+from daskvars.remote.regions.inplace import RegionSplit
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
@@ -125,14 +126,13 @@ class WorkerRegion:
             arguments = arguments_of(self.steps[block], dependencies, as_argument, self.xp)
             found = list(self.main(*arguments))
         if self.split is not None:
-            found = self._updated(arguments, found)
+            found = self._updated(self.split, arguments, found)
         for position in self.kept:
             found[position] = versioned(found[position])
         return TaskOutputs([as_result(self.xp, value) for value in found])
 
-    def _updated(self, arguments: list[Any], found: list[Any]) -> list[Any]:
+    def _updated(self, split: RegionSplit, arguments: list[Any], found: list[Any]) -> list[Any]:
         """Change rows of the variables, and return all outputs in their order."""
-        split = self.split
         passed = found[len(split.kept) :]
 
         def write(arrays: list[Any], record: Any) -> None:

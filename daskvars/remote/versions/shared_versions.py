@@ -128,6 +128,11 @@ class PendingRun:
         """Whether all of it has been computed."""
         return self.missing is not None and not self.missing
 
+    def computed(self, key: Any) -> None:
+        """Take note that a key is computed."""
+        assert self.missing is not None, "keys are waited for once the graph is known"
+        self.missing.discard(key)
+
 
 Notify = Callable[[str, dict[str, Any]], None]
 

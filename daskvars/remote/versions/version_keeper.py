@@ -202,7 +202,7 @@ class VersionKeeper(SchedulerPlugin):
         with self.lock:
             for state, pending in self.waiting.pop(key):
                 if finish == "memory":
-                    pending.missing.discard(key)
+                    pending.computed(key)
                     state.versions.advance()
                 else:
                     state.versions.fail(pending, "erred" if finish == "erred" else "lost")

@@ -212,9 +212,11 @@ class ChunkBuffer:
     def memory(self, size: int) -> list[Any]:
         """Give the memory of an object of some size, or raise ValueError if it is not this one."""
         dtype, shape = self.chunk.dtype, self.chunk.full_shape
-        wanted = encoded_bytes(dtype, shape)
-        is_string = wanted is None
-        wanted = max(0, min(size - CHECKSUM_BYTES, MAX_STRING_BYTES)) if is_string else wanted
+        encoded = encoded_bytes(dtype, shape)
+        is_string = encoded is None
+        wanted = (
+            max(0, min(size - CHECKSUM_BYTES, MAX_STRING_BYTES)) if encoded is None else encoded
+        )
         if size != wanted + CHECKSUM_BYTES:
             raise ValueError(f"has {size} bytes, not {wanted + CHECKSUM_BYTES}")
         if is_string:

@@ -27,7 +27,7 @@ try:
     import obstore
     import obstore.store
 except ImportError:  # it is an extra
-    obstore = None
+    obstore = None  # type: ignore[assignment]
 
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 """URLs that obstore opens, where it is installed; all others are fsspec's. Credentials, selections

@@ -23,7 +23,7 @@ try:
     import obstore
     from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
 except ImportError:  # it is an extra; then no store is an ObjectStore
-    obstore = None
+    obstore = None  # type: ignore[assignment]
 
 BY_TAG = ("S3Store", "GCSStore", "AzureStore", "MemoryStore")
 """Kinds of obstore's stores that compare tags."""
@@ -45,7 +45,7 @@ def get_tagged(store: Any, path: str) -> tuple[dict[str, Any], str] | None:
     except FileNotFoundError:
         return None
     data = np.frombuffer(bytes(found.bytes()), np.uint8)
-    return parse_document(data, f"{store}/{path}"), found.meta["e_tag"]
+    return parse_document(data, f"{store}/{path}"), _tag(found.meta["e_tag"], store)
 
 
 def put_tagged(store: Any, path: str, document: Mapping[str, Any], tag: str | None) -> str:
@@ -73,4 +73,9 @@ def put_tagged(store: Any, path: str, document: Mapping[str, Any], tag: str | No
         )
     except (AlreadyExistsError, NotFoundError, PreconditionError, FileNotFoundError):
         raise conflict(f"{store}/{path}: another writer was faster; read it again") from None
-    return found["e_tag"]
+    return _tag(found["e_tag"], store)
+
+
+def _tag(tag: str | None, store: Any) -> str:
+    assert tag is not None, f"{store}: kinds of stores that compare tags give them"
+    return tag
