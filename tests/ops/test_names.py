@@ -319,7 +319,7 @@ def test_switch_case_refuses_numbers_with_gaps(numbers, error, words):
         dv.switch_case(dv.constant(0), [(n, lambda: dv.constant(1.0)) for n in numbers])
 
 
-@pytest.mark.parametrize("name", ["bitwise", "linalg", "manip", "math", "random", "strings"])
+@pytest.mark.parametrize("name", ["bitwise", "linalg", "math", "random", "strings"])
 def test_a_namespace_is_there_in_both_modes(name):
     namespace = getattr(dv, name)
     assert namespace.__all__ == sorted(namespace.__all__)

@@ -35,7 +35,8 @@ def conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
 
     Example:
         >>> import numpy as np
-        >>> conv2d(np, np.ones((1, 3, 3, 1)), np.ones((3, 3, 1, 1)), padding="SAME")[0, :, :, 0]
+        >>> x, w = np.ones((1, 3, 3, 1)), np.ones((3, 3, 1, 1))
+        >>> conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME")[0, :, :, 0]
         array([[4., 6., 4.],
                [6., 9., 6.],
                [4., 6., 4.]])

@@ -40,7 +40,7 @@ def conv3d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
     Example:
         >>> import numpy as np
         >>> x, w = np.ones((1, 3, 2, 2, 1)), np.ones((2, 2, 2, 1, 1))
-        >>> conv3d(np, x, w, padding="VALID").ravel()
+        >>> conv3d(np, x, w, strides=(1, 1, 1, 1, 1), padding="VALID").ravel()
         array([8., 8.])
     """
     data_format, padding, steps = along_space(**options)
@@ -143,7 +143,7 @@ def depth_as_channels(w: Any) -> Any:
 def along_space(
     *,
     padding: Any,
-    strides: tuple = ONES,
+    strides: tuple,
     dilations: tuple = ONES,
     data_format: str = "NDHWC",
 ) -> tuple[str, str, tuple[tuple, tuple]]:

@@ -40,7 +40,8 @@ def depthwise_conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) 
     Example:
         >>> import numpy as np
         >>> w = np.array([1.0, 10.0]).reshape(1, 1, 2, 1)
-        >>> depthwise_conv2d(np, np.ones((1, 1, 1, 2)), w, padding="SAME").ravel()
+        >>> x = np.ones((1, 1, 1, 2))
+        >>> depthwise_conv2d(np, x, w, strides=(1, 1, 1, 1), padding="SAME").ravel()
         array([ 1., 10.])
     """
     data_format = options.get("data_format", "NHWC")

@@ -16,13 +16,13 @@ class WindowOptions(TypedDict, total=False):
     """Where windows are, as the attributes of a convolution say it.
 
     Attributes:
-        strides: distances between windows, one for each axis, by default ones.
+        strides: distances between windows, one for each axis.
         padding: "SAME", "VALID" or, for images, four (before, after) pairs.
         dilations: distances between the taps of a window, as strides.
         data_format: the order of the axes, by default channels are last.
     """
 
-    strides: tuple
+    strides: Required[tuple]
     padding: Required[Padding]
     dilations: tuple
     data_format: str
@@ -206,7 +206,7 @@ def place_windows(
     size: Pair,
     *,
     padding: Padding,
-    strides: tuple = ONES,
+    strides: tuple,
     dilations: tuple = ONES,
     data_format: str = "NHWC",
 ) -> Windows:
@@ -275,7 +275,7 @@ def windowed_shape(
     depth: int | None,
     *,
     padding: Padding,
-    strides: tuple = ONES,
+    strides: tuple,
     dilations: tuple = ONES,
     data_format: str = "NHWC",
 ) -> tuple:
