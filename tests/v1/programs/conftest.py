@@ -4,7 +4,11 @@ import pytest
 
 import daskvars.v1 as tf
 
-pytestmark = pytest.mark.usefixtures("graph")
+
+@pytest.fixture(autouse=True)
+def default_graph(graph):
+    """The graph that a test begins with is its own (a mark in this file would mark no test)."""
+    return graph
 
 
 @pytest.fixture
