@@ -5,6 +5,8 @@ from daskvars.kernels.nn import convolution, depthwise, patches
 from daskvars.kernels.nn.windows import conv_shape, depthwise_conv2d_shape, place_windows
 from tests.kernels.numerical import assert_gradient, frozen, normal
 
+SAME = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+
 # height, width, inputs, outputs (or multiplier), filter, stride, dilation, padding
 CASES = [
     (7, 9, 3, 4, (3, 3), 1, 1, "SAME"),
@@ -130,9 +132,9 @@ def test_blocks_of_a_few_rows_give_the_same(monkeypatch, channels):
     x, w = normal(5, 20, 16, channels), normal(3, 3, channels, 4, seed=1)
     dy = normal(5, 20, 16, 4, seed=2)
     run = [
-        lambda: convolution.conv2d(np, x, w, padding="SAME"),
-        lambda: convolution.conv2d_backprop_filter(np, x, dy, filter_shape=w.shape, padding="SAME"),
-        lambda: convolution.conv2d_backprop_input(np, w, dy, input_shape=x.shape, padding="SAME"),
+        lambda: convolution.conv2d(np, x, w, **SAME),
+        lambda: convolution.conv2d_backprop_filter(np, x, dy, filter_shape=w.shape, **SAME),
+        lambda: convolution.conv2d_backprop_input(np, w, dy, input_shape=x.shape, **SAME),
     ]
     whole = [call() for call in run]
     monkeypatch.setattr(patches, "PATCH_BYTES", 1)
@@ -144,27 +146,25 @@ def test_blocks_of_a_few_rows_give_the_same(monkeypatch, channels):
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_dtype_is_kept(dtype):
     x, w = normal(2, 6, 6, 3, dtype=dtype), normal(3, 3, 3, 4, seed=1, dtype=dtype)
-    y = convolution.conv2d(np, x, w, padding="SAME")
-    wanted = convolution.conv2d(np, x.astype("float64"), w.astype("float64"), padding="SAME")
+    y = convolution.conv2d(np, x, w, **SAME)
+    wanted = convolution.conv2d(np, x.astype("float64"), w.astype("float64"), **SAME)
     assert y.dtype == dtype
     np.testing.assert_allclose(y, wanted, rtol=3e-3 if dtype == "float16" else 1e-5, atol=1e-2)
-    dx = convolution.conv2d_backprop_input(np, w, y, input_shape=x.shape, padding="SAME")
-    dw = convolution.conv2d_backprop_filter(np, x, y, filter_shape=w.shape, padding="SAME")
+    dx = convolution.conv2d_backprop_input(np, w, y, input_shape=x.shape, **SAME)
+    dw = convolution.conv2d_backprop_filter(np, x, y, filter_shape=w.shape, **SAME)
     assert dx.dtype == dw.dtype == dtype
 
 
 def test_an_empty_batch_has_an_empty_result_and_no_filter_gradient():
     x, w = np.zeros((0, 6, 6, 3)), normal(3, 3, 3, 4)
-    y = convolution.conv2d(np, x, w, padding="SAME")
+    y = convolution.conv2d(np, x, w, **SAME)
     assert y.shape == (0, 6, 6, 4)
-    dw = convolution.conv2d_backprop_filter(np, x, y, filter_shape=w.shape, padding="SAME")
+    dw = convolution.conv2d_backprop_filter(np, x, y, filter_shape=w.shape, **SAME)
     assert not dw.any()
 
 
 def test_the_gradient_takes_its_batch_from_dy():
     w, dy = normal(3, 3, 2, 4), normal(5, 6, 6, 4, seed=1)
     for batch in (99, -1, None):
-        dx = convolution.conv2d_backprop_input(
-            np, w, dy, input_shape=(batch, 6, 6, 2), padding="SAME"
-        )
+        dx = convolution.conv2d_backprop_input(np, w, dy, input_shape=(batch, 6, 6, 2), **SAME)
         assert dx.shape == (5, 6, 6, 2)
