@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -131,9 +131,9 @@ def accepts(*arguments: str) -> Callable[[_Function], _Function]:
             raise ValueError(f"{target.__qualname__} accepts {declared}: say why in ACCEPTED")
         found = {name: why for name, why in declared.items() if why is not None}
         family = Family({name: Argument(why.text) for name, why in found.items()})
-        names = inspect.signature(function).parameters
-        target.__doc__ = family.documented(target.__doc__, names)
-        warned = _warning(function, target.__qualname__, found)
+        parameters = inspect.signature(function).parameters
+        target.__doc__ = family.documented(target.__doc__, parameters)
+        warned = _warning(function, target.__qualname__, found, parameters)
         if isinstance(target, type):
             target.__init__ = warned  # type: ignore[misc]
             return target
@@ -142,9 +142,13 @@ def accepts(*arguments: str) -> Callable[[_Function], _Function]:
     return decorate
 
 
-def _warning(function: _Function, qualname: str, declared: dict[str, Accepted]) -> _Function:
+def _warning(
+    function: _Function,
+    qualname: str,
+    declared: dict[str, Accepted],
+    parameters: Mapping[str, inspect.Parameter],
+) -> _Function:
     """Return a function that warns of the arguments that mattered, the same if none can."""
-    parameters = inspect.signature(function).parameters
     watched = [
         (name, place, parameters[name].default)
         for place, name in enumerate(parameters)

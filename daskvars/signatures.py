@@ -61,7 +61,8 @@ class Family:
           order: all arguments, where their order is another than that of the family; one may be
             given another default, as in "x y=None", or none, as in "x y=".
         """
-        mine = inspect.signature(own).parameters if own else {}
+        written = inspect.signature(own) if own else inspect.Signature()
+        mine = written.parameters
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
         found = {n: p.replace(kind=plain) for n, p in mine.items()}
         for name, argument in self.arguments.items():
@@ -79,7 +80,7 @@ class Family:
             if changed:
                 value = ast.literal_eval(default) if default else empty
                 parameters[name] = found[name].replace(default=value)
-        result = self.result or inspect.signature(own).return_annotation if own else self.result
+        result = self.result or (written.return_annotation if own else None)
         return inspect.Signature(list(parameters.values()), return_annotation=result)
 
     def documented(self, doc: str | None, names: Iterable[str], **words: str) -> str:
@@ -135,10 +136,10 @@ class Family:
           times: how often, after once.
         <BLANKLINE>
         """
-        function = self._made(own.__name__, self.signature(own, order), call)
-        doc = own.__doc__
+        signature = self.signature(own, order)
+        function = self._made(own.__name__, signature, call)
         functools.update_wrapper(function, own)
-        return self._said(function, doc, words)
+        return self._said(function, own.__doc__, signature, words)
 
     def function(
         self,
@@ -159,10 +160,11 @@ class Family:
           doc: its docstring, but for what the family says.
           words: what stands for ``{word}`` in the texts of the family.
         """
-        function = self._made(name, self.signature(None, order), call)
+        signature = self.signature(None, order)
+        function = self._made(name, signature, call)
         function.__name__ = function.__qualname__ = name
         function.__module__ = module
-        return self._said(function, doc, words)
+        return self._said(function, doc, signature, words)
 
     def _made(
         self, name: str, signature: inspect.Signature, call: Callable[[dict[str, Any]], Any]
@@ -177,9 +179,13 @@ class Family:
         return function
 
     def _said(
-        self, function: Callable[..., Any], doc: str | None, words: dict[str, str]
+        self,
+        function: Callable[..., Any],
+        doc: str | None,
+        signature: inspect.Signature,
+        words: dict[str, str],
     ) -> Callable[..., Any]:
-        names = inspect.signature(function).parameters
+        names = signature.parameters
         function.__doc__ = self.documented(doc, names, function=function.__name__, **words)
         return function
 
