@@ -4,12 +4,14 @@
 
 Plain I/O is one stream: each array written to one file, and read from it into new arrays, while
 the old ones are still there, as they are when a checkpoint is restored. TMPDIR says which disk.
+1,000 small variables are saved into one file, a path that ends in ``.zip``, and restored from it.
 An asynchronous save stalls the training for as long as its call takes; what the steps beside it
 cost, against steps alone, is printed too: they share the processor and the memory with it.
 """
 
 from __future__ import annotations
 
+import gc
 import shutil
 import statistics
 import sys
@@ -28,6 +30,8 @@ import daskvars.v1 as tf
 SHAPE, COUNT = (4096, 4096), 16  # 64 MiB each
 QUICK_SHAPE, QUICK_COUNT = (64, 64), 2
 MAX_SAVE, MAX_RESTORE = 1.0, 1 / 0.7  # seconds, over those of plain I/O
+SMALL_COUNT, QUICK_SMALL_COUNT, SMALL_SHAPE = 1000, 10, (8, 8)
+MAX_SMALL_S = {"save": 0.06, "restore": 0.04}  # of 1,000 small variables in one file
 MAX_STALL = 0.05  # of the time that the save takes
 
 
@@ -109,6 +113,29 @@ def measured(shape: tuple[int, int], count: int, rounds: int, directory: Path) -
     return clock
 
 
+def small_in_one_file(count: int, rounds: int, directory: Path) -> Clock:
+    """Return the times of saving small variables into one file, and restoring them."""
+    clock = Clock()
+    with tf.Graph().as_default(), tf.Session() as sess:
+        variables = [
+            tf.get_variable(f"layer{i // 10}/v{i}", initializer=np.full(SMALL_SHAPE, i, "f4"))
+            for i in range(count)
+        ]
+        saver = tf.train.Saver(max_to_keep=0)
+        sess.run(tf.global_variables_initializer())
+        wanted = sess.run(variables)
+        zero = tf.group(*[v.assign(tf.zeros_like(v)) for v in variables])
+        for turn in range(rounds + 1):
+            path = str(directory / f"{turn}.zip")
+            gc.collect()  # what the round before left is no business of this one
+            clock("save", lambda path=path: saver.save(sess, path, write_meta_graph=False))
+            sess.run(zero)
+            clock("restore", lambda path=path: saver.restore(sess, path))
+        if not all(map(np.array_equal, wanted, sess.run(variables))):
+            raise AssertionError("what was restored is not what was saved")
+    return clock
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and return the exit status."""
     options = measure.options(__doc__, arguments, rounds=5)
@@ -116,6 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = measure.Report("checkpoint")
     with tempfile.TemporaryDirectory() as directory:
         clock = measured(shape, count, options.rounds, Path(directory))
+        num_small = QUICK_SMALL_COUNT if options.quick else SMALL_COUNT
+        small = small_in_one_file(num_small, 2 * options.rounds, Path(directory))
     size = f"{count * 4 * shape[0] * shape[1] / 2**20:.3g} MiB"
     for what, plain, limit in [
         ("save", "plain write", MAX_SAVE),
@@ -130,6 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f" {measure.spelled(clock.median('step alone'))}"
     )
     report.against_limit("its call stalls for", clock.median("call"), MAX_STALL * duration)
+    for what, limit in MAX_SMALL_S.items():
+        name = f"{num_small:,} small variables in one file: {what}"
+        report.against_limit(name, small.median(what), limit)
     return report.status
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from distributed import Client
+from clusters import Cluster
 from measure import Report
 
 import daskvars.v1 as tf
@@ -32,7 +31,6 @@ RUNS, QUICK_RUNS = 5_000, 300
 WINDOWS = 20
 SKIPPED = 4  # windows at the start, in which caches and allocators fill
 LIMIT = 1.10
-CLI = "--host 127.0.0.1 --no-dashboard"
 
 
 def resident_bytes(pid: int) -> int:
@@ -44,41 +42,6 @@ def resident_bytes(pid: int) -> int:
 def num_tasks(dask_scheduler: Any = None) -> int:
     """Return how many tasks a scheduler keeps."""
     return len(dask_scheduler.tasks)
-
-
-class Cluster:
-    """A scheduler and workers, each a process of its own."""
-
-    def __init__(self, place: str, is_default: bool = True) -> None:
-        file = os.path.join(place, "scheduler.json")
-        workers = ["worker --no-nanny --nthreads 1"] * NUM_WORKERS
-        self.processes = [
-            subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    f"distributed.cli.dask_{role.split()[0]}",
-                    *role.split()[1:],
-                    *CLI.split(),
-                    "--scheduler-file",
-                    file,
-                ],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            for role in ("scheduler --port 0", *workers)
-        ]
-        while not os.path.exists(file):
-            time.sleep(0.02)
-        self.client = Client(scheduler_file=file, set_as_default=is_default)
-        self.client.wait_for_workers(NUM_WORKERS)
-
-    def close(self) -> None:
-        """End all processes."""
-        self.client.close()
-        for process in self.processes:
-            process.kill()
-            process.wait()
 
 
 def network() -> tuple[Any, ...]:
@@ -124,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     runs = options.runs or (QUICK_RUNS if options.quick else RUNS)
     report = Report("flat")
     with tempfile.TemporaryDirectory() as place, tf.Graph().as_default():
-        cluster = Cluster(place)
+        cluster = Cluster(place, NUM_WORKERS)
         try:
             found = measured(cluster, os.path.join(place, "store.zarr"), runs)
         finally:

@@ -72,15 +72,23 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 class Parameters:
-    """All variables in one array and their gradients in another, each also by name."""
+    """All variables in one array and their gradients in another, each also by name.
 
-    def __init__(self, starts: dict[str, np.ndarray]) -> None:
+    Args:
+      starts: name -> initial value.
+      shared: other parameters whose variables these are, with gradients of their own.
+    """
+
+    def __init__(self, starts: dict[str, np.ndarray], shared: Parameters | None = None) -> None:
         shapes = [value.shape for value in starts.values()]
         kind = next(iter(starts.values())).dtype
-        self.flat, values = mlp_small.flat_views(shapes, kind)
         self.flat_gradient, gradients = mlp_small.flat_views(shapes, kind)
-        self.values = dict(zip(starts, values, strict=True))
         self.gradients = dict(zip(starts, gradients, strict=True))
+        if shared is not None:
+            self.flat, self.values = shared.flat, shared.values
+            return
+        self.flat, values = mlp_small.flat_views(shapes, kind)
+        self.values = dict(zip(starts, values, strict=True))
         for name, start in starts.items():
             self.values[name][...] = start
 
@@ -285,8 +293,10 @@ class HandwrittenTransformer:
       flat, flat_gradient: [n], all variables and their gradients.
     """
 
-    def __init__(self, sizes: Sizes, kind: type = np.float32) -> None:
-        of = Parameters(initial_values(sizes, kind))
+    def __init__(
+        self, sizes: Sizes, kind: type = np.float32, shared: Parameters | None = None
+    ) -> None:
+        of = Parameters(initial_values(sizes, kind), shared)
         self.flat, self.flat_gradient = of.flat, of.flat_gradient
         rows, ones = sizes.positions, np.ones(sizes.positions, kind)
         self.sizes, self.of, self.ones = sizes, of, ones

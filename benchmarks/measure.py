@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from distributed.utils import get_mp_context
 from threadpoolctl import ThreadpoolController
 
 from daskvars import backend
@@ -98,6 +99,67 @@ def interleaved(sides: Mapping[str, Side], rounds: int, steps: int) -> dict[str,
     return {name: statistics.median(found) for name, found in times.items()}
 
 
+class Apart:
+    """A step in a process of its own, which lives until it is closed.
+
+    Dask's configuration says how processes are made (`distributed.worker.multiprocessing-method`).
+
+    Args:
+      build: function, defined in a module, that gives the step; called in that process.
+      arguments: its arguments.
+    """
+
+    def __init__(self, build: Callable[..., Callable[..., Any]], *arguments: Any) -> None:
+        context = get_mp_context()
+        self._pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, build, arguments), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def start(self, *arguments: Any) -> None:
+        """Let a step begin."""
+        self._pipe.send(arguments)
+
+    def result(self, timeout_s: float | None = None) -> Any:
+        """Return what the step that was begun gives.
+
+        Raises:
+          TimeoutError: it gives nothing in time.
+          Exception: what it raises.
+        """
+        if not self._pipe.poll(timeout_s):
+            raise TimeoutError(f"no result within {timeout_s} s")
+        found = self._pipe.recv()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.start(*arguments)
+        return self.result()
+
+    def __enter__(self) -> Apart:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.join()
+        self._pipe.close()
+
+
+def _serve(pipe: Any, build: Callable[..., Callable[..., Any]], arguments: Sequence[Any]) -> None:
+    """Run in the other process: build the step, and make one each time when asked."""
+    backend.keep_freed_memory()
+    step = None
+    while True:
+        given = pipe.recv()
+        try:
+            step = step or build(*arguments)
+            pipe.send(step(*given))
+        except Exception as error:  # noqa: BLE001 - raised where the step is asked for
+            pipe.send(error)
+
+
 def seconds(step: Callable[[], Any], steps: int) -> float:
     """Return the seconds that one step takes on average, after one that is not timed."""
     step()
@@ -152,16 +214,27 @@ class Report:
             f"{ours} {spelled(own_s)}/{what}, {best} {spelled(best_s)}/{what}", ratio, limit
         )
 
-    def against_rate(self, rates: Mapping[str, float], unit: str, least: float) -> None:
+    def against_rate(self, rates: Mapping[str, float], unit: str, least: float | None) -> None:
         """Judge how fast the first side is beside the second: not less than `least` of it."""
         (ours, own), (other, theirs) = rates.items()
         text = f"{ours} {own:.4g} {unit}, {other} {theirs:.4g} {unit}"
+        if least is None:
+            return self.note(f"{text}, ratio {own / theirs:.2f} (no limit)")
         self._judge(text, own / theirs, least, own >= least * theirs)
 
     def against_limit(self, what: str, value_s: float, limit_s: float) -> None:
         """Judge a time by the longest that it may take."""
         text = f"{what} {spelled(value_s)}, limit {spelled(limit_s)}"
         self._judge(text, value_s / limit_s, 1.0)
+
+    def against_count(self, what: str, count: float, most: int) -> None:
+        """Judge how many there are by how many there may be."""
+        self._judge(f"{what} {count:,.6g}, limit {most:,}", count / most, 1.0)
+
+    def fail(self, text: str) -> None:
+        """Report that there is no figure where there has to be one."""
+        self.ok = False
+        self.note(f"{text} OVER")
 
     def against_bytes(
         self, what: str, nbytes: float, limit: float, unit_bytes: float, unit: str
@@ -195,11 +268,15 @@ class Report:
         return 0 if self.ok else 1
 
 
-def options(doc: str, arguments: Sequence[str] | None, rounds: int) -> argparse.Namespace:
-    """Return the command line of a benchmark: `quick` and `rounds`."""
+def options(
+    doc: str, arguments: Sequence[str] | None, rounds: int, **more: Mapping[str, Any]
+) -> argparse.Namespace:
+    """Return the command line of a benchmark: `quick`, `rounds`, and more if there is."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run?")
     parser.add_argument("--rounds", type=int, default=None, help=f"turns of each side ({rounds})")
+    for name, how in more.items():
+        parser.add_argument(f"--{name}", **how)
     found = parser.parse_args(arguments)
-    found.rounds = found.rounds or (2 if found.quick else rounds)
+    found.rounds = found.rounds or (1 if found.quick else rounds)
     return found

@@ -1,20 +1,25 @@
-"""What a data-parallel step of `mlp_wide` asks of clusters of 2 to 1,000 workers, by its plan.
+"""What a training step asks of clusters of 2 to 1,000 workers, by its plan.
 
     python benchmarks/scaling.py [--quick]
 
 No cluster is needed: the plan is lowered for that many workers, its tasks are placed as a run's
-would be, and counted are tasks and the bytes that each worker takes from others. Each worker has
-1,024 rows of the batch, as in `data_parallel.py`. The weights are in as many variables as there are
-workers, up to a limit: every part of the batch has a gradient for every place, so that picks and
-transfers grow with the product of both.
+would be, and counted are tasks and the bytes that each worker takes from others. The models are
+`mlp_wide`, data parallel as in `data_parallel.py`, each layer's weights in so many variables, and
+those of `sharded.py`, cut in a chunk for each worker. Each worker has 1,024 rows of the batch (8
+texts of the transformer). Plans that would have too many tasks, as they grew so far, are not made:
+their tasks are estimated.
+
+A step of a second needs a scheduler that serves its tasks, and links that carry its bytes, within a
+second. That has to be so up to 400 workers; how many more can be said is printed.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,22 +27,22 @@ import data_parallel
 import measure
 import mlp_wide
 import numpy as np
+import sharded
 
 import daskvars.v1 as tf
 from daskvars import lowering
 from daskvars.execution.cluster.placement import ClusterPlacement
-from daskvars.execution.cluster.run_graphs import BlockTask, OutputKey, Template, joined
 from daskvars.execution.cluster.worker_info import WorkerInfo
 from daskvars.execution.engine import feeds
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.lowering.plan import BlockId
-from daskvars.lowering.program import STATE
+from daskvars.lowering.shard import Machine
 
-WORKERS, QUICK_WORKERS = (2, 10, 100, 1000), (2, 4)
-SHARDS = (1, 10, 100)  # the most variables that a layer's weights are: the best is told
+WORKERS, QUICK_WORKERS = (2, 10, 100, 400, 1000), (2, 4)
+LIMIT_WORKERS, LIMIT_S = 400, 1.0
+SHARDS = (1, 10, 100)  # the most variables that a layer's weights are
 ROWS = 1024  # of the batch, for each worker
 SCHEDULER_S = {"1 ms": 1e-3, "2.2 ms": 2.2e-3}  # a task, as measured elsewhere and on two cores
-MAX_PAIRS = 10_000  # of workers and variables, in plans that are made at all
+MAX_TASKS = 100_000  # of plans that are made
 FLOPS = 1e11  # a second, of a worker's core
 NETWORK = 1e9  # bytes a second, into or out of a worker
 
@@ -47,7 +52,7 @@ class Demand:
     """What one step takes.
 
     Attributes:
-      workers, shards: how many workers, and variables of each layer's weights.
+      workers: how many.
       tasks: of the run, those that split results included.
       moved: bytes between workers.
       most: bytes that the busiest worker takes or gives.
@@ -55,7 +60,6 @@ class Demand:
     """
 
     workers: int
-    shards: int
     tasks: int
     moved: int
     most: int
@@ -66,7 +70,12 @@ class Demand:
         """The seconds of the busiest worker's transfers."""
         return self.most / NETWORK
 
-    def scheduler_s(self, task_s: float) -> float:
+    @property
+    def slowest_s(self) -> float:
+        """The seconds of what takes longest, but for computing."""
+        return max(self.network_s, self.scheduler_s())
+
+    def scheduler_s(self, task_s: float = 1e-3) -> float:
         """Return how long the scheduler is busy."""
         return self.tasks * task_s
 
@@ -76,7 +85,7 @@ class Demand:
         slow = {
             "computation": self.compute_s,
             "network": self.network_s,
-            "scheduler": self.scheduler_s(1e-3),
+            "scheduler": self.scheduler_s(),
         }
         return max(slow, key=slow.__getitem__)
 
@@ -92,7 +101,36 @@ def placement(workers: int) -> ClusterPlacement:
     return ClusterPlacement(found, lambda key: True)
 
 
-def step_plan(units: Sequence[int], workers: int, shards: int) -> tuple[Any, ClusterPlacement]:
+@dataclass(frozen=True)
+class Model:
+    """A model: its name, and what makes placeholders, loss and training step for many workers."""
+
+    name: str
+    network: Callable[[int], tuple[Sequence[Any], Any, Any]]
+
+
+def models(quick: bool) -> list[Model]:
+    """Return all models."""
+    units = mlp_wide.QUICK_UNITS if quick else mlp_wide.UNITS
+    texts = sharded.QUICK_TEXTS if quick else sharded.TEXTS
+    sizes = {"units": 16, "table": 64} if quick else {}
+
+    def wide(most: int, workers: int) -> tuple[Sequence[Any], Any, Any]:
+        *inputs, loss, train = data_parallel.network(units, min(most, workers))
+        return inputs, loss, train
+
+    def cut(model: str, workers: int) -> tuple[Sequence[Any], Any, Any]:
+        many = replace(texts, batch=workers * max(1, ROWS // texts.length))
+        return sharded.Case(model, workers, texts=many, **sizes).network()
+
+    shards = SHARDS[:1] if quick else SHARDS
+    return [
+        *(Model(f"mlp_wide in {most}", partial(wide, most)) for most in shards),
+        *(Model(name, partial(cut, name)) for name in ("dense", "embedding", "transformer")),
+    ]
+
+
+def step_plan(model: Model, workers: int) -> tuple[Any, ClusterPlacement]:
     """Return the plan of a training step, and what knows where its tasks run."""
     places = placement(workers)
 
@@ -101,81 +139,27 @@ def step_plan(units: Sequence[int], workers: int, shards: int) -> tuple[Any, Clu
         return spec, handle.op.attrs["chunks"], True
 
     with tf.Graph().as_default():
-        inputs, labels, loss, train = data_parallel.network(units, shards)
+        inputs, loss, train = model.network(workers)
         init = tf.global_variables_initializer()  # this is what gives the variables their homes
         lowering.lower([], [init], {}, state_of, places=places)
+        shapes = [[workers * ROWS if n is None else n for n in x.shape.as_list()] for x in inputs]
         given = [
-            np.empty((workers * ROWS, units[0]), np.float32),
-            np.empty(workers * ROWS, np.int32),
+            np.empty(shape, x.dtype.as_numpy_dtype) for shape, x in zip(shapes, inputs, strict=True)
         ]
-        fed = feeds.feed_specs([inputs, labels], given, workers)
-        return lowering.lower([loss], [train], fed, state_of, places=places), places
+        fed = feeds.feed_specs(inputs, given)
+        machine = Machine(workers, True)
+        return lowering.lower(
+            [loss], [train], fed, state_of, places=places, machine=machine
+        ), places
 
 
-class Step:
-    """The tasks of one run, each on the worker that it is wished to be on."""
-
-    def __init__(self, plan: Any, places: ClusterPlacement) -> None:
-        self.plan, self.places = plan, places
-        self.template = Template(plan, "scaling")
-        self.num_tasks = 0
-        self.received: Counter[str] = Counter()
-        self.sent: Counter[str] = Counter()
-        self._held: dict[Any, tuple[str, int]] = {}
-        self._moved: set[tuple[Any, str]] = set()
-        for number, tasks in enumerate(self.template.tasks):
-            for task in tasks:
-                self._add(number, task)
-
-    def _add(self, number: int, task: BlockTask) -> None:
-        """Count one task, what it takes from other workers, and those that split its results."""
-        region = self.plan.regions[number]
-        needs = {need: self._source(need) for need in map(_identity, task.dependencies)}
-        wish = self.places.annotations_at(region.place, task.number, region.num_tasks)
-        worker = wish["workers"][0] if wish else self._heaviest(needs)
-        for need, (home, nbytes) in needs.items():
-            if home not in (worker, "") and (need, worker) not in self._moved:
-                self._moved.add((need, worker))
-                self.received[worker] += nbytes
-                self.sent[home] += nbytes
-        grouping = self.template.output_groups[number]
-        self._held[_identity(task.output_key)] = worker, sum(grouping.sizes)
-        self.num_tasks += 1
-        if grouping.is_split:
-            self.num_tasks += len(grouping.groups)
-            for group, positions in enumerate(grouping.groups):
-                nbytes = sum(grouping.sizes[position] for position in positions)
-                self._held["pick", joined(number, group, *task.block)] = worker, nbytes
-
-    def _source(self, need: Any) -> tuple[str, int]:
-        """Return which worker has what a task takes, "" if it comes with the task; its bytes."""
-        if not isinstance(need, BlockId):
-            return self._held[need]
-        leaf = self.plan.leaves[need.origin.position]
-        if leaf.kind != STATE:
-            return "", 0
-        home = self.places.variable_annotations(leaf.what, 0, 1)["workers"][0]
-        return home, self.places.variable_places[leaf.what].nbytes
-
-    def _heaviest(self, needs: dict[Any, tuple[str, int]]) -> str:
-        held: Counter[str] = Counter({"worker 0": 0})
-        for home, nbytes in needs.values():
-            if home:
-                held[home] += nbytes
-        return held.most_common(1)[0][0]
-
-
-def _identity(where: Any) -> Any:
-    return (where.prefix, where.suffix) if isinstance(where, OutputKey) else where
-
-
-def demand(units: Sequence[int], workers: int, shards: int) -> Demand:
+def demand(model: Model, workers: int) -> Demand:
     """Return what a step takes, by its plan."""
-    plan, places = step_plan(units, workers, shards)
-    step = Step(plan, places)
-    most = max([0, *step.received.values(), *step.sent.values()])
-    moved = sum(step.received.values())
-    return Demand(workers, shards, step.num_tasks, moved, most, plan.flops / FLOPS / workers)
+    plan, places = step_plan(model, workers)
+    found, _ = places.staged(plan)
+    received, sent = found.traffic()
+    most = max([0, *received.values(), *sent.values()])
+    return Demand(workers, found.num_tasks, received.total(), most, plan.flops / FLOPS / workers)
 
 
 def told(found: Demand) -> str:
@@ -184,38 +168,53 @@ def told(found: Demand) -> str:
         f"{measure.spelled(found.scheduler_s(each))} at {name} a task"
         for name, each in SCHEDULER_S.items()
     )
-    slowest = max(found.compute_s, found.network_s, found.scheduler_s(1e-3))
     return (
-        f"{found.workers:,} workers, weights in {found.shards}: {found.tasks:,} tasks, "
+        f"{found.workers:,} workers: {found.tasks:,} tasks, "
         f"{found.moved / 2**20:,.0f} MiB moved, {found.moved / found.workers / 2**20:,.0f} a "
         f"worker, {found.most / 2**20:,.0f} through the busiest; computation "
         f"{measure.spelled(found.compute_s)}, network {measure.spelled(found.network_s)}, "
-        f"scheduler {scheduler}; at most {1 / slowest:.2g} steps/s, by the {found.bound}"
+        f"scheduler {scheduler}; at most {1 / max(found.slowest_s, found.compute_s):.2g} steps/s, "
+        f"by the {found.bound}"
     )
+
+
+def expected_tasks(made: Sequence[Demand], workers: int) -> float:
+    """Return how many tasks a step will have if they grow as they did."""
+    if len(made) < 2:
+        return 0.0
+    before, last = made[-2:]
+    growth = math.log(last.tasks / before.tasks) / math.log(last.workers / before.workers)
+    return last.tasks * (workers / last.workers) ** growth
+
+
+def judge(report: measure.Report, model: Model, numbers: Sequence[int], wanted: int) -> None:
+    """Report on a model for growing numbers of workers."""
+    made: list[Demand] = []
+    for workers in numbers:
+        expected = expected_tasks(made, workers)
+        if expected > MAX_TASKS:
+            report.note(
+                f"{model.name}, {workers:,} workers: some {expected:,.2g} tasks, not planned"
+            )
+        else:
+            made.append(demand(model, workers))
+            report.note(f"{model.name}, {told(made[-1])}")
+        if workers == wanted:
+            slowest_s = made[-1].slowest_s if made[-1].workers == wanted else expected * 1e-3
+            what = f"{model.name}, {workers} workers: scheduler and network"
+            report.against_limit(what, slowest_s, LIMIT_S)
+    good = [found.workers for found in made if found.slowest_s <= LIMIT_S]
+    ceiling = f"{max(good):,} workers or more" if good else f"less than {numbers[0]} workers"
+    report.note(f"{model.name}: the ceiling of a step of a second is at {ceiling}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what is found; there is no limit."""
+    """Print what is found; the exit status is 1 if a step of a second ends below the limit."""
     options = measure.options(__doc__, arguments, rounds=1)
-    units = mlp_wide.QUICK_UNITS if options.quick else mlp_wide.UNITS
+    numbers = QUICK_WORKERS if options.quick else WORKERS
     report = measure.Report("scaling")
-    ceiling = None
-    for workers in QUICK_WORKERS if options.quick else WORKERS:
-        choices = sorted({min(workers, shards) for shards in SHARDS})
-        found = [
-            demand(units, workers, shards) for shards in choices if workers * shards <= MAX_PAIRS
-        ]
-        for each in found:
-            report.note(told(each))
-        best = min(found, key=lambda d: max(d.compute_s, d.network_s, d.scheduler_s(1e-3)))
-        if best.bound != "computation" and ceiling is None:
-            ceiling = best
-    where = (
-        f"at {ceiling.workers:,} workers, where the {ceiling.bound} takes longer than computing"
-        if ceiling
-        else "beyond these"
-    )
-    report.note(f"the ceiling of a step of {ROWS:,} rows a worker is {where}")
+    for model in models(options.quick):
+        judge(report, model, numbers, numbers[-1] if options.quick else LIMIT_WORKERS)
     return report.status
 
 

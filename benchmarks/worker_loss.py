@@ -18,15 +18,16 @@ import logging
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from typing import Any
 
+import clusters
 import numpy as np
 import zarr
 from distributed import Client, LocalCluster
@@ -38,7 +39,7 @@ from daskvars.execution.engine import events
 NUM_WORKERS = 3
 SAVES = 3  # checkpoints in a run
 SCATTERED_STEP = 4  # every so many steps a batch travels by reference
-WORKER = "-m distributed.cli.dask_worker --no-nanny --no-dashboard --nthreads 1 --host 127.0.0.1"
+WORKER = ("--no-nanny", "--nthreads", "1", *clusters.LOCAL)
 HAPPENINGS = ("kill", "replace", "two kills", "retire", "restart")
 MOMENTS = ("step", "seal", "step", "save")  # five happenings, so that all pairs come
 
@@ -60,15 +61,13 @@ class Workers:
             silence_logs=logging.CRITICAL,
         )
         self.client = Client(self.cluster, set_as_default=False)
-        self.started: list[subprocess.Popen] = []
+        self.started: list[BaseProcess] = []
         self.fill()
 
     def start(self) -> None:
         """Start one more worker; do not wait for it."""
-        command = [sys.executable, *WORKER.split(), self.cluster.scheduler_address]
-        self.started.append(
-            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        )
+        address = self.cluster.scheduler_address
+        self.started.append(clusters.started("worker", *WORKER, address))
 
     def fill(self) -> dict[str, int]:
         """Wait until there are three, started anew where needed; return address -> process."""
@@ -84,7 +83,7 @@ class Workers:
         self.cluster.close()
         for process in self.started:
             process.kill()
-            process.wait()
+            process.join()
 
 
 @dataclass
@@ -298,17 +297,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     wanted = undisturbed(options.steps)
     failures = 0
-    clusters: dict[bool, Workers] = {}
+    running: dict[bool, Workers] = {}
     for number in range(options.first, options.first + options.trials):
         happening = HAPPENINGS[number % len(HAPPENINGS)]
         trial = Trial(
             happening, MOMENTS[number % len(MOMENTS)], random.Random(number), options.steps
         )
         nannies = happening == "restart"
-        if nannies not in clusters:
-            clusters[nannies] = Workers(nannies)
+        if nannies not in running:
+            running[nannies] = Workers(nannies)
         start = time.monotonic()
-        found, heard = disturbed(clusters[nannies], trial)
+        found, heard = disturbed(running[nannies], trial)
         wrong, again = same(found, wanted), repeats(heard)
         failures += bool(wrong) or not again.are_bounded
         seconds = time.monotonic() - start
@@ -319,7 +318,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"{'DIFFERENT: ' + ', '.join(wrong) if wrong else 'same bits'}",
             flush=True,
         )
-    for workers in clusters.values():
+    for workers in running.values():
         workers.close()
     return int(failures > 0)
 

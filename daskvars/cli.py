@@ -1,5 +1,5 @@
-"""The command line for checkpoints, stores, Zarr groups: ``daskvars inspect | verify | diff``, and
-``restore-to`` for stores."""
+"""The command line for checkpoints, stores, Zarr groups: ``daskvars inspect | verify | diff``,
+``export`` and ``import`` for files of other libraries, ``history``, ``restore-to`` for stores."""
 
 from __future__ import annotations
 
@@ -9,12 +9,26 @@ from collections.abc import Iterable, Sequence
 
 import daskvars
 from daskvars.errors import OpError
-from daskvars.inspect_checkpoint import damages, differences, not_checked, table
+from daskvars.inspect_checkpoint import (
+    as_json,
+    damages,
+    description,
+    differences,
+    history,
+    not_checked,
+    table,
+    versions,
+)
 from daskvars.state import ZarrStore
-from daskvars.train.checkpoints.reader import load_variable
+from daskvars.train.checkpoints.interchange import export_checkpoint, import_checkpoint
+from daskvars.train.checkpoints.reader import list_variables, load_variable
 
 SAME, DIFFERENT, TROUBLE = 0, 1, 2
-PATH = "a checkpoint, the directory of a Saver, a session's store or any Zarr group: path or URL"
+PATH = (
+    "a checkpoint (.zip: in one file), the directory of a Saver, a session's store or any Zarr"
+    " group: path or URL"
+)
+FILE = "a file that ends in .safetensors or .npz"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,13 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
       arguments: what follows the program's name; by default the process's own.
 
     Returns:
-      0; 1 where `verify` finds damage or `diff` a difference; 2 where the state cannot be read as
-      asked, the reason being on stderr.
+      0; 1 where `verify` or `history` finds damage or `diff` a difference; 2 where the state cannot
+      be read as asked, the reason being on stderr.
     """
     options = parser().parse_args(arguments)
     try:
         return options.run(options)
-    except (OpError, ValueError) as error:
+    except (OpError, ValueError, ImportError) as error:
         print(f"daskvars: {error}", file=sys.stderr)
         return TROUBLE
 
@@ -42,7 +56,10 @@ def parser() -> argparse.ArgumentParser:
     commands = found.add_subparsers(dest="command", required=True)
     inspect = commands.add_parser("inspect", help="list variables, or print the value of one")
     inspect.add_argument("path", help=PATH)
-    inspect.add_argument("--values", metavar="KEY", help="print this variable's value")
+    what = inspect.add_mutually_exclusive_group()
+    what.add_argument("--value", metavar="KEY", help="print this variable's value")
+    what.add_argument("--stats", action="store_true", help="read all values; add their statistics")
+    inspect.add_argument("--json", action="store_true", help="print JSON")
     inspect.set_defaults(run=run_inspect)
     verify = commands.add_parser("verify", help="read every chunk, compare its checksum")
     verify.add_argument("path", help=PATH)
@@ -51,6 +68,18 @@ def parser() -> argparse.ArgumentParser:
     diff.add_argument("first", help=PATH)
     diff.add_argument("second", help=PATH)
     diff.set_defaults(run=run_diff)
+    out = commands.add_parser("export", help="write variables into a file of another library")
+    out.add_argument("path", help=PATH)
+    out.add_argument("file", help=f"{FILE}; replaced if it is there")
+    out.set_defaults(run=run_export)
+    into = commands.add_parser("import", help="make a checkpoint of a file of another library")
+    into.add_argument("file", help=FILE)
+    into.add_argument("path", help="path or URL of the checkpoint; replaced if it is there")
+    into.add_argument("--step", type=int, help="the step to note in it")
+    into.set_defaults(run=run_import)
+    past = commands.add_parser("history", help="list the versions of a session's store")
+    past.add_argument("store", help="path or URL of a session's store")
+    past.set_defaults(run=run_history)
     back = commands.add_parser(
         "restore-to", help="make an older version of a session's store its head"
     )
@@ -62,10 +91,13 @@ def parser() -> argparse.ArgumentParser:
 
 def run_inspect(options: argparse.Namespace) -> int:
     """Print the variables at a path, or the value of one."""
-    if options.values:
-        print(load_variable(options.path, options.values))
+    if options.value:
+        found = load_variable(options.path, options.value)
+        print(as_json(found.tolist()) if options.json else found)
+    elif options.json:
+        print(as_json(description(options.path, options.stats)))
     else:
-        print("\n".join(table(options.path)))
+        print("\n".join(table(options.path, options.stats)))
     return SAME
 
 
@@ -82,6 +114,29 @@ def run_diff(options: argparse.Namespace) -> int:
     """Print how two paths differ: ``-`` only in the first, ``+`` only in the second, ``!`` both."""
     found = differences(options.first, options.second)
     return report(found, f"{options.first} and {options.second} hold the same variables")
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """Write the variables at a path into a file of another library."""
+    export_checkpoint(options.path, options.file)
+    print(
+        f"{options.file}: {len(list_variables(options.path))} variables; their chunks and the step"
+        " are not in it"
+    )
+    return SAME
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """Make a checkpoint of a file of another library."""
+    path = import_checkpoint(options.file, options.path, options.step)
+    print(f"{path}: {len(list_variables(path))} variables")
+    return SAME
+
+
+def run_history(options: argparse.Namespace) -> int:
+    """Print the versions of a session's store."""
+    print("\n".join(history(options.store)))
+    return DIFFERENT if any(version.problem for version in versions(options.store)) else SAME
 
 
 def run_restore_to(options: argparse.Namespace) -> int:

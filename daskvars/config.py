@@ -3,6 +3,18 @@
 The configuration is one value for the whole process, because worker threads must see what the
 program set. `set(...)` changes it at once; used in a ``with`` block it also puts the old values
 back.
+
+What the program has not set comes from Dask's own configuration, under ``daskvars``: a YAML file
+where Dask looks for them (``~/.config/dask/daskvars.yaml``, say), a variable of the environment, or
+`dask.config.set`. A knob is written there with ``-`` or ``_``::
+
+    daskvars:
+      batch-parts: 8
+      seal-every-s: 60
+
+is the same as ``DASK_DASKVARS__BATCH_PARTS=8`` and ``DASK_DASKVARS__SEAL_EVERY_S=60``, or as
+``dask.config.set({"daskvars.batch-parts": 8})``. What stands there is checked as `set` checks it,
+when it is next needed. `Config` says what each knob is.
 """
 
 from __future__ import annotations
@@ -10,10 +22,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import dask.config
 
 from daskvars.errors import did_you_mean
 
+SECTION = "daskvars"  # of Dask's configuration
 CONSISTENCIES = ("serializable", "async")
 KIB = 1024
 MIB = 1024 * KIB
@@ -21,81 +37,108 @@ MIB = 1024 * KIB
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The knobs; each comment says why the default is what it is.
+    """The knobs. Each says why its default is what it is.
+
+    Attributes:
+        batch_parts: how many parts the work of a step is cut into, along the dimension of what is
+            fed that shares most of it. None decides per program: it pays only when the parts are
+            worth their tasks.
+        batch_parts_min_flops: work per step from which splitting pays: 1 GFLOP is tens of ms on a
+            core, a task about one. What is pinned to a GPU does not count: it would be launched
+            in parts, and take longer.
+        num_threads: threads that run tasks in this process. None is every CPU this process may
+            use, which in a container is fewer than the machine has.
+        chunk_bytes: most bytes of a block of chunks="auto". Four times Dask's default: a variable
+            stays where it is, and one in a single block is updated in place by a plain call; 256
+            MB of embeddings in two blocks cost five tasks a step. Whoever wants shards asks for
+            them.
+        inline_constant_bytes: larger constants travel to workers by reference, so that a step's
+            graph stays small.
+        tile_elements: elements per tile of a fused elementwise region: some float32 tiles stay in
+            the last cache. Smaller ones would fit the one before, but each call hands the
+            interpreter from thread to thread (m, Adam on 64M parameters, 2 threads, tiles of 32K,
+            128K, 256K, 512K: 201, 116, 81, 98 ms; hand-written 142).
+        tile_min_elements: arrays below this are not tiled: the loop would cost more than the
+            cache saves.
+        eager_limit: recorded eager operations before they run unasked: bounds the memory that a
+            record holds.
+        plan_cache_size: step plans kept, and traces of a function: a program has few fetches, a
+            loop over batch sizes has some more.
+        retrace_warning: traces of one function before a warning: more means that Python values
+            vary as arguments.
+        seal_every_s: seconds between seals. A process that is killed loses at most the runs of
+            this period and of the time of one seal; of a lost worker's, as many are done again. A
+            seal stops the runs of a process without a cluster (1 GiB to a file system in memory:
+            0.7 s), so a shorter period costs more. 0 makes each run on a store a durable
+            transaction, which several processes may make.
+        consistency: what runs of several clients of a cluster on one store or name mean to each
+            other. "serializable" is as if they came one after the other. "async" is asynchronous
+            training: what is read may be of an older version, but updates (assign_add,
+            scatter_add, those of optimizers) are made to the newest, so that none is lost while
+            gradients are computed at once.
+        fsync_seals: whether versions of a store on disk survive a power cut, not only the end of
+            the process. For the default period the cost is small; for a transaction per run it is
+            most of it (three small blocks: 24 ms rather than 8 on ext4, 4 rather than 3 on tmpfs;
+            500 files: 2 s more on ext4).
+        soft_placement: whether a device that is not there is replaced by the next best, with a
+            line in the log. Otherwise it is an error, so that nothing runs where it was not meant
+            to. For one session it is ConfigProto(allow_soft_placement=True).
+        max_in_flight: cluster runs in flight: hides the client's latency without queueing many
+            steps' values. Fewer where the new values that they make are more than a quarter of
+            the workers' memory.
+        feed_scatter_bytes: feeds larger than this are scattered to the workers before the step is
+            sent.
+        scratch: directory for private snapshots. None makes a temporary one.
+        keep_freed_memory: whether freed array memory is kept for the next step: returning it
+            costs page faults.
+        recovery_attempts: a monitored session whose cluster fails is made anew and its run
+            repeated, at most so often in all, with pauses that double from the first to the
+            longest: within two minutes a worker, a node or a scheduler is there again or stays
+            away.
+        recovery_first_pause_s: seconds of the first of these pauses.
+        recovery_longest_pause_s: seconds of the longest of them.
+        check_every_run: whether every run compares what kernels give with what their ops
+            promised, for tests of ops. Otherwise the first run of a plan does: a kernel hardly
+            changes its mind, and 0.5 us a call is what an addition of small arrays takes.
+        verify_programs: whether what each pass of lowering promises to the next is checked, for
+            tests of passes.
+        progress: whether long work shows a bar (`daskvars.progress`; saving, restoring,
+            initializing): only in a terminal or a notebook, where somebody looks, and with tqdm.
+        graph_growth_warning: operations added after the first run before a warning: a loop that
+            builds the graph anew.
+
+    Raises:
+        TypeError: a value has another type.
+        ValueError: a value is not positive, or no word that is known.
 
     >>> Config(batch_parts=4).batch_parts
     4
     """
 
-    # How many parts a NumPy feed is split into along the batch. None decides per program: splitting
-    # pays only when the parts are worth their tasks.
     batch_parts: int | None = None
-    # Work per step from which splitting pays: 1 GFLOP is tens of ms on a core, a task about one.
-    # What is pinned to a GPU does not count: it would be launched in parts, and take longer.
     batch_parts_min_flops: float = 1e9
-    # Threads that run tasks in this process. None is every CPU this process may use, which in a
-    # container is fewer than the machine has.
     num_threads: int | None = None
-    # Most bytes of a block of chunks="auto". Four times Dask's default: a variable stays where it
-    # is, and one in a single block is updated in place by a plain call; 256 MB of embeddings in
-    # two blocks cost five tasks a step. Whoever wants shards asks for them.
     chunk_bytes: int = 512 * MIB
-    # Larger constants travel to workers by reference, so that a step's graph stays small.
     inline_constant_bytes: int = 64 * KIB
-    # Elements per tile of a fused elementwise region: some float32 tiles stay in the last cache.
-    # Smaller ones would fit the one before, but each call hands the interpreter from thread to
-    # thread (m, Adam on 64M parameters, 2 threads, tiles of 32K, 128K, 256K, 512K: 201, 116, 81,
-    # 98 ms; hand-written 142).
     tile_elements: int = 262_144
-    # Arrays below this are not tiled: the loop would cost more than the cache saves.
     tile_min_elements: int = 131_072
-    # Recorded eager operations before they run unasked: bounds the memory that a record holds.
     eager_limit: int = 2_000
-    # Step plans kept, and traces of a function: a program has few fetches, a loop over batch sizes
-    # has some more.
     plan_cache_size: int = 256
-    # Traces of one function before a warning: more means that Python values vary as arguments.
     retrace_warning: int = 8
-    # Seconds between seals. A process that is killed loses at most the runs of this period and of
-    # the time of one seal; of a lost worker's, as many are done again. A seal stops the runs of a
-    # process without a cluster (1 GiB to a file system in memory: 0.7 s), so a shorter period costs
-    # more. 0 makes each run on a store a durable transaction, which several processes may make.
     seal_every_s: float = 10.0
-    # What runs of several clients of a cluster on one store or name mean to each other.
-    # "serializable" is as if they came one after the other. "async" is asynchronous training: what
-    # is read may be of an older version, but updates (assign_add, scatter_add, those of
-    # optimizers) are made to the newest, so that none is lost while gradients are computed at once.
     consistency: str = "serializable"
-    # Whether versions of a store on disk survive a power cut, not only the end of the process. For
-    # the default period the cost is small; for a transaction per run it is most of it (three small
-    # blocks: 24 ms rather than 8 on ext4, 4 rather than 3 on tmpfs; 500 files: 2 s more on ext4).
     fsync_seals: bool = True
-    # Whether a device that is not there is replaced by the next best, with a line in the log.
-    # Otherwise it is an error, so that nothing runs where it was not meant to. For one session it
-    # is ConfigProto(allow_soft_placement=True).
     soft_placement: bool = False
-    # Cluster runs in flight: hides the client's latency without queueing many steps' values. Fewer
-    # where the new values that they make are more than a quarter of the workers' memory.
     max_in_flight: int = 16
-    # Feeds larger than this are scattered to the workers before the step is sent.
     feed_scatter_bytes: int = 1 * MIB
-    # Directory for private snapshots. None makes a temporary one.
     scratch: str | None = None
-    # Whether freed array memory is kept for the next step: returning it costs page faults.
     keep_freed_memory: bool = True
-    # A monitored session whose cluster fails is made anew and its run repeated, at most so often in
-    # all, with pauses that double from the first to the longest: within two minutes a worker, a
-    # node or a scheduler is there again or stays away.
     recovery_attempts: int = 12
     recovery_first_pause_s: float = 0.1
     recovery_longest_pause_s: float = 30.0
-    # Whether every run compares what kernels give with what their ops promised, for tests of ops.
-    # Otherwise the first run of a plan does: a kernel hardly changes its mind, and 0.5 us a call
-    # is what an addition of small arrays takes.
     check_every_run: bool = False
-    # Whether what each pass of lowering promises to the next is checked, for tests of passes.
     verify_programs: bool = False
-    # Operations added after the first run before a warning: a loop that builds the graph anew.
+    progress: bool = True
     graph_growth_warning: int = 5_000
 
     def __post_init__(self) -> None:
@@ -120,8 +163,25 @@ def _accepted(field: dataclasses.Field) -> tuple[type, ...]:
 
 KNOBS = {field.name: _accepted(field) for field in dataclasses.fields(Config)}
 
+
+class _State(NamedTuple):
+    """Where the configuration is from.
+
+    Attributes:
+        chosen: what the program has set.
+        section: what Dask's configuration says.
+        value: both, and the defaults.
+    """
+
+    chosen: dict[str, Any]
+    section: Any
+    value: Config
+
+
+_UNSET = object()
+_dask_config = dask.config.config
 _lock = threading.Lock()
-_current = Config()
+_state = _State({}, None, Config())
 
 
 def get() -> Config:
@@ -130,10 +190,56 @@ def get() -> Config:
     Returns:
         An immutable value: read it once where several knobs must agree.
 
+    Raises:
+        TypeError: Dask's configuration has a knob under ``daskvars`` that there is not, or a value
+            of another type.
+        ValueError: it has a value that is not positive.
+
     >>> get().plan_cache_size
     256
+    >>> with dask.config.set({"daskvars.plan-cache-size": 8}):
+    ...     get().plan_cache_size
+    8
     """
-    return _current
+    state = _state
+    # Dask changes its configuration in place, so it is compared: most often None with None.
+    if _dask_config.get(SECTION) == state.section:
+        return state.value
+    with _lock:
+        return _install(_state.chosen).value
+
+
+def _install(chosen: dict[str, Any]) -> _State:
+    """Make the configuration of what the program has set and of Dask's; the lock is held."""
+    global _state
+    section = _dask_config.get(SECTION)
+    value = Config(**{**_knobs_of(section), **chosen})
+    _state = _State(chosen, None if section is None else dict(section), value)
+    return _state
+
+
+def _knobs_of(section: Any) -> dict[str, Any]:
+    """Read what Dask's configuration says, by the names of knobs.
+
+    Raises:
+        TypeError, ValueError: it is wrong; the error says where.
+    """
+    if section is None:
+        return {}
+    if not isinstance(section, Mapping):
+        raise TypeError(f"{SECTION!r} in Dask's configuration must hold knobs, found {section!r}.")
+    found = {str(name).replace("-", "_"): value for name, value in section.items()}
+    for name in found:
+        if name not in KNOBS:
+            raise TypeError(
+                f"There is no config knob {name!r}{did_you_mean(name, KNOBS)}; Dask's "
+                f"configuration has it, under {SECTION!r}."
+            )
+    try:
+        Config(**found)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} Dask's configuration has it, under {SECTION!r}.") from None
+    return found
 
 
 class set:
@@ -158,22 +264,17 @@ class set:
         for name in overrides:
             if name not in KNOBS:
                 raise TypeError(f"There is no config knob {name!r}{did_you_mean(name, KNOBS)}.")
-        self._previous = _replace(overrides)
+        with _lock:
+            self._previous = {name: _state.chosen.get(name, _UNSET) for name in overrides}
+            _install({**_state.chosen, **overrides})
 
     def __enter__(self) -> Config:
         return get()
 
     def __exit__(self, *error: object) -> None:
-        _replace(self._previous)
-
-
-def _replace(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Install new values and give back those they replace."""
-    global _current
-    with _lock:
-        previous = {name: getattr(_current, name) for name in overrides}
-        _current = dataclasses.replace(_current, **overrides)
-    return previous
+        with _lock:
+            chosen = {**_state.chosen, **self._previous}
+            _install({name: value for name, value in chosen.items() if value is not _UNSET})
 
 
 def thread_count() -> int:

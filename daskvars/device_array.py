@@ -18,6 +18,7 @@ from typing import Any
 import numpy
 
 from daskvars import backend
+from daskvars.forwarding import forwards
 
 
 class DeviceArray:
@@ -35,30 +36,11 @@ class DeviceArray:
         self.array = array
         DeviceArray.are_here = True
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extents."""
-        return self.array.shape
-
-    @property
-    def dtype(self) -> numpy.dtype:
-        """The dtype of the elements."""
-        return self.array.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.array.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.array.size
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the elements."""
-        return self.array.nbytes
+    shape: tuple[int, ...] = forwards("array.shape", "The extents.")
+    dtype: numpy.dtype = forwards("array.dtype", "The dtype of the elements.")
+    ndim: int = forwards("array.ndim", "The number of dimensions.")
+    size: int = forwards("array.size", "The number of elements.")
+    nbytes: int = forwards("array.nbytes", "The bytes of the elements.")
 
     def __len__(self) -> int:
         return len(self.array)

@@ -61,6 +61,15 @@ class DType:
             raise TypeError(f"type_enum is not a valid DataType: {type_enum!r}") from None
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """What NumPy takes it for, wherever it takes a dtype.
+
+        >>> np.zeros(2, float32).dtype
+        dtype('float32')
+        """
+        return np.dtype(self.np)
+
+    @property
     def min(self) -> Any:
         """The least finite value; TypeError where there is no order."""
         return self._range("minimum").min

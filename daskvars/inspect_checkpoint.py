@@ -1,27 +1,29 @@
 """Looking into checkpoints, session stores and any Zarr group: listing, verifying, comparing.
 
 `print_tensors_in_checkpoint_file` is TensorFlow's function of that name; the command line
-``daskvars inspect | verify | diff`` prints what the other functions return.
+``daskvars inspect | verify | diff | history`` prints what the other functions return.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
 from daskvars.errors import OpError
-from daskvars.state import open_zarr_store
+from daskvars.state import ZarrStore, open_zarr_store
 from daskvars.state.checkpoint import OpenedCheckpoint, open_checkpoint
 from daskvars.state.external.reading import unchecked
+from daskvars.state.failures import not_found
 from daskvars.state.format.assembly import assemble_selection
 from daskvars.state.format.documents import array_text, get_document
 from daskvars.state.format.grids import Index
-from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.format.manifest import NO_NUMBER, Manifest, VariableRecord
 from daskvars.state.stores.objects import in_parallel, join
 from daskvars.train.checkpoints.reader import NewCheckpointReader, checkpoint_path
 
@@ -77,17 +79,208 @@ def source_of(path: str) -> OpenedCheckpoint:
     return open_checkpoint(*open_zarr_store(checkpoint_path(path), "r"))
 
 
-def table(path: str) -> list[str]:
-    """Return a line for each variable at a path: name, dtype, shape, bytes; the sum last."""
-    records = source_of(path).records
-    rows = [
-        (key, record.dtype, str(list(record.shape)), f"{record.nbytes:,}")
-        for key, record in sorted(records.items())
+def description(path: str, stats: bool = False) -> dict[str, Any]:
+    """Return what is at a path, as JSON has it.
+
+    Args:
+      path: a checkpoint, the directory of a saver, a session's store or any Zarr group.
+      stats: read the values, and add what `statistics` gives of each.
+
+    Returns:
+      The path, the step that was noted (None where there is none), the bytes of all values, and by
+      name the dtype, shape, chunks and bytes of each variable.
+
+    Raises:
+      OpError: nothing is there that can be read; a chunk is missing or damaged.
+
+    >>> import tempfile, daskvars as dv
+    >>> from daskvars.inspect_checkpoint import description
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     v = dv.Variable([1.0, 2.0, 6.0], name="inspected")
+    ...     path = dv.train.Saver([v]).save(None, place + "/m.zip")
+    ...     found = description(path, stats=True)
+    >>> found["bytes"], found["variables"]["inspected"]["stats"]["mean"]
+    (12, 3.0)
+    """
+    source = source_of(path)
+    variables: dict[str, Any] = {}
+    for key, record in sorted(source.records.items()):
+        variables[key] = {
+            "dtype": record.dtype,
+            "shape": list(record.shape),
+            "chunks": [list(sizes) for sizes in record.chunks],
+            "bytes": record.nbytes,
+        }
+        if stats:
+            variables[key]["stats"] = statistics(_value(source, key))
+    total = sum(record.nbytes for record in source.records.values())
+    return {
+        "path": path,
+        "global_step": source.global_step,
+        "bytes": total,
+        "variables": variables,
+    }
+
+
+def _value(source: OpenedCheckpoint, key: str) -> Any:
+    """Return a variable, whole."""
+    record = source.records[key]
+    everything = tuple(slice(None) for _ in record.shape)
+    return assemble_selection(record, everything, source.load, partial(in_parallel, source.storage))
+
+
+def statistics(array: Any) -> dict[str, float] | None:
+    """Return least, greatest, mean and standard deviation of the finite elements of an array.
+
+    With them the number of those that are not finite. None where there is no such thing: of
+    strings and complex numbers, and where no element is finite.
+    """
+    if array.dtype.hasobject or array.dtype.kind == "c":
+        return None
+    wide = numpy.asarray(array, numpy.float64)
+    finite = wide[numpy.isfinite(wide)]
+    if not finite.size:
+        return None
+    return {
+        "min": float(finite.min()),
+        "max": float(finite.max()),
+        "mean": float(finite.mean()),
+        "std": float(finite.std()),
+        "not_finite": int(wide.size - finite.size),
+    }
+
+
+def as_json(value: Any) -> str:
+    """Return data as JSON; what it has no number for is text: "NaN", "Infinity", "-Infinity"."""
+    return json.dumps(_plain(value), indent=2, allow_nan=False, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, complex):
+        return [_plain(value.real), _plain(value.imag)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def table(path: str, stats: bool = False) -> list[str]:
+    """Return the tree of the variables at a path: a line for each scope and variable; the sum last.
+
+    See `description` for the arguments.
+    """
+    found = description(path, stats)
+    variables = found["variables"]
+    rows = [("", *_HEADINGS)] if stats else []
+    begun: set[str] = set()
+    for key, variable in variables.items():
+        scopes = key.split("/")[:-1]
+        for depth in range(len(scopes)):
+            scope = "/".join(scopes[: depth + 1])
+            if scope not in begun | variables.keys():
+                begun.add(scope)
+                rows.append(_scope_row(scope, depth, variables, stats))
+        line = f"{'  ' * len(scopes)}{key}", variable["dtype"], str(variable["shape"])
+        rows.append((*line, f"{variable['bytes']:,}", *_stats_row(variable, stats)))
+    total = f"{len(variables)} variables", "", "", f"{found['bytes']:,}"
+    rows.append((*total, *[""] * (len(_STATS) if stats else 0)))
+    return _aligned(rows)
+
+
+_STATS = ("min", "max", "mean", "std", "not_finite")
+_HEADINGS = ("dtype", "shape", "bytes", *(name.replace("_", " ") for name in _STATS))
+
+
+def _scope_row(scope: str, depth: int, variables: dict[str, Any], stats: bool) -> tuple[str, ...]:
+    below = [v["bytes"] for key, v in variables.items() if key.startswith(f"{scope}/")]
+    row = f"{'  ' * depth}{scope}/", "", f"({len(below)})", f"{sum(below):,}"
+    return (*row, *[""] * (len(_STATS) if stats else 0))
+
+
+def _stats_row(variable: dict[str, Any], stats: bool) -> list[str]:
+    if not stats:
+        return []
+    found = variable["stats"]
+    return ["-" if found is None else f"{found[name]:.6g}" for name in _STATS]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines: the first three columns to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:{width}}" if number < 3 else f"{cell:>{width}}"
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
     ]
-    total = sum(record.nbytes for record in records.values())
-    rows.append((f"{len(records)} variables", "", "", f"{total:,}"))
-    name, dtype, shape, size = (max(map(len, column)) for column in zip(*rows, strict=True))
-    return [f"{a:{name}}  {b:{dtype}}  {c:{shape}}  {d:>{size}}" for a, b, c, d in rows]
+
+
+class Version(NamedTuple):
+    """A version of a session's store.
+
+    Attributes:
+      number: its number.
+      is_head: whether it is what a session begins with.
+      manifest: what it holds; None where that is damaged.
+      problem: what is wrong with it, "" if nothing is known to be.
+    """
+
+    number: int
+    is_head: bool
+    manifest: Manifest | None
+    problem: str = ""
+
+
+def versions(path: str) -> list[Version]:
+    """Return the versions of a session's store, oldest first; those that are damaged as well.
+
+    Raises:
+      NotFoundError: nothing is there, or no version was committed yet.
+      AlreadyExistsError: something else is there.
+    """
+    store = ZarrStore(path, "r")
+    head = store.root_numbers()[0]
+    found = []
+    for number in sorted({*store.version_numbers(), *([head] if head != NO_NUMBER else [])}):
+        try:
+            manifest, problem = store.find(number), ""
+        except OpError as error:
+            manifest, problem = None, error.message
+        if manifest is None and number == head and not problem:
+            problem = "its manifest is missing"
+        if manifest is not None or problem:
+            found.append(Version(number, number == head, manifest, problem))
+    if not found:
+        raise not_found(f"{store} is a store without a version yet, or no store")
+    newest = max(found)  # a crash between manifest and root leaves the root behind
+    return [version._replace(is_head=version is newest) for version in found]
+
+
+def history(path: str) -> list[str]:
+    """Return a line for each version of a session's store, oldest first; see `versions`."""
+    rows = [("version", "", "step", "variables", "bytes", "committed by")]
+    for version in versions(path):
+        manifest = version.manifest
+        head = "head" if version.is_head else ""
+        if manifest is None:
+            rows.append((str(version.number), head, "", "", "", f"damaged: {version.problem}"))
+            continue
+        step = "" if manifest.global_step is None else str(manifest.global_step)
+        size = sum(record.nbytes for record in manifest.records.values())
+        counts = f"{len(manifest.records)}", f"{size:,}"
+        rows.append((str(version.number), head, step, *counts, manifest.author))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:>{width}}" for cell, width in zip(row[:-1], widths, strict=False))
+        + f"  {row[-1]}".rstrip()
+        for row in rows
+    ]
 
 
 def damages(path: str) -> Iterator[str]:
@@ -101,7 +294,10 @@ def _damages_of(source: OpenedCheckpoint, record: VariableRecord) -> Iterator[st
     if not source.is_external:
         name = join(source.path, record.path)
         try:
-            if get_document(source.storage, name) != json.loads(array_text(record)):
+            found, wanted = get_document(source.storage, name), json.loads(array_text(record))
+            if found is not None:  # checkpoints before 0.1 name no axes
+                found["dimension_names"] = wanted["dimension_names"]
+            if found != wanted:
                 yield (
                     f"variable {record.key!r}: the Zarr document of {name!r} in {source.storage} is"
                     " not there or not its own, so other tools do not find its chunks"
@@ -178,16 +374,7 @@ def _difference(
             for number, indices in zip(("first", "second"), missing, strict=True):
                 if indices:
                     yield f"! {key}  chunks not there in the {number}: {_listed(indices)}"
-    values = [
-        assemble_selection(
-            source.records[key],
-            tuple(slice(None) for _ in one.shape),
-            source.load,
-            partial(in_parallel, source.storage),
-        )
-        for source in sources
-    ]
-    said = _changed(*values)
+    said = _changed(*(_value(source, key) for source in sources))
     if said:
         yield f"! {key}  {said}"
 

@@ -1,18 +1,21 @@
 """Broadcasting and merging of static shapes: pure functions on plain tuples.
 
 A `Shape` is a tuple of ints, with None for a dimension known only at run time, or None when even
-the rank is unknown. Everybody imports these names from `shapes`.
+the rank is unknown; the rank of a `RankedShape` is known. Everybody imports these names from
+`shapes`.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from typing import Any, TypeGuard
+from collections.abc import Sequence
+from typing import Any, TypeGuard, overload
 
 import numpy as np
 
-Shape = tuple[int | None, ...] | None
+RankedShape = tuple[int | None, ...]
+Shape = RankedShape | None
 
 
 def show(shape: Shape) -> str:
@@ -29,12 +32,13 @@ def in_brackets(shape: Shape) -> str:
     return f"[{','.join('?' if d is None else str(d) for d in shape)}]"
 
 
-def difference(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> str:
-    """What keeps two shapes from being the same, as TensorFlow's ops say it.
+def difference(a: Shape, b: Shape) -> str:
+    """What keeps two shapes that are not compatible from it, as TensorFlow's ops say it.
 
     >>> difference((2, 3), (2, 4))
     'Dimension 1 in both shapes must be equal, but are 3 and 4. Shapes are [2,3] and [2,4]'
     """
+    assert a is not None and b is not None, "an unknown rank is compatible with all"
     if len(a) != len(b):
         return f"Shapes must be equal rank, but are {len(a)} and {len(b)}"
     i = next(i for i, (x, y) in enumerate(zip(a, b, strict=True)) if not compatible((x,), (y,)))
@@ -66,6 +70,12 @@ def compatible(a: Shape, b: Shape) -> bool:
     return True
 
 
+@overload
+def merge(a: RankedShape, b: Shape) -> RankedShape: ...
+@overload
+def merge(a: Shape, b: RankedShape) -> RankedShape: ...
+@overload
+def merge(a: Shape, b: Shape) -> Shape: ...
 def merge(a: Shape, b: Shape) -> Shape:
     """What is known from two shapes together.
 
@@ -79,6 +89,10 @@ def merge(a: Shape, b: Shape) -> Shape:
     return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
 
 
+@overload
+def broadcast(*shapes: RankedShape) -> RankedShape: ...
+@overload
+def broadcast(*shapes: Shape) -> Shape: ...
 def broadcast(*shapes: Shape) -> Shape:
     """The shape that an elementwise operation of these gives.
 
@@ -97,7 +111,7 @@ def broadcast(*shapes: Shape) -> Shape:
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
         return None
-    result = known[0] if known else ()
+    result: RankedShape = known[0] if known else ()
     for shape in known[1:]:
         if shape == result:
             continue
@@ -108,7 +122,19 @@ def broadcast(*shapes: Shape) -> Shape:
     return result
 
 
-def _wider(a: int | None, b: int | None, shapes: tuple[Shape, ...]) -> int | None:
+def broadcasts_to(shape: RankedShape, wider: RankedShape) -> bool:
+    """Whether broadcasting a shape may give another, which has its sizes, or others where it has 1.
+
+    >>> broadcasts_to((1, 3), (2, 2, 3)), broadcasts_to((None,), (4,)), broadcasts_to((2,), (1,))
+    (True, True, False)
+    """
+    lead = len(wider) - len(shape)
+    return lead >= 0 and all(
+        n in (1, m, None) or m is None for n, m in zip(shape, wider[lead:], strict=True)
+    )
+
+
+def _wider(a: int | None, b: int | None, shapes: Sequence[Shape]) -> int | None:
     if a == b or b == 1:
         return a
     if a == 1 or a is None:

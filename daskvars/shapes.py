@@ -27,6 +27,7 @@ from daskvars.chunk_grid import (
     whole,
 )
 from daskvars.shape_arithmetic import (
+    RankedShape,
     Shape,
     broadcast,
     compatible,
@@ -43,6 +44,7 @@ from daskvars.shape_arithmetic import (
 __all__ = [
     "Chunks",
     "Dimension",
+    "RankedShape",
     "Shape",
     "TensorShape",
     "are_sizes",
@@ -141,6 +143,10 @@ class Dimension:
 
     def __int__(self) -> int:
         return self.__index__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return a known size as what NumPy and Dask calculate with."""
+        return np.asarray(self.__index__(), dtype)
 
     def __index__(self) -> int:
         if self.value is None:

@@ -27,12 +27,19 @@ class Argument:
     Attributes:
       text: what their docstrings say of it.
       default: its default; without one it must be given.
-      type: its annotation.
+      type: its annotation; where it is None by default "| None" is added.
     """
 
     text: str
     default: Any = inspect.Parameter.empty
-    type: Any = "Any"
+    type: str = "TensorLike"
+
+    def parameter(self, name: str, default: Any) -> inspect.Parameter:
+        """Return it as a parameter with some default."""
+        is_optional = default is None and "None" not in self.type
+        said = f"{self.type} | None" if is_optional else self.type
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Parameter(name, kind, default=default, annotation=said)
 
 
 @dataclass(frozen=True)
@@ -66,10 +73,8 @@ class Family:
         plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
         found = {n: p.replace(kind=plain) for n, p in mine.items()}
         for name, argument in self.arguments.items():
-            shared = inspect.Parameter(
-                name, plain, default=argument.default, annotation=argument.type
-            )
-            found.setdefault(name, shared)
+            default = found[name].default if name in found else argument.default
+            found[name] = argument.parameter(name, default)
         empty = inspect.Parameter.empty
         first = [n for n, p in mine.items() if p.kind is not p.KEYWORD_ONLY]
         optional = [n for n, a in self.arguments.items() if a.default is not empty]
@@ -79,7 +84,7 @@ class Family:
             parameters[name] = found[name]
             if changed:
                 value = ast.literal_eval(default) if default else empty
-                parameters[name] = found[name].replace(default=value)
+                parameters[name] = self.arguments[name].parameter(name, value)
         result = self.result or (written.return_annotation if own else None)
         return inspect.Signature(list(parameters.values()), return_annotation=result)
 
@@ -122,13 +127,13 @@ class Family:
           order: the names of all arguments, where it is another than that of the family.
           words: what stands for ``{word}`` in the texts of the family, beside the ``{function}``.
 
-        >>> greetings = Family({"times": Argument("how often, after {word}.", 1)})
+        >>> greetings = Family({"times": Argument("how often, after {word}.", 1, "int")})
         >>> def hello(name):
         ...     "Return a greeting."
         ...     return f"Hello, {name}! "
         >>> hello = greetings.member(hello, lambda a: hello(a["name"]) * a["times"], word="once")
         >>> inspect.signature(hello)
-        <Signature (name, times: 'Any' = 1)>
+        <Signature (name, times: 'int' = 1)>
         >>> print(hello.__doc__)
         Return a greeting.
         <BLANKLINE>

@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.forwarding import forwards
+
 VERSIONED_BYTES = 1 << 20  # from which blocks are; below, a copy costs less than the bookkeeping
 SLAB_BYTES = 16 << 20  # of a slab: enough to hide what a piece costs, little beside a block
 
@@ -131,30 +133,16 @@ class Versioned:
 
     # -- what an array has ----------------------------------------------------------------------
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extents."""
-        return self._version.chain.array.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the elements."""
-        return self._version.chain.array.dtype
+    shape: tuple[int, ...] = forwards("_version.chain.array.shape", "The extents.")
+    dtype: np.dtype = forwards("_version.chain.array.dtype", "The dtype of the elements.")
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
 
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self._version.chain.array.size
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of the elements."""
-        return self._version.chain.array.nbytes
+    size: int = forwards("_version.chain.array.size", "The number of elements.")
+    nbytes: int = forwards("_version.chain.array.nbytes", "The bytes of the elements.")
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -166,10 +154,9 @@ class Versioned:
             return self.nbytes
         return sum(rows.nbytes + values.nbytes for rows, values in version.undo)
 
-    @property
-    def memory(self) -> Chain:
-        """What this version shares its memory with; what holds both holds it once."""
-        return self._version.chain
+    memory: Chain = forwards(
+        "_version.chain", "What this version shares its memory with; what holds both holds it once."
+    )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         found = np.empty(self.shape, self.dtype)
@@ -217,13 +204,16 @@ class Versioned:
     # -- giving it away -------------------------------------------------------------------------
 
     def __reduce__(self) -> Any:
+        return np.asarray, (self.given(),)
+
+    def given(self) -> np.ndarray:
         """Become an array: the memory itself, which then never changes, if this is the newest."""
         version = self._version
         with version.chain.lock:
             if version.newer is None:
                 version.chain.lent += 1
-                return np.asarray, (version.chain.array,)
-        return np.asarray, (np.asarray(self),)
+                return version.chain.array
+        return np.asarray(self)
 
     @contextlib.contextmanager
     def lend(self) -> Iterator[np.ndarray]:

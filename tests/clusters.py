@@ -7,11 +7,15 @@ dashboard's pages are there where a test asks for them: to import them takes a s
 from __future__ import annotations
 
 import logging
+import os
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from typing import Any
 
 from distributed import Client, LocalCluster, Scheduler, SpecCluster
+from distributed.utils import get_mp_context
 
 HERE = "127.0.0.1"
 
@@ -51,3 +55,52 @@ def running(num_workers: int = 2, set_as_default: bool = False, **options: Any) 
     """Give a client of a cluster, of options as for `local`; both end with the block."""
     with local(num_workers, **options) as cluster, connected(cluster, set_as_default) as client:
         yield client
+
+
+class Doomed:
+    """A cluster of one worker, all in a process of its own, which can be killed with all it has.
+
+    The process is forked from one that has imported everything, as workers are.
+    """
+
+    def __init__(self) -> None:
+        context = get_mp_context()
+        ours, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.address: str = ours.recv()
+        self._pipe = ours  # when it is closed, the process ends
+        self._clients: list[Client] = []
+
+    def connected(self) -> Client:
+        """Return a client of it that is the default one; whoever forgets it leaves that to `close`.
+
+        A forgotten one would be the default of the tests that follow, which would wait for it.
+        """
+        client = connected(self.address, set_as_default=True)
+        self._clients.append(client)
+        return client
+
+    def pause(self) -> None:
+        """Have nothing of it move, as if its machine hung."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def kill(self) -> None:
+        """End it; that may be done again."""
+        self.process.kill()
+        self.process.join()
+        self._pipe.close()
+
+    def close(self) -> None:
+        """End its clients and it."""
+        for client in self._clients:
+            client.close()
+        self.kill()
+
+
+def _serve(pipe: Connection) -> None:
+    """Run a cluster in this process until nobody holds the pipe's other end."""
+    with local(1, processes=False, protocol="tcp://", threads_per_worker=2) as cluster:
+        pipe.send(cluster.scheduler_address)
+        pipe.poll(None)

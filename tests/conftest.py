@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import contextlib
 import gc
 
 import dask
@@ -9,6 +10,8 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import config
+from daskvars.execution.eager import EAGER_CONTEXT
+from daskvars.execution.engine.engine import Engine
 from tests import gpus, pitfalls, thresholds
 
 pytest_plugins = ["pytester"]
@@ -42,14 +45,33 @@ def workers_are_forked():
     distributed.utils.get_mp_context().set_forkserver_preload(PRELOADED)
 
 
-def pytest_collection_finish():
+@pytest.fixture(autouse=True, scope="module")
+def no_client_is_left():
+    """What a module leaves as the default client, later tests would compute on, or wait for."""
+    yield
+    try:
+        left = distributed.default_client()
+    except ValueError:
+        return
+    left.close()
+    pytest.fail(f"{left} is left as the default client")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection():
     """Have the garbage collector leave alone what is there before the first test.
 
-    The collected tests are millions of objects; to go through them takes most of a second, each
-    time that a test or the interpreter collects all garbage.
+    The collected tests are millions of objects: to go through them again and again is a third of
+    the time that it takes to collect them, and most of a second each time that a test or the
+    interpreter collects all garbage.
     """
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(params=gpus.GPUS)
@@ -74,6 +96,15 @@ def both_thresholds(request):
     yield
     if back is not None:
         back()
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Eager code has an engine of its own: no values, and no plans of what ran before."""
+    EAGER_CONTEXT.sync()
+    with contextlib.closing(Engine()) as engine:
+        monkeypatch.setattr(EAGER_CONTEXT, "engine", engine)
+        yield
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ Nothing here looks at a time: the machine that runs the tests is busy with other
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -21,10 +22,15 @@ SCRIPTS = (
     "checkpoint",
     "convnet",
     "counter",
+    "data_parallel",
     "embedding",
     "graph_scale",
+    "import_time",
     "mlp_small",
     "mlp_wide",
+    "ordinary",
+    "scaling",
+    "sharded",
     "var_scale",
 )
 # What `sides` of a benchmark takes for a small version of the same program.
@@ -35,6 +41,7 @@ TRAINING = {
     "embedding": lambda m: m.QUICK_SIZES,
     "mlp_small": lambda m: (m.QUICK_UNITS,),
     "mlp_wide": lambda m: (m.QUICK_UNITS, m.QUICK_BATCH),
+    "ordinary": lambda m: (m.QUICK,),
 }
 FIGURE = re.compile(r"^(\w+): .+, ratio [\d.]+ \(limit [\d.]+\) (ok|OVER)$", re.MULTILINE)
 
@@ -64,6 +71,14 @@ def test_the_program_and_the_hand_written_one_have_the_same_losses(load, name):
     losses = {side: [step() for _ in range(6)] for side, step in sides.items()}
     assert len(set(losses["NumPy"])) > 1
     np.testing.assert_allclose(losses["daskvars"], losses["NumPy"], rtol=2e-5)
+
+
+@pytest.mark.slow
+def test_two_processes_by_hand_have_the_losses_of_one(load):
+    parallel, wide = load("data_parallel"), load("mlp_wide")
+    one = wide.sides(wide.QUICK_UNITS, parallel.QUICK_BATCH)["NumPy"]
+    with parallel.two_processes(wide.QUICK_UNITS, parallel.QUICK_BATCH) as two:
+        np.testing.assert_allclose([two() for _ in range(4)], [one() for _ in range(4)], rtol=1e-5)
 
 
 @pytest.mark.gpu
@@ -107,6 +122,47 @@ def test_a_figure_over_its_limit_is_reported(load, capsys):
         "other: run 10 us, limit 40 us, ratio 0.25 (limit 1.00) ok\n"
         "other: run per op at 10 2 us, at 1,000 1.1 us, ratio 0.55 (limit 1.50) ok\n"
     )
+
+
+def test_a_case_without_a_figure_is_over_its_limit(load, capsys):
+    report = load("measure").Report("some")
+    report.against_count("tasks", 6, 6)
+    assert report.status == 0
+    report.fail("no step within 120 s")
+    assert report.status == 1
+    assert capsys.readouterr().out == (
+        "some: tasks 6, limit 6, ratio 1.00 (limit 1.00) ok\nsome: no step within 120 s OVER\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_step_apart_gives_what_it_gives_and_raises_what_it_raises(load):
+    with load("measure").Apart(functools.partial, divmod, 7) as step:
+        assert step(2) == (3, 1)
+        with pytest.raises(ZeroDivisionError):
+            step(0)
+        step.start(4)
+        assert step.result(60.0) == (1, 3)
+        with pytest.raises(TimeoutError, match=r"0\.01 s"):
+            step.result(0.01)
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+def test_tasks_and_bytes_are_counted_as_dask_sees_them(load, tmp_path):
+    clusters = load("clusters")
+    with clusters.Cluster(str(tmp_path), 2, is_default=False) as cluster:
+        cluster.count()
+        here, there = cluster.client.scheduler_info()["workers"]
+
+        def step():
+            submit = cluster.client.submit
+            array = submit(np.zeros, 500_000, workers=[here], pure=False)
+            return submit(np.sum, array, workers=[there], pure=False).result()
+
+        found = clusters.load(cluster, step, 3)
+    assert found.tasks == 2
+    assert 4_000_000 < found.moved < 4_100_000
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The command line: what it prints, and the exit status."""
 
+import json
 import os
 import re
 import shutil
@@ -43,7 +44,7 @@ def test_inspect_lists_a_checkpoint(tmp_path, capsys):
         0,
         [["b", "bool", "[1]", "1"], ["w", "float32", "[3,", "2]", "24"], ["2", "variables", "25"]],
     )
-    assert run(capsys, "inspect", path, "--values", "b")[:2] == (0, ["[ True]"])
+    assert run(capsys, "inspect", path, "--value", "b")[:2] == (0, ["[ True]"])
     assert run(capsys, "inspect", tmp_path)[:2] == (0, lines), "the directory of a saver"
 
 
@@ -57,13 +58,179 @@ def test_inspect_lists_the_head_of_a_session_s_store(tmp_path, capsys):
                 sess.seal()
     status, lines, _ = run(capsys, "inspect", store)
     assert (status, len(lines), lines[-1].split()[:2]) == (0, 2, ["1", "variables"])
-    assert run(capsys, "inspect", store, "--values", "v")[:2] == (0, ["3.0"])
+    assert run(capsys, "inspect", store, "--value", "v")[:2] == (0, ["3.0"])
     assert run(capsys, "verify", store)[0] == 0
 
 
 def test_inspect_lists_any_zarr_group(tmp_path, capsys):
     zarr.open_group(tmp_path / "g").create_array("a/x", shape=(4,), dtype="int16")
-    assert run(capsys, "inspect", tmp_path / "g")[1][0].split() == ["a/x", "int16", "[4]", "8"]
+    assert [line.split() for line in run(capsys, "inspect", tmp_path / "g")[1]] == [
+        ["a/", "(1)", "8"],
+        ["a/x", "int16", "[4]", "8"],
+        ["1", "variables", "8"],
+    ]
+
+
+def test_inspect_draws_scopes_as_a_tree(tmp_path, capsys):
+    values = {"net/conv/w": np.zeros((2, 3)), "net/conv/w/Adam": [1.0, 2.0], "net/b": 1.0, "s": 7}
+    path = save(tmp_path / "m.zip", **values)
+    status, lines, _ = run(capsys, "inspect", path)
+    assert status == 0
+    assert [" ".join(line.split()) for line in lines] == [
+        "net/ (3) 60",
+        "net/b float32 [] 4",
+        "net/conv/ (2) 56",
+        "net/conv/w float64 [2, 3] 48",
+        "net/conv/w/Adam float32 [2] 8",
+        "s int32 [] 4",
+        "4 variables 64",
+    ]
+    indents = [len(line) - len(line.lstrip()) for line in lines]
+    assert indents == [0, 2, 2, 4, 6, 0, 0]
+    assert len({len(line) for line in lines}) == 1, "bytes stand under one another"
+
+
+def test_inspect_gives_statistics(tmp_path, capsys):
+    path = save(
+        tmp_path / "m",
+        w=np.array([1.0, 2.0, 6.0, np.nan, np.inf]),
+        b=[True, False],
+        empty=np.zeros((0, 2)),
+        text=[b"a"],
+        z=np.zeros(2, np.complex64),
+    )
+    status, lines, _ = run(capsys, "inspect", path, "--stats")
+    assert status == 0
+    assert " ".join(lines[0].split()) == "dtype shape bytes min max mean std not finite"
+    rows = {line.split()[0]: line.split()[-5:] for line in lines[1:-1]}
+    assert rows == {
+        "b": ["0", "1", "0.5", "0.5", "0"],
+        "w": ["1", "6", "3", "2.16025", "2"],
+        **dict.fromkeys(["empty", "text", "z"], ["-"] * 5),
+    }
+
+
+def test_inspect_prints_json(tmp_path, capsys):
+    path = save(tmp_path / "m", w=np.array([[1.0, np.nan, -np.inf]]), text=[b"a", b"\xff"])
+    status, lines, _ = run(capsys, "inspect", path, "--json", "--stats")
+    found = json.loads("\n".join(lines))
+    assert status == 0
+    assert found == {
+        "path": path,
+        "global_step": None,
+        "bytes": 40,
+        "variables": {
+            "text": {"dtype": "string", "shape": [2], "chunks": [[2]], "bytes": 16, "stats": None},
+            "w": {
+                "dtype": "float64",
+                "shape": [1, 3],
+                "chunks": [[1], [3]],
+                "bytes": 24,
+                "stats": {"min": 1.0, "max": 1.0, "mean": 1.0, "std": 0.0, "not_finite": 2},
+            },
+        },
+    }
+    value = run(capsys, "inspect", path, "--json", "--value", "w")[1]
+    assert json.loads("".join(value)) == [[1.0, "NaN", "-Infinity"]]
+    text = run(capsys, "inspect", path, "--json", "--value", "text")[1]
+    assert json.loads("".join(text)) == ["a", "\\xff"]
+
+
+def test_export_and_import(tmp_path, capsys):
+    path = save(tmp_path / "m", **{"a/w": np.arange(3.0)})
+    file = tmp_path / "m.npz"
+    assert run(capsys, "export", path, file)[:2] == (
+        0,
+        [f"{file}: 1 variables; their chunks and the step are not in it"],
+    )
+    again = tmp_path / "again.zip"
+    assert run(capsys, "import", file, again, "--step", "7")[:2] == (0, [f"{again}: 1 variables"])
+    assert run(capsys, "diff", path, again)[0] == 0
+    assert json.loads("\n".join(run(capsys, "inspect", again, "--json")[1]))["global_step"] == 7
+    status, lines, err = run(capsys, "export", path, tmp_path / "m.h5")
+    assert (status, lines) == (2, [])
+    assert "neither in .safetensors nor in .npz" in err
+
+
+def test_history_lists_the_versions_of_a_store(tmp_path, capsys):
+    place = str(tmp_path / "s.zarr")
+    v = tf.get_variable("v", [3], initializer=tf.zeros_initializer())
+    with tf.Session(store=place) as session:
+        for number in 1.0, 2.0:
+            session.run(v.assign([number] * 3))
+            session.seal()
+    one, two = ZarrStore(place).snapshots()
+    status, lines, _ = run(capsys, "history", place)
+    assert status == 0
+    assert lines[0].split() == ["version", "step", "variables", "bytes", "committed", "by"]
+    rows = [line.split()[:3] for line in lines[1:]]
+    assert rows == [[str(one), "1", "12"], [str(two), "head", "1"]]
+    assert all(f"process {os.getpid()}" in line for line in lines[1:])
+    (tmp_path / "s.zarr" / f"v{two}" / "zarr.json").write_text("{")
+    status, lines, _ = run(capsys, "history", place)
+    assert status == 1
+    assert lines[2].split()[:3] == [str(two), "head", "damaged:"]
+    os.remove(tmp_path / "s.zarr" / f"v{two}" / "zarr.json")
+    status, lines, _ = run(capsys, "history", place)
+    assert status == 1
+    assert "damaged: its manifest is missing" in lines[2]
+    assert run(capsys, "restore-to", place, one)[0] == 0
+    status, lines, _ = run(capsys, "history", place)
+    assert (status, len(lines)) == (0, 2)
+    assert lines[1].split()[:2] == [str(one), "head"]
+
+
+def test_history_is_of_stores_only(tmp_path, capsys):
+    status, _, err = run(capsys, "history", save(tmp_path / "m", v=1.0))
+    assert status == 2
+    assert "no store of daskvars" in err
+    (tmp_path / "empty").mkdir()
+    assert run(capsys, "history", tmp_path / "empty")[0] == 2
+
+
+@pytest.mark.slow
+def test_every_command_as_a_process(tmp_path):
+    """What a shell sees: output, where errors go, and exit statuses."""
+    path = save(tmp_path / "m.zip", w=np.arange(4.0), b=1.0)
+    other = save(tmp_path / "n", w=np.arange(4.0))
+
+    def shell(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-m", "daskvars", *map(str, arguments)],
+            capture_output=True,
+            timeout=100,
+            text=True,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    for status, printed, arguments in [
+        (0, "2 variables", ["inspect", path]),
+        (0, "1.5", ["inspect", path, "--stats"]),
+        (0, "[0. 1. 2. 3.]", ["inspect", path, "--value", "w"]),
+        (0, '"global_step": null', ["inspect", path, "--json"]),
+        (0, "every chunk is there and intact", ["verify", path]),
+        (1, "- b  float32 []", ["diff", path, other]),
+        (0, "hold the same variables", ["diff", path, path]),
+        (0, "2 variables", ["export", path, tmp_path / "m.npz"]),
+        (0, "2 variables", ["import", tmp_path / "m.npz", tmp_path / "again.zip"]),
+    ]:
+        found = shell(*arguments)
+        assert found[0] == status, found
+        assert printed in found[1]
+        assert found[2] == ""
+    for error, arguments in [
+        ("no file", ["inspect", tmp_path / "none.zip"]),
+        ("no directory", ["history", tmp_path / "none"]),
+        ("no directory", ["diff", path, tmp_path / "none"]),
+        ("no file", ["import", tmp_path / "none.npz", tmp_path / "x"]),
+        ("neither in", ["export", path, tmp_path / "m.h5"]),
+        ("no version 1", ["restore-to", tmp_path / "none", "1"]),
+        ("not allowed with", ["inspect", path, "--stats", "--value", "w"]),
+    ]:
+        found = shell(*arguments)
+        assert (found[0], found[1]) == (2, ""), found
+        assert error in found[2]
+        assert "Traceback" not in found[2]
 
 
 def test_verify_names_every_damaged_chunk(tmp_path, capsys):
@@ -111,7 +278,7 @@ def test_diff_compares_values_not_chunks(tmp_path, capsys):
     "arguments, message",
     [
         (["inspect", "nosuch"], "no directory"),
-        (["inspect", "m", "--values", "weight"], "did you mean 'weights'?"),
+        (["inspect", "m", "--value", "weight"], "did you mean 'weights'?"),
         (["verify", "nosuch"], "no directory"),
         (["diff", "m", "nosuch"], "no directory"),
         (["inspect", "file"], "file"),
@@ -132,7 +299,7 @@ def test_trouble_is_told_on_stderr(tmp_path, capsys, monkeypatch, arguments, mes
 def test_it_runs_as_a_module_and_asks_for_a_command():
     done = subprocess.run([sys.executable, "-m", "daskvars"], capture_output=True, timeout=100)
     assert done.returncode == 2
-    assert b"inspect,verify,diff,restore-to" in done.stderr
+    assert b"inspect,verify,diff,export,import,history,restore-to" in done.stderr
 
 
 def test_restore_to_goes_back_to_a_version_on_purpose(tmp_path, capsys):

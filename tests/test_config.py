@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import re
+import subprocess
+import sys
 import threading
 
+import dask
 import pytest
 
 from daskvars import config
 
 
 @pytest.fixture(autouse=True)
-def restored():
-    before = config.get()
-    yield
-    config.set(**{name: getattr(before, name) for name in config.KNOBS})
+def restored(monkeypatch):
+    monkeypatch.setattr(config, "_state", config._State({}, None, config.Config()))
+    with dask.config.set({"daskvars": {}}):
+        yield
 
 
 def test_defaults():
@@ -94,3 +100,62 @@ def test_thread_count():
     assert config.thread_count() >= 1
     with config.set(num_threads=3):
         assert config.thread_count() == 3
+
+
+# -- Dask's configuration --------------------------------------------------------------------------
+
+
+def test_dask_says_what_the_program_does_not():
+    with dask.config.set({"daskvars.batch-parts": 4, "daskvars.seal_every_s": 60}):
+        assert config.get().batch_parts == 4 and config.get().seal_every_s == 60
+        with config.set(batch_parts=2):
+            assert config.get().batch_parts == 2 and config.get().seal_every_s == 60
+            with dask.config.set({"daskvars.batch-parts": 8, "daskvars.eager-limit": 9}):
+                assert config.get().batch_parts == 2 and config.get().eager_limit == 9
+        assert config.get().batch_parts == 4 and config.get().eager_limit == 2000
+    assert config.get() == config.Config()
+
+
+def test_what_the_program_sets_for_good_stays():
+    config.set(batch_parts=None)
+    with dask.config.set({"daskvars.batch-parts": 4}):
+        assert config.get().batch_parts is None
+
+
+@pytest.mark.parametrize(
+    ("knobs", "error", "match"),
+    [
+        ({"batch-part": 1}, TypeError, "'batch_part'.*mean 'batch_parts'.*Dask's configuration"),
+        ({"chunk-bytes": "1MiB"}, TypeError, "chunk_bytes must be int.*Dask's configuration"),
+        ({"max-in-flight": 0}, ValueError, "max_in_flight must be positive.*Dask's configuration"),
+        (3, TypeError, "must hold knobs, found 3"),
+    ],
+)
+def test_mistakes_in_dasks_configuration_are_told(knobs, error, match):
+    with dask.config.set({"daskvars": knobs}), pytest.raises(error, match=match):
+        config.get()
+    assert config.get() == config.Config()
+
+
+def test_files_and_the_environment(tmp_path):
+    (tmp_path / "daskvars.yaml").write_text("daskvars:\n  batch-parts: 3\n  num-threads: 2\n")
+    environment = {
+        **os.environ,
+        "DASK_CONFIG": str(tmp_path),
+        "DASK_DASKVARS__BATCH_PARTS": "5",
+        "DASK_DASKVARS__SCRATCH": "somewhere",
+    }
+    program = (
+        "from daskvars import config as c; k = c.get(); "
+        "print(k.batch_parts, k.num_threads, k.scratch, c.thread_count())"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["5", "2", "somewhere", "2"]
+
+
+def test_every_knob_is_explained():
+    text = inspect.getdoc(config.Config)
+    explained = re.findall(r"^    ([a-z_]+): \S", text.split("Raises:")[0], re.MULTILINE)
+    assert explained == list(config.KNOBS)

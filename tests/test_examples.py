@@ -1,21 +1,29 @@
-"""The examples and the README's program, run as a user runs them: in processes of their own."""
+"""The examples, run as a user runs them: in processes of their own."""
 
-import doctest
+import ast
+import importlib
+import importlib.util
 import json
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zarr
 
+import daskvars as dv
 from daskvars import cli
+from tests import clusters
 
-pytestmark = pytest.mark.slow
-
-pytest.importorskip("sklearn")
+# It is imported by the programs: to import it here takes longer than to look for it.
+HAS_SKLEARN = importlib.util.find_spec("sklearn") is not None
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HAS_SKLEARN, reason="the digits are scikit-learn's"),
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -113,7 +121,7 @@ def test_inspect_lists_the_store(trained):
     printed = run("-m", "daskvars", "inspect", store)
     assert re.search(r"features/conv1/weights +float32 +\[3, 3, 1, 16\] +576\n", printed)
     assert "26 variables" in printed
-    values = run("-m", "daskvars", "inspect", store, "--values", "classifier/output/biases")
+    values = run("-m", "daskvars", "inspect", store, "--value", "classifier/output/biases")
     numbers = [float(n) for n in values.strip("[]\n ").split()]
     saved = zarr.open_group(store, mode="r")["classifier/output/biases"][:]
     np.testing.assert_allclose(numbers, saved, rtol=1e-4)  # five digits are printed
@@ -121,7 +129,7 @@ def test_inspect_lists_the_store(trained):
 
 def test_inspect_says_what_is_missing(trained, capsys):
     store, _, _ = trained
-    assert cli.main(["inspect", str(store), "--values", "features/conv1/weight"]) == 2
+    assert cli.main(["inspect", str(store), "--value", "features/conv1/weight"]) == 2
     assert "did you mean 'features/conv1/weights'" in capsys.readouterr().err
     assert cli.main(["inspect", str(store / "nothing")]) == 2
     assert "nothing" in capsys.readouterr().err
@@ -150,41 +158,6 @@ def test_on_a_cluster_the_variables_are_the_same_bits(one_epoch, workers, tmp_pa
     assert contents(store) == one_epoch
 
 
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-# Runs blocks in one namespace, so that lines of errors are those of the README.
-RUN_BLOCKS = """
-import contextlib, io, json, sys
-printed, namespace = [], {"__name__": "readme"}
-for line, code in json.load(open(sys.argv[1])):
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        exec(compile("\\n" * line + code, "README.md", "exec"), namespace)
-    printed.append(output.getvalue())
-json.dump(printed, open(sys.argv[2], "w"))
-"""
-
-
-@pytest.mark.cluster
-def test_the_readme_does_what_it_says(tmp_path):
-    text = (ROOT / "README.md").read_text()
-    blocks = [(text[: m.start()].count("\n") + 1, m[1], m[2]) for m in BLOCK.finditer(text)]
-    assert {kind for _, kind, _ in blocks} == {"python", "text"}
-    programs = [(line, code) for line, kind, code in blocks if kind == "python"]
-    (tmp_path / "blocks.json").write_text(json.dumps(programs))
-    command = [sys.executable, "-c", RUN_BLOCKS, "blocks.json", "printed.json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    printed = iter(json.loads((tmp_path / "printed.json").read_text()))
-    for number, (line, kind, _) in enumerate(blocks):
-        if kind == "python":
-            after = blocks[number + 1] if number + 1 < len(blocks) else (0, "", "")
-            expected = after[2] if after[1] == "text" else ""
-            found = next(printed).rstrip() + "\n" * bool(expected)
-            if not doctest.OutputChecker().check_output(expected, found, doctest.ELLIPSIS):
-                assert found == expected, f"README.md, line {line}"
-
-
 def test_a_table_over_workers_is_trained_saved_and_restored():
     printed = run("train_embedding.py", "--rows", 3000, "--batch", 256, "--steps", 4)
     assert re.search(r"loss 0\.69\d\d \.\.\. 0\.69", printed)
@@ -192,3 +165,106 @@ def test_a_table_over_workers_is_trained_saved_and_restored():
     nbytes = float(moved[1]) * (1024 if moved[2] == "kiB" else 1)
     assert 0 < nbytes < 2 * 256 * (16 * 4 + 100)
     assert "its share of the variables 187.50 kiB" in printed and "restored in" in printed
+
+
+def test_training_goes_on_in_a_second_process(tmp_path):
+    for _ in range(2):
+        found = run("resume.py", "--steps", 10, "--store", tmp_path / "two.zarr")
+    assert "restored step 10\nstep 20, " in found
+    run("resume.py", "--steps", 20, "--store", tmp_path / "one.zarr")
+    one, two = contents(tmp_path / "one.zarr"), contents(tmp_path / "two.zarr")
+    assert len(one) == 9  # the step, two weights with two slots each, Adam's two powers
+    assert one == two
+
+
+def test_a_generator_learns_both_bells(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    gan = importlib.import_module("gan")
+    samples = gan.main(["--steps", "800"])
+    assert {variable.name.partition("/")[0] for variable in dv.trainable_variables()} >= {
+        "generator",
+        "discriminator",
+    }
+    assert np.mean(samples < -1) > 0.25 and np.mean(samples > 1) > 0.25
+
+
+def test_frozen_layers_come_from_another_store():
+    printed = run("transfer.py", "--epochs", 4)
+    trained = re.findall(r"^trained: (.*)$", printed, re.M)
+    assert trained[1].split() == ["new_head/output/kernel", "new_head/output/bias"]
+    accuracy = float(re.search(r"held-out accuracy ([\d.]+)", printed)[1])
+    assert accuracy > 0.6  # by chance 0.2
+
+
+def test_a_transformer_reads_what_ships_with_python():
+    printed = run("text_transformer.py", "--steps", 20, "--batch", 8)
+    losses = [float(loss) for loss in re.findall(r"loss ([\d.]+)", printed)]
+    assert losses[0] < 4.8 and losses[-1] < 3.6  # log(100) = 4.6
+    assert "goes on:" in printed
+
+
+@pytest.mark.cluster
+def test_clients_share_what_they_find(tmp_path):
+    store = tmp_path / "findings.zarr"
+    printed = run("tune.py", "--trials", 5, "--steps", 5, "--store", store)
+    trials = re.findall(r"^trial (\d+): rate ([\d.]+), accuracy ([\d.]+)$", printed, re.M)
+    assert sorted(int(number) for number, _, _ in trials) == [1, 2, 3, 4, 5]
+    best = max(trials, key=lambda found: float(found[2]))
+    assert f"best: rate {best[1]}, accuracy {best[2]}" in printed
+    assert "best  " in run("-m", "daskvars", "inspect", store)
+
+
+@pytest.mark.cluster
+def test_a_dask_array_is_factorized_where_it_is():
+    arguments = ["--rows", 800, "--columns", 60, "--rank", 3, "--steps", 20]
+    here = run("factorize.py", *arguments, "--workers", 0)
+    there = run("factorize.py", *arguments, "--workers", 2)
+    errors = [float(error) for error in re.findall(r"error ([\d.]+)", here)]
+    assert errors == sorted(errors, reverse=True) and errors[-1] < 0.2
+    assert re.findall(r"step.*", here) == re.findall(r"step.*", there)
+    moved = int(re.search(r"of ([\d,]+) bytes", there)[1].replace(",", ""))
+    assert moved < 800 * 60 * 4 / 10  # the matrix stays where it is
+
+
+CLUSTERS = {
+    "in processes": {"kind": "LocalCluster", "n_workers": 2, "host": "127.0.0.1"},
+    "one that is there": {"kind": "Client"},
+}
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("settings", CLUSTERS.values(), ids=CLUSTERS)
+def test_which_cluster_is_configuration(settings, tmp_path):
+    with ExitStack() as stack:
+        if settings["kind"] == "Client":
+            cluster = stack.enter_context(clusters.local(1))
+            settings = {**settings, "address": cluster.scheduler_address}
+        else:
+            settings = {**settings, "dashboard_address": "127.0.0.1:0"}
+        (tmp_path / "cluster.json").write_text(json.dumps(settings))
+        here = run("ssh_cluster.py", "--steps", 20)
+        there = run("ssh_cluster.py", tmp_path / "cluster.json", "--steps", 20)
+    assert "workers, dashboard" in there
+    assert re.findall("loss.*", there) == re.findall("loss.*", here)
+
+
+def test_an_unknown_kind_of_cluster_is_named(tmp_path):
+    (tmp_path / "cluster.json").write_text('{"kind": "Cloud"}')
+    command = [sys.executable, EXAMPLES / "ssh_cluster.py", tmp_path / "cluster.json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode != 0 and "found 'Cloud'" in done.stderr
+
+
+@pytest.mark.cluster
+def test_the_notebook_runs_to_its_end(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    notebook = nbformat.read(EXAMPLES / "first_steps.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "clear the outputs"
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=100, resources=resources).execute()
+    shown = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+    texts = [out.get("text") or out["data"]["text/plain"] for out in shown if "name" not in out]
+    assert "/status" in texts[-2]
+    runs, tasks, loss = ast.literal_eval(texts[-1])
+    assert runs >= 100 and tasks >= runs and 0 < loss < 0.5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.gradients import AggregationMethod, UnconnectedGradients
+from daskvars.backpropagation import AggregationMethod, UnconnectedGradients
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.func_graph import FuncGraph

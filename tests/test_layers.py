@@ -10,8 +10,11 @@ from tests.sources import nodes
 
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
+    "loading",
+    "notebooks",
     "errors",
     "names_of_v1",
+    "forwarding",
     "messages",
     "signatures",
     "accepted",
@@ -20,6 +23,7 @@ FOUNDATION = [
     "chunk_grid",
     "shapes",
     "config",
+    "progress_bars",
     "backend",
     "device_array",
     "versioned",
@@ -30,7 +34,7 @@ LEVELS = {
     "state": 1,
     "ops": 2,
     "remote": 2,
-    "gradients": 3,
+    "backpropagation": 3,
     "variables": 3,
     "lowering": 3,
     "execution": 4,
@@ -45,10 +49,11 @@ LEVELS = {
     "nn": 6,  # names only: ops, and recurrent cells, which are layers
     "observe": 6,
     "inspect_checkpoint": 6,
-    "__init__": 7,
-    "v1": 8,
-    "cli": 9,
-    "__main__": 10,
+    "names": 7,
+    "__init__": 8,
+    "v1": 9,
+    "cli": 10,
+    "__main__": 11,
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -190,7 +195,7 @@ INTERNAL_ATTRIBUTES = {
     "who_wants",
     "worker_restrictions",
 }
-INTERNAL_DEFINITIONS = {"_layer", "__dask_annotations__", "__dask_tokenize__"}
+INTERNAL_DEFINITIONS = {"_layer", "__dask_annotations__"}
 
 
 def internals(path):

@@ -5,11 +5,14 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+import types
 
 import pytest
 
 import daskvars as dv
+import daskvars.v1 as tf
 from daskvars.signatures import Argument, Family
+from tests.test_public_surface import MODULES
 
 
 def modules():
@@ -89,7 +92,8 @@ def member(order=""):
 
 def test_a_member_has_its_own_arguments_and_the_familys():
     function = member()
-    assert str(inspect.signature(function)) == "(x, factor=2, name: 'str | None' = None)"
+    said = "(x: 'TensorLike', factor=2, name: 'str | None' = None)"
+    assert str(inspect.signature(function)) == said, "what is shared is typed by the family"
     assert function(3) == (None, 6)
     assert function(3, name="n", factor=5) == ("n", 15)
     assert function(1, 2, "n") == ("n", 2)
@@ -113,3 +117,43 @@ def test_a_member_has_its_own_arguments_and_the_familys():
 def test_a_wrong_call_is_a_type_error(args, kwargs, message):
     with pytest.raises(TypeError, match=message):
         member()(*args, **kwargs)
+
+
+# -- annotations -------------------------------------------------------------------------------
+
+
+def public_functions():
+    """Yield (name, function) for each public function, and each public method of a class."""
+    seen = set()
+    namespaces = [value for value in vars(tf).values() if isinstance(value, types.ModuleType)]
+    for module in [*MODULES, *namespaces]:
+        for name in getattr(module, "__all__", vars(module)):
+            value = getattr(module, name)
+            if name[0] == "_" or not str(getattr(value, "__module__", "")).startswith("daskvars"):
+                continue
+            members = vars(value).items() if inspect.isclass(value) else [("", value)]
+            for member, function in members:
+                function = getattr(function, "__func__", getattr(function, "fget", function))
+                is_public = member[:1] != "_" or member in ("__init__", "__call__")
+                is_own = str(getattr(function, "__module__", "")).startswith("daskvars")
+                if is_public and inspect.isfunction(function) and is_own and function not in seen:
+                    seen.add(function)
+                    yield f"{module.__name__}.{name}.{member}".rstrip("."), function
+
+
+def unannotated(function):
+    """Return the parameters of a function that have no type, "return" where its result has none."""
+    signature = inspect.signature(function)
+    found = [n for n, p in signature.parameters.items() if p.annotation is p.empty]
+    found = [name for name in found if name not in ("self", "cls", "metaclass")]
+    return found + ["return"] * (signature.return_annotation is signature.empty)
+
+
+def test_every_public_signature_says_its_types():
+    found = {name: unannotated(function) for name, function in public_functions()}
+    assert len(found) > 1000
+    assert {name: missing for name, missing in found.items() if missing} == {}
+
+
+def test_a_signature_without_types_is_found():
+    assert unannotated(lambda x, *, y=1: None) == ["x", "y", "return"]

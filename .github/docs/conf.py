@@ -2,8 +2,9 @@
 
     sphinx-build -W --keep-going -j auto .github/docs build/docs
 
-What is public is written to pages: the names of ``daskvars`` by the room that defines them, its
-modules of names, what only ``daskvars.v1`` has, and the design notes of the rooms. A name in single
+The guides of ``examples/guides`` are its first pages. What is public is written to pages: the names
+of ``daskvars`` by the room that defines them, its modules of names, what only ``daskvars.v1`` has,
+and the design notes of the rooms. A name in single
 backticks is a link, an argument, or something else that the code knows; of any other the build
 fails.
 """
@@ -54,11 +55,27 @@ napoleon_use_ivar = True
 suppress_warnings = ["myst.xref_missing"]  # links of CONTRIBUTING and CHANGELOG into the checkout
 
 PAGES = Path(__file__).parent / "pages"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# In the order in which they are read.
+GUIDES = {
+    "Guides": [
+        "start",
+        "variables",
+        "eager",
+        "large_models",
+        "clusters",
+        "checkpoints",
+        "profiling",
+        "own_ops",
+    ],
+    "Coming from": ["from_tensorflow1", "from_pytorch", "from_dask"],
+    "Behind it": ["how_it_works", "promises", "comparison"],
+}
 # The rooms that names are grouped by, and their titles, in the order of the pages.
 GROUPS = {
     "daskvars.variables": "Variables",
     "daskvars.execution": "Sessions, functions, tapes",
-    "daskvars.gradients": "Gradients",
+    "daskvars.backpropagation": "Gradients",
     "daskvars.ops.math": "Mathematics",
     "daskvars.ops.array": "Arrays",
     "daskvars.ops.gather_scatter": "Gather, scatter, segments",
@@ -97,10 +114,13 @@ def write_pages(app: Sphinx) -> None:
         write(documented, f"dv.{name}", [here, about, *listed])
     write_v1(modules, where)
     write_rooms()
+    write_guides()
     for file in (PAGES.parents[1] / "CONTRIBUTING.md", PAGES.parents[2] / "CHANGELOG.md"):
         path = os.path.relpath(file, PAGES)
         (PAGES / file.name).write_text(f"```{{include}} {path}\n```\n")
-    trees = {
+    trees = {caption: [f"pages/guides/{name}" for name in GUIDES[caption]] for caption in GUIDES}
+    trees["Guides"].append("pages/examples")
+    trees |= {
         "Names": [f"pages/{place}" for place in GROUPS],
         "Modules of names": [f"pages/daskvars.{name}" for name in modules],
         "TensorFlow 1": ["pages/daskvars.v1"],
@@ -125,10 +145,15 @@ def write_v1(modules: dict[str, types.ModuleType], where: dict[int, str]) -> Non
         if module is None:  # of eager code alone
             continue
         known = set(names_of(modules[name])) if name in modules else set()
-        extra = [n for n in names_of(module) if n not in known]
+        extra = [n for n in names_of(module) if n not in known or is_v1_own(getattr(module, n))]
         if extra:
             lines += [heading(f"tf.{name}", "-"), *entries(f"daskvars.v1.{name}", extra, where)]
     write("daskvars.v1", "Names of TensorFlow 1 alone", lines)
+
+
+def is_v1_own(value: Any) -> bool:
+    """Return whether something is v1's own, be it under a name that the package has too."""
+    return (getattr(value, "__module__", None) or "").startswith("daskvars.v1.")
 
 
 def write_rooms() -> None:
@@ -141,6 +166,23 @@ def write_rooms() -> None:
             about = inspect.getdoc(module) or ""
             lines += [heading(path, "-"), f".. py:currentmodule:: {info.name}\n", about]
     write("rooms", "Rooms and their notes", lines)
+
+
+def write_guides() -> None:
+    """Copy the guides, and write a page of the examples."""
+    (PAGES / "guides").mkdir()
+    files = {path.stem for path in (EXAMPLES / "guides").glob("*.md")}
+    assert files == {name for names in GUIDES.values() for name in names}, files
+    for name in files:
+        text = (EXAMPLES / "guides" / f"{name}.md").read_text()
+        text = text.replace("](../README.md)", "](../examples.md)")
+        (PAGES / "guides" / f"{name}.md").write_text(text)
+    text = (EXAMPLES / "README.md").read_text()
+    text = re.sub(r"\]\((\w+)\.(?:py|ipynb)\)", r"](#\1)", text)
+    for path in sorted(EXAMPLES.glob("*.py")):
+        source = os.path.relpath(path, PAGES)
+        text += f"\n({path.stem})=\n## {path.name}\n\n```{{literalinclude}} {source}\n```\n"
+    (PAGES / "examples.md").write_text(text)
 
 
 def write(page: str, title: str, lines: list[str]) -> None:

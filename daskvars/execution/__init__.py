@@ -10,7 +10,3 @@ Here is what users meet: ``session``, ``function``, ``eager`` (and ``eager_recor
 not run yet), ``tape``, ``recompute_grad``, ``python_calls``, ``config_proto``. Below them are the
 rooms ``engine``, ``local`` and ``cluster``, each with a note of its own.
 """
-
-from daskvars.remote.main_guard import refuse_clusters_of_imports
-
-refuse_clusters_of_imports()

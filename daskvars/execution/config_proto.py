@@ -195,9 +195,10 @@ class RunOptions(Message):
 
 
 class NodeExecStats(Message):
-    """One task of a run: the region of the plan, its operations, and its time in microseconds.
+    """A stage of a run, a kernel in it, or an exchange: what it is and when, in microseconds.
 
-    `all_end_rel_micros` is that of the run where the plan has one region, else 0: not measured.
+    `node_name` is the scope of a stage, or the operation of a kernel; `timeline_label` adds the
+    kernel, "stage" or "exchange"; `thread_id` tells the threads that did it apart.
     """
 
     fields: ClassVar = {

@@ -19,18 +19,22 @@ from contextlib import contextmanager
 from itertools import chain, count
 from typing import Any
 
+import dask.array
 import numpy
 
 from daskvars import config, shapes
 from daskvars.accepted import accepts
 from daskvars.dtypes import DType
 from daskvars.errors import OpError
+from daskvars.execution.cluster.dask_arrays import ValueOnWorkers
 from daskvars.execution.cluster.result_futures import ResultFuture
 from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
+from daskvars.execution.engine.dask_arrays import array_name, cut_array, may_be_dask
 from daskvars.execution.engine.engine import Engine, random_key
 from daskvars.execution.engine.exact_keys import exactly
 from daskvars.execution.engine.executables import Executable
 from daskvars.execution.engine.fetches import as_scalar
+from daskvars.execution.engine.lazy_feeds import LazyFeed
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.graph import Graph
@@ -40,11 +44,14 @@ from daskvars.graph.tensor import Operation, Tensor
 from daskvars.graph.user_line import user_line
 from daskvars.lowering.prune import prune
 from daskvars.ops.array.constant import CONST
+from daskvars.ops.protocols.array_protocols import ArrayProtocols
+from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import identity_hash
 from daskvars.ops.state.assign import read_variable
+from daskvars.shape_arithmetic import is_known
 
 
-class EagerTensor(Tensor):
+class EagerTensor(DaskCollection, ArrayProtocols, Tensor):
     """A tensor of the eager program: it has a value, computed when it is first looked at."""
 
     __slots__ = ("_value",)
@@ -57,10 +64,15 @@ class EagerTensor(Tensor):
         self._value: Any = None
 
     @property
+    def kept_value(self) -> Any:
+        """The value where it is: a `ValueOnWorkers`, if it is one."""
+        return self._value if type(self._value) is ValueOnWorkers else self.value
+
+    @property
     def value(self) -> Any:
         """The value, None before it is computed; one that is on its way is waited for."""
         found = self._value
-        if type(found) is ResultFuture:
+        if type(found) in _ELSEWHERE:
             found = self._value = found.result()
         return found
 
@@ -72,6 +84,19 @@ class EagerTensor(Tensor):
         """Return the value: a NumPy array, or a NumPy scalar for rank 0; a copy of its own."""
         value = computed(self)
         return as_scalar(value.copy() if isinstance(value, numpy.ndarray) else value)
+
+    def to_dask(self) -> dask.array.Array:
+        """Return the value as a dask array that never changes; its blocks stay where they are.
+
+        On a cluster, what is not computed yet is computed there, and not brought here.
+
+        >>> import daskvars as dv
+        >>> (dv.constant([1.0, 2.0]) * 2.0).to_dask().sum().compute()
+        np.float32(6.0)
+        """
+        if self.spec.dtype.is_ref:
+            return EAGER_CONTEXT.variable_as_dask(self)
+        return EAGER_CONTEXT.tensor_as_dask(self)
 
     @accepts("feed_dict", "session")
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
@@ -99,12 +124,12 @@ class EagerTensor(Tensor):
         return int(computed(self).__index__())
 
     def __len__(self) -> int:
-        shape = self.spec.shape
-        if shape is None or (shape and shape[0] is None):
-            shape = numpy.shape(computed(self))
-        if not shape:
+        first = None if self.spec.shape is None else self.spec.shape[:1]
+        if not is_known(first):
+            first = numpy.shape(computed(self))[:1]
+        if not first:
             raise TypeError("a scalar tensor has no length")
-        return shape[0]
+        return first[0]
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -121,7 +146,7 @@ class EagerTensor(Tensor):
         That is the value itself if it is small and in this process, else where it is: nothing is
         fetched, and no large value computed, to be shown.
         """
-        if EAGER_CONTEXT.engine.executor.placement is not None:
+        if EAGER_CONTEXT.engine.acquire().placement is not None:
             return "on Dask workers"
         size = shapes.size(self.spec.shape)
         if size is None or size > numpy.get_printoptions()["threshold"]:
@@ -148,6 +173,9 @@ def computed(tensor: EagerTensor) -> Any:
     if tensor.value is None:
         EAGER_CONTEXT.compute([tensor])
     return tensor.value
+
+
+_ELSEWHERE = (ResultFuture, ValueOnWorkers)
 
 
 class _ThreadState:
@@ -264,7 +292,8 @@ class EagerContext(Graph):
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Prefix names in the block; a scope of the same name may be entered again and again."""
         saved = self._thread.name_scope
-        plain = (name or "").rstrip("/")
+        name = name or ""
+        plain = name.rstrip("/")
         inside = bool(plain and saved and not name.endswith("/"))
         self._thread.name_scope = f"{saved}/{plain}" if inside else plain
         try:
@@ -332,7 +361,8 @@ class EagerContext(Graph):
     def constant(self, value: Any, dtype: DType) -> EagerTensor:
         """Return a tensor of a value that is there, or on its way."""
         shape = value.shape if hasattr(value, "shape") else numpy.shape(value)
-        op = EagerOperation(EagerTensor, CONST, "result", {}, Spec(dtype, shape), 0, None)
+        number = next(self._numbers)
+        op = EagerOperation(EagerTensor, CONST, "result", {}, Spec(dtype, shape), number, None)
         return op.know(value).outputs[0]
 
     @contextmanager
@@ -349,6 +379,8 @@ class EagerContext(Graph):
     def sync(self) -> None:
         """Run everything that was recorded, by whatever thread."""
         self._raise_pending_error()
+        if not self.here.depth:
+            self.engine.follow_client()
         if self._records:
             with self._lock:
                 records = [r for r in self._records if r.runner is None or not self.here.depth]
@@ -356,8 +388,12 @@ class EagerContext(Graph):
                 self._wait_for(record)
         self._forget_dropped()
 
-    def compute(self, wanted: Sequence[EagerTensor]) -> None:
+    def compute(self, wanted: Sequence[EagerTensor], as_dask: bool = False) -> None:
         """Run what is recorded, so that `wanted` have values.
+
+        Args:
+          wanted: the tensors.
+          as_dask: whether values on workers are left there until they are looked at.
 
         Raises:
           RuntimeError: a run that was to compute them has failed before.
@@ -366,13 +402,29 @@ class EagerContext(Graph):
         self.engine.follow_client()
         for record in dict.fromkeys(map(record_of, wanted)):
             if record is not None:
-                self._finish(record)
+                self._finish(record, as_dask)
         for tensor in wanted:
-            if tensor.value is None:
+            if tensor.kept_value is None:
                 record = record_of(tensor)
                 raise RuntimeError(
                     f"{tensor.name} cannot be computed: the run that was to compute it failed"
                 ) from (record.error if record is not None else None)
+
+    def variable_as_dask(self, handle: EagerTensor) -> dask.array.Array:
+        """Return the present value of a variable; see `EagerTensor.to_dask`."""
+        self.sync()
+        self.engine.follow_client()
+        return self.engine.dask_array(handle.op.attrs["key"])
+
+    def tensor_as_dask(self, tensor: EagerTensor) -> dask.array.Array:
+        """Return the value of a tensor; see `EagerTensor.to_dask`."""
+        if tensor.kept_value is None:
+            self.compute([tensor], as_dask=True)
+        found = tensor.kept_value
+        if type(found) is ValueOnWorkers:
+            return found.array
+        name = array_name(tensor.op.name, _ENTROPY, tensor.op.id, tensor.index)
+        return cut_array(name, tensor.spec.dtype.np, found)
 
     def _raise_pending_error(self) -> None:
         """Raise what came of operations of this thread that another had to run."""
@@ -391,7 +443,7 @@ class EagerContext(Graph):
                 raise
             owner.failure = owner.failure or error  # what came first is the cause of the rest
 
-    def _finish(self, record: Record) -> None:
+    def _finish(self, record: Record, as_dask: bool = False) -> None:
         """Run a record, or wait until the thread that does has done so."""
         me = threading.get_ident()
         with self._lock:
@@ -402,15 +454,15 @@ class EagerContext(Graph):
                 if record.owner.record is record:
                     record.owner.record = None
         if is_mine:
-            self._run(record)
+            self._run(record, as_dask)
         elif record.runner != me and not record.is_done:
             with record.gate:
                 pass
 
-    def _run(self, record: Record) -> None:
+    def _run(self, record: Record, as_dask: bool) -> None:
         try:
             self._forget_dropped()
-            self._compute(record.ops)
+            self._compute(record.ops, as_dask)
             for op in record.ops:
                 op.leave()
         except BaseException as error:
@@ -423,7 +475,7 @@ class EagerContext(Graph):
                 self._records.remove(record)
             record.gate.release()
 
-    def _compute(self, ops: list[EagerOperation]) -> None:
+    def _compute(self, ops: list[EagerOperation], as_dask: bool) -> None:
         """Give their values to all tensors that somebody has."""
         fetches = [tensor for op in ops for tensor in op.wanted()]
         effects = [op for op in ops if has_effect(op)]
@@ -438,9 +490,11 @@ class EagerContext(Graph):
             form.numbers.__getitem__,
             form.key_of,
         )
-        results = executable([leaf.value for leaf in form.leaves])
+        specs = [tensor.spec for tensor in fetches]
+        as_dask = as_dask and self.engine.acquire().placement is not None and may_be_dask(specs)
+        results = executable([_fed(leaf) for leaf in form.leaves], as_dask=as_dask)
         for tensor, value in zip(fetches, results, strict=True):
-            tensor.value = value
+            tensor.value = ValueOnWorkers(value, tensor.name) if as_dask else value
 
     def _forget_dropped(self) -> None:
         """Free the values of variables that nobody has any more, where no run is under way."""
@@ -455,6 +509,14 @@ class EagerContext(Graph):
                 self._keys.discard(key)
         finally:
             values.run_lock.release()
+
+
+def _fed(leaf: EagerTensor) -> Any:
+    """Return the value of a tensor that a record takes; what is on workers stays there."""
+    found = leaf.kept_value
+    if type(found) is ValueOnWorkers:
+        return LazyFeed(leaf.name, found.array, leaf.spec.dtype)
+    return found
 
 
 def has_effect(op: Operation) -> bool:
@@ -504,7 +566,7 @@ class _CanonicalRecord:
         if source.spec.dtype.is_ref:
             return "variable", source.op.attrs["key"]
         if id(source) not in self._leaf_numbers:
-            if source.value is None:
+            if source.kept_value is None:
                 raise RuntimeError(
                     f"{source.name} has no value: the run that was to compute it failed"
                 )

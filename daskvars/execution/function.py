@@ -26,6 +26,7 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.notebooks import ShownInNotebooks
 from daskvars.ops.control.subgraphs import PARAMETER, copy_body, parameter
 
 P = ParamSpec("P")
@@ -34,14 +35,18 @@ R_co = TypeVar("R_co", covariant=True)
 S = TypeVar("S")
 
 
-class Function(Generic[P, R_co]):
+class Function(ShownInNotebooks, Generic[P, R_co]):
     """A compiled function; made by `function`.
 
     Attributes:
       num_traces: how often the Python function was run to be traced.
+      as_dask: whether its results are dask arrays.
     """
 
-    def __init__(self, python_function: Callable[P, R_co], name: str | None = None) -> None:
+    def __init__(
+        self, python_function: Callable[P, R_co], name: str | None = None, as_dask: bool = False
+    ) -> None:
+        self.as_dask = as_dask
         functools.update_wrapper(self, python_function)
         self.python_function = python_function
         self.name = name or getattr(python_function, "__name__", "function").strip("<>")
@@ -49,14 +54,31 @@ class Function(Generic[P, R_co]):
         self._traces: dict[Hashable, _Trace] = {}
         self._lock = threading.RLock()  # held while it is traced
 
+    def __repr__(self) -> str:
+        return f"<daskvars.function {self.name!r}, {self.num_traces} traces>"
+
+    def traced(self) -> list[tuple[list[str], Any]]:
+        """Return for each signature its inputs as text, and the plan that ran last (or None)."""
+        with self._lock:
+            traces = list(self._traces.values())
+        return [
+            ([f"{t.dtype.name} {t.shape}" for t in trace.parameters], trace.executable.last_plan)
+            for trace in traces
+        ]
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         builder = scopes.current_builder()
         if builder is not None and not builder.is_eager:
             return self.python_function(*args, **kwargs)  # part of the graph being built
         trace, tensors = self._trace(args, kwargs)
         if EAGER_CONTEXT.here.histories:
+            if self.as_dask:
+                raise TypeError(
+                    f"function {self.name!r} returns dask arrays (as_dask=True), through which a "
+                    "GradientTape cannot see: call it outside the tape, or compile it without"
+                )
             return trace.inline(tensors)
-        return trace.run(tensors)
+        return trace.run(tensors, self.as_dask)
 
     def _trace(self, args: Any, kwargs: Any) -> tuple[_Trace, list[Any]]:
         tensors: list[Any] = []
@@ -173,11 +195,16 @@ class _Trace:
         ]
         return given + evaluated(self.captured) if self.captured else given
 
-    def run(self, tensors: list[Any]) -> Any:
-        """Run and return the results as eager tensors."""
-        results = self.executable(self.values(tensors), as_futures=True)
+    def run(self, tensors: list[Any], as_dask: bool) -> Any:
+        """Run and return the results as eager tensors, or as dask arrays."""
+        results = self.executable(self.values(tensors), as_futures=True, as_dask=as_dask)
         if not results:
             return self.structure
+        if as_dask:
+            arrays = iter(results)
+            return nest.map_structure(
+                lambda t: next(arrays) if isinstance(t, Tensor) else t, self.structure
+            )
         if self.is_single:
             return EAGER_CONTEXT.constant(results[0], self.graph.results[0].spec.dtype)
         rest = iter(
@@ -247,7 +274,17 @@ def function(func: Callable[P, R_co], *, name: str | None = None) -> Function[P,
 def function(
     func: None = None, *, name: str | None = None
 ) -> Callable[[Callable[P, R_co]], Function[P, R_co]]: ...
-def function(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+@overload
+def function(
+    func: Callable[P, Any], *, name: str | None = None, as_dask: bool
+) -> Function[P, Any]: ...
+@overload
+def function(
+    func: None = None, *, name: str | None = None, as_dask: bool
+) -> Callable[[Callable[P, Any]], Function[P, Any]]: ...
+def function(
+    func: Callable[..., Any] | None = None, *, name: str | None = None, as_dask: bool = False
+) -> Any:
     """Compile a Python function: it is traced once per signature, then run as one plan.
 
     Args:
@@ -255,9 +292,16 @@ def function(func: Callable[..., Any] | None = None, *, name: str | None = None)
         the plan, Python values are part of the signature. It may read and assign variables, in
         program order; variables may be made on the first call only.
       name: name of the function, for messages.
+      as_dask: whether results are dask arrays, which stay on the workers that computed them: for
+        what is too large for this process. Their shapes must be known before they are computed.
 
     Returns:
-      The compiled function; its results are eager tensors.
+      The compiled function; its results are eager tensors, or dask arrays.
+
+    Raises:
+      InvalidArgumentError: when called with ``as_dask=True``, and a result has a shape that only
+        the run knows; nothing has run.
+      TypeError: when called with ``as_dask=True`` under a `GradientTape`.
 
     >>> import daskvars as dv, numpy as np
     >>> @dv.function
@@ -265,7 +309,10 @@ def function(func: Callable[..., Any] | None = None, *, name: str | None = None)
     ...     return dv.sqrt(dv.reduce_sum(x * x))
     >>> float(norm(np.array([3.0, 4.0])))
     5.0
+    >>> large = dv.function(lambda x: x + 1.0, as_dask=True)(np.zeros((4, 2)))
+    >>> large.mean(axis=0).compute().tolist()
+    [1.0, 1.0]
     """
     if func is None:
-        return functools.partial(function, name=name)
-    return Function(func, name)
+        return functools.partial(function, name=name, as_dask=as_dask)
+    return Function(func, name, as_dask)

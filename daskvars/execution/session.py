@@ -27,6 +27,7 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor, WithOperators
+from daskvars.notebooks import ShownInNotebooks
 
 CLOSED = (
     "Attempted to use a closed Session. Make another, and restore or initialize its variables: "
@@ -39,7 +40,7 @@ K = TypeVar("K")
 _KEYS = (Tensor, Operation)  # of a graph: they have a hash, and programs are found by them
 
 
-class Session:
+class Session(ShownInNotebooks):
     """Runs fetches of a graph. Variables keep their values between runs of one session.
 
     Args:
@@ -114,6 +115,17 @@ class Session:
     def engine(self) -> Engine:
         """The engine below: values, executor, plans."""
         return self._engine
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<tf.Session, closed>"
+        store = "" if self._engine.store is None else f" on {self._engine.store}"
+        return f"<tf.Session{store} of {self._graph!r}, version {self._engine.values.version}>"
 
     # -- running ------------------------------------------------------------------------------
 
@@ -196,6 +208,8 @@ class Session:
         feed_dict: Feeds | None = None,
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
+        *,
+        as_dask: bool = False,
     ) -> Any: ...
     def run(
         self,
@@ -203,6 +217,8 @@ class Session:
         feed_dict: Feeds | None = None,
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
+        *,
+        as_dask: bool = False,
     ) -> Any:
         """Run what `fetches` needs and return their values, in the same nesting.
 
@@ -216,6 +232,8 @@ class Session:
             arrays. A tuple of tensors may be fed with a tuple of values.
           options: a `RunOptions`: what to write into `run_metadata`.
           run_metadata: a `RunMetadata` that the run is recorded in.
+          as_dask: whether the values are dask arrays, which stay where they were computed: for what
+            is too large for this process. Their shapes must be known before they are computed.
 
         Raises:
           RuntimeError: the session is closed, or its graph is empty.
@@ -229,8 +247,8 @@ class Session:
         executable, rebuild = self._executable(fetches, fed)
         try:
             if run_metadata is None:
-                return rebuild(executable(values))
-            return rebuild(recorded_run(executable, values, options, run_metadata))
+                return rebuild(executable(values, as_dask=as_dask))
+            return rebuild(recorded_run(executable, values, options, run_metadata, as_dask))
         except OpError as error:
             self._locate(error)
             raise

@@ -15,6 +15,7 @@ from daskvars import config
 from daskvars.accepted import accepts
 from daskvars.dtypes import as_dtype
 from daskvars.errors import did_you_mean
+from daskvars.forwarding import forwards
 from daskvars.graph.definitions.gradient_registry import Overrides
 from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, UnregisteredOp, registered
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -26,6 +27,7 @@ from daskvars.graph.scopes.collections import Collections
 from daskvars.graph.scopes.placement import Placement
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.graph.user_line import user_line
+from daskvars.notebooks import ShownInNotebooks
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -48,7 +50,7 @@ class _InThread(threading.local):
     colocated: tuple[Operation, ...] = ()
 
 
-class Graph(WithGraphDef, Collections, Placement, Overrides):
+class Graph(WithGraphDef, Collections, Placement, Overrides, ShownInNotebooks):
     """A dataflow graph: what a program computes, without any values.
 
     >>> import daskvars as dv
@@ -80,6 +82,10 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         self.seed: int | None = None
         self.late_control_inputs = False
         self.notes: dict[str, Any] = {}  # what layers above keep per graph, by their own key
+
+    def __repr__(self) -> str:
+        num_ops, num_variables = len(self._ops), len(self.notes.get("variables_by_op", ()))
+        return f"<tf.Graph of {num_ops} operations, {num_variables} variables>"
 
     # -- building ---------------------------------------------------------------------------
 
@@ -117,7 +123,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
         for controller in thread.controllers:
             controller.members.add(op)
         if self._ops_when_first_run is not None:
-            self._warn_of_growth(op)
+            self._warn_of_growth(op, len(self._ops) - self._ops_when_first_run)
         return op
 
     @accepts("input_types", "op_def", "compute_shapes", "compute_device")
@@ -185,8 +191,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
                 found.update(dict.fromkeys(controller.ops))
         return tuple(op for op in found if op not in input_ops)
 
-    def _warn_of_growth(self, op: Operation) -> None:
-        grown = len(self._ops) - self._ops_when_first_run
+    def _warn_of_growth(self, op: Operation, grown: int) -> None:
         if grown == config.get().graph_growth_warning:
             warnings.warn(
                 f"{grown} operations were added to a graph after its first run; the last is "
@@ -410,10 +415,7 @@ class Graph(WithGraphDef, Collections, Placement, Overrides):
 
     # -- finalizing -------------------------------------------------------------------------
 
-    @property
-    def finalized(self) -> bool:
-        """Whether the graph is read-only."""
-        return self._finalized
+    finalized: bool = forwards("_finalized", "Whether the graph is read-only.")
 
     def finalize(self) -> None:
         """Make the graph read-only: building an op in a training loop becomes an error."""

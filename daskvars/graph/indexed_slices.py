@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from daskvars.forwarding import forwards
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import TensorShape
 
@@ -25,30 +26,11 @@ class IndexedSlices:
         self.indices = indices
         self.dense_shape = dense_shape
 
-    @property
-    def name(self) -> str:
-        """The name of the values."""
-        return self.values.name
-
-    @property
-    def op(self) -> Any:
-        """The operation that makes the values."""
-        return self.values.op
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the values."""
-        return self.values.dtype
-
-    @property
-    def device(self) -> str:
-        """The device of the values."""
-        return self.values.device
-
-    @property
-    def graph(self) -> Any:
-        """The graph of the values."""
-        return self.values.graph
+    name: str = forwards("values.name", "The name of the values.")
+    op: Any = forwards("values.op", "The operation that makes the values.")
+    dtype: Any = forwards("values.dtype", "The dtype of the values.")
+    device: str = forwards("values.device", "The device of the values.")
+    graph: Any = forwards("values.graph", "The graph of the values.")
 
     @property
     def shape(self) -> TensorShape:

@@ -19,6 +19,7 @@ from daskvars.graph.definitions.patterns import Pattern
 from daskvars.graph.definitions.static_values import as_attr, constant_value, partial_value
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.loading import load_until
 from daskvars.shapes import Shape, in_brackets
 
 _eager: list[Any] = []
@@ -42,7 +43,11 @@ def builder_for(inputs: tuple[Any, ...]) -> Any:
             graph = graph.outer  # what a finished body holds cannot be used, says `capture`
         if graph is not None and graph.is_plain:
             return graph
-    return _eager[0] if builder is None else builder
+    if builder is None:
+        if not _eager:
+            load_until(lambda: _eager)
+        return _eager[0]
+    return builder
 
 
 def apply(opdef: OpDef, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:

@@ -17,11 +17,16 @@ from numpy.typing import NDArray
 
 from daskvars import shapes
 from daskvars.dtypes import DType
+from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import Reference
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.records.node_def import AttrValue, NodeDef, attr_value
 from daskvars.graph.scopes import stacks as scopes
+from daskvars.notebooks import ShownInNotebooks
 from daskvars.shapes import Dimension, ShapeLike, TensorShape
+
+if TYPE_CHECKING:
+    import dask.array
 
 # Attributes that a program gives to operations of any type: colocation groups, and the name of a
 # gradient. The rules of an op do not see them.
@@ -32,6 +37,13 @@ class SupportsArray(Protocol):
     """What NumPy makes an array of: arrays of NumPy, Dask, Zarr, xarray, a pandas column."""
 
     def __array__(self) -> numpy.ndarray[Any, Any]: ...
+
+
+class HasHandle(Protocol):
+    """A variable."""
+
+    @property
+    def handle(self) -> Tensor: ...
 
 
 class WithOperators:
@@ -59,6 +71,7 @@ class WithOperators:
         def __getitem__(self, key: SliceLike) -> Tensor: ...
         def numpy(self) -> NDArray[Any]: ...
         def shown_value(self) -> str: ...
+        def to_dask(self) -> dask.array.Array: ...
         def __int__(self) -> int: ...
         def __float__(self) -> float: ...
         def __index__(self) -> int: ...
@@ -76,11 +89,13 @@ TensorLike: TypeAlias = (
     | Dimension
     | Sequence["TensorLike"]
 )
+# What ops that change a variable take: the variable, or the tensor that stands for it.
+VariableLike: TypeAlias = "HasHandle | Tensor"
 _Index: TypeAlias = int | slice | EllipsisType | WithOperators | SupportsArray | Dimension | None
 SliceLike: TypeAlias = _Index | tuple[_Index, ...]
 
 
-class Tensor(WithOperators):
+class Tensor(WithOperators, ShownInNotebooks):
     """A symbolic array: the `index`-th output of `op`."""
 
     __slots__ = ("__weakref__", "index", "op", "spec")
@@ -97,10 +112,10 @@ class Tensor(WithOperators):
         """The name, ``<operation>:<output index>``."""
         return f"{self.op.name}:{self.index}"
 
-    @property
-    def dtype(self) -> DType:
-        """The element type; a variable's own tensor has a ``_ref`` type, as in TensorFlow 1."""
-        return self.spec.dtype
+    dtype: DType = forwards(
+        "spec.dtype",
+        "The element type; a variable's own tensor has a ``_ref`` type, as in TensorFlow 1.",
+    )
 
     @property
     def shape(self) -> TensorShape:
@@ -115,20 +130,11 @@ class Tensor(WithOperators):
         """Merge `shape` into the static shape. Raises ValueError when they are incompatible."""
         self.spec = Spec(self.spec.dtype, shapes.merge(self.spec.shape, shapes.as_tuple(shape)))
 
-    @property
-    def graph(self) -> Any:
-        """The graph that the tensor belongs to."""
-        return self.op.graph
-
-    @property
-    def device(self) -> str:
-        """The device asked for, a string such as "/job:ps/task:1" or ""."""
-        return self.op.device
-
-    @property
-    def value_index(self) -> int:
-        """Which output of its operation this is."""
-        return self.index
+    graph: Any = forwards("op.graph", "The graph that the tensor belongs to.")
+    device: str = forwards(
+        "op.device", 'The device asked for, a string such as "/job:ps/task:1" or "".'
+    )
+    value_index: int = forwards("index", "Which output of its operation this is.")
 
     def ref(self) -> Reference:
         """Return a hashable object that compares by identity and gives this back by ``deref()``."""
@@ -277,10 +283,7 @@ class Operation:
         shown = defaultdict(AttrValue, {name: attr_value(name, v) for name, v in attrs.items()})
         return NodeDef(self.name, self.type, tuple(names), self.device, shown)
 
-    @property
-    def op_def(self) -> OpDef:
-        """The definition of the op."""
-        return self.opdef
+    op_def: OpDef = forwards("opdef", "The definition of the op.")
 
     @property
     def traceback(self) -> list[tuple[str, int, str, str]]:

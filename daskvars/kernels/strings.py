@@ -9,12 +9,15 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import ArrayModule
 from daskvars.device_array import host_kernel
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 
 
-def _each(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> Any:
+def _each(
+    function: Callable[..., Any], *arrays: numpy.ndarray, dtype: Any = object
+) -> numpy.ndarray:
     """Give what `function` makes of the elements of arrays that broadcast."""
     arrays = numpy.broadcast_arrays(*arrays)
     columns = [array.reshape(-1).tolist() for array in arrays]
@@ -27,7 +30,7 @@ def _each(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> An
 
 
 @host_kernel
-def as_string(xp: Any, x: Any, *, template: str) -> Any:
+def as_string(xp: ArrayModule, x: numpy.ndarray, *, template: str) -> numpy.ndarray:
     """Give numbers as text, by a template of Python's ``%``; bools are true and false."""
     x = numpy.asarray(x)
     if x.dtype.kind == "O":
@@ -39,17 +42,16 @@ def as_string(xp: Any, x: Any, *, template: str) -> Any:
     return _each(lambda value: (template % value).encode(), x)
 
 
-def to_number(xp: Any, text: Any, *, dtype: DType) -> Any:
+def to_number(xp: ArrayModule, text: Any, *, dtype: DType) -> numpy.ndarray:
     """Give the numbers that texts say. Raises InvalidArgumentError naming one that says none."""
     kind = float if dtype.is_floating else int
 
-    def parsed(item: bytes) -> Any:
+    def parsed(item: bytes) -> float:
         try:
             number = kind(item) if b"_" not in item else None
         except ValueError:
             number = None
-        fits = number is not None and (kind is float or dtype.min <= number <= dtype.max)
-        if not fits:
+        if number is None or not (kind is float or dtype.min <= number <= dtype.max):
             shown = item.decode("utf-8", "replace")
             raise InvalidArgumentError(
                 None, None, f"StringToNumberOp could not correctly convert string: {shown}"
@@ -62,7 +64,7 @@ def to_number(xp: Any, text: Any, *, dtype: DType) -> Any:
 # -- text --------------------------------------------------------------------------------------
 
 
-def join(xp: Any, *texts: Any, separator: bytes) -> Any:
+def join(xp: ArrayModule, *texts: Any, separator: bytes) -> numpy.ndarray:
     """Give texts put together element by element."""
     return _each(lambda *items: separator.join(items), *texts)
 
@@ -93,8 +95,13 @@ def axes_in_order(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...
 
 
 def reduce_join(
-    xp: Any, x: Any, *, axis: int | Sequence[int] | None, keepdims: bool, separator: bytes
-) -> Any:
+    xp: ArrayModule,
+    x: numpy.ndarray,
+    *,
+    axis: int | Sequence[int] | None,
+    keepdims: bool,
+    separator: bytes,
+) -> numpy.ndarray:
     """Give texts put together along axes, the first of which goes fastest."""
     folded = axes_in_order(axis, x.ndim)
     kept = [d for d in range(x.ndim) if d not in folded]
@@ -108,27 +115,29 @@ def reduce_join(
     return out.reshape(shape) if keepdims else out
 
 
-def strip(xp: Any, x: Any) -> Any:
+def strip(xp: ArrayModule, x: numpy.ndarray) -> numpy.ndarray:
     """Give texts without white space at their ends."""
     return _each(bytes.strip, x)
 
 
-def lower(xp: Any, x: Any, *, encoding: str) -> Any:
+def lower(xp: ArrayModule, x: numpy.ndarray, *, encoding: str) -> numpy.ndarray:
     """Give texts in small letters: of ASCII, or with an encoding of Unicode."""
     return _each(lambda item: item.decode().lower().encode() if encoding else item.lower(), x)
 
 
-def upper(xp: Any, x: Any, *, encoding: str) -> Any:
+def upper(xp: ArrayModule, x: numpy.ndarray, *, encoding: str) -> numpy.ndarray:
     """Give texts in capitals. See `lower`."""
     return _each(lambda item: item.decode().upper().encode() if encoding else item.upper(), x)
 
 
-def length(xp: Any, x: Any, *, unit: str) -> Any:
+def length(xp: ArrayModule, x: numpy.ndarray, *, unit: str) -> numpy.ndarray:
     """Give the number of bytes, or of characters, of texts."""
     return _each(len if unit == "BYTE" else lambda item: len(item.decode()), x, dtype=numpy.int32)
 
 
-def substr(xp: Any, x: Any, position: Any, count: Any, *, unit: str) -> Any:
+def substr(
+    xp: ArrayModule, x: numpy.ndarray, position: Any, count: Any, *, unit: str
+) -> numpy.ndarray:
     """Give parts of texts. Raises InvalidArgumentError where a part begins outside."""
 
     def part(item: bytes, start: int, number: int) -> bytes:
@@ -144,13 +153,15 @@ def substr(xp: Any, x: Any, position: Any, count: Any, *, unit: str) -> Any:
     return _each(part, x, position, count)
 
 
-def replace(xp: Any, x: Any, *, pattern: str, rewrite: str, count: int) -> Any:
+def replace(
+    xp: ArrayModule, x: numpy.ndarray, *, pattern: str, rewrite: str, count: int
+) -> numpy.ndarray:
     """Give texts with matches of a regular expression rewritten, `count` of them or (0) all."""
     matcher, new = re.compile(pattern.encode()), rewrite.encode()
     return _each(lambda item: matcher.sub(new, item, count), x)
 
 
-def full_match(xp: Any, x: Any, *, pattern: str) -> Any:
+def full_match(xp: ArrayModule, x: numpy.ndarray, *, pattern: str) -> numpy.ndarray:
     """Give whether a regular expression matches each text as a whole."""
     matcher = re.compile(pattern.encode())
     return _each(lambda item: matcher.fullmatch(item) is not None, x, dtype=bool)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from daskvars.errors import did_you_mean
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math import transcendental
 from daskvars.ops.nn import activation as nn_activation
 from daskvars.ops.nn import softmax as nn_softmax
+
+# A function of a tensor, or its name.
+Activation: TypeAlias = str | Callable[[Any], Any]
 
 _BY_NAME: dict[str, Callable[[Any], Any]] = {
     "elu": nn_activation.elu,
@@ -27,7 +30,7 @@ _BY_NAME: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def activation_of(value: Any) -> Callable[[Any], Any] | None:
+def activation_of(value: Activation | None) -> Callable[[Any], Any] | None:
     """Return a function, the one of that name, or None as it is.
 
     Raises:

@@ -14,7 +14,7 @@ from daskvars.layers.layer import Layer
 from daskvars.signatures import Argument, Family
 from daskvars.variables.initializers import Ones, Zeros
 
-_Class = TypeVar("_Class", bound="type[DeclaredLayer]")
+_Class = TypeVar("_Class", bound="type[Layer]")
 ZEROS, ONES = Zeros(), Ones()
 FUNCTION_OR_NONE = "Callable[[Any], Any] | None"
 
@@ -22,7 +22,9 @@ FUNCTION_OR_NONE = "Callable[[Any], Any] | None"
 def _weight(name: str, initializer: Any, otherwise: str = "") -> dict[str, Argument]:
     """Return the arguments that every weight has."""
     return {
-        f"{name}_initializer": Argument(f"initializer of {name}{otherwise}.", initializer),
+        f"{name}_initializer": Argument(
+            f"initializer of {name}{otherwise}.", initializer, "InitializerLike | None"
+        ),
         f"{name}_regularizer": Argument(
             f"function of {name} that gives a loss.", None, FUNCTION_OR_NONE
         ),
@@ -37,19 +39,27 @@ ARGUMENTS = Family(
     {
         "units": Argument("size of the last axis of the output.", type="int"),
         "filters": Argument("number of channels of the output.", type="int"),
-        "kernel_size": Argument("size of the window, an int or one for each dimension of space."),
-        "pool_size": Argument("size of the window, an int or one for each dimension of space."),
-        "strides": Argument("distance between windows, likewise.", 1),
+        "kernel_size": Argument(
+            "size of the window, an int or one for each dimension of space.", type="PerAxis"
+        ),
+        "pool_size": Argument(
+            "size of the window, an int or one for each dimension of space.", type="PerAxis"
+        ),
+        "strides": Argument("distance between windows, likewise.", 1, "PerAxis"),
         "padding": Argument('"valid" or "same".', "valid", "str"),
         "data_format": Argument('"channels_last" or "channels_first".', "channels_last", "str"),
         "dilation_rate": Argument(
-            "distance between the taps of a window, likewise; above 1 only for strides 1.", 1
+            "distance between the taps of a window, likewise; above 1 only for strides 1.",
+            1,
+            "PerAxis",
         ),
         "depth_multiplier": Argument(
             "number of channels that the first step makes of each.", 1, "int"
         ),
         "activation": Argument(
-            "function of the output, or its name; None leaves it as it is.", None
+            "function of the output, or its name; None leaves it as it is.",
+            None,
+            "Activation | None",
         ),
         "use_bias": Argument("whether there is a bias.", True, "bool"),
         **_weight("kernel", None, SCOPES),
@@ -64,10 +74,16 @@ ARGUMENTS = Family(
         "epsilon": Argument("added to the variance.", 1e-3, "float"),
         "center": Argument("whether there is a `beta`, a shift.", True, "bool"),
         "scale": Argument("whether there is a `gamma`, a factor.", True, "bool"),
-        "axis": Argument("the axis of the channels, or a list of axes.", -1),
-        "momentum": Argument("how much of a moving average stays in one update.", 0.99),
-        "moving_mean_initializer": Argument("initializer of the moving mean.", ZEROS),
-        "moving_variance_initializer": Argument("initializer of the moving variance.", ONES),
+        "axis": Argument("the axis of the channels, or a list of axes.", -1, "int | Sequence[int]"),
+        "momentum": Argument(
+            "how much of a moving average stays in one update.", 0.99, "TensorLike"
+        ),
+        "moving_mean_initializer": Argument(
+            "initializer of the moving mean.", ZEROS, "InitializerLike"
+        ),
+        "moving_variance_initializer": Argument(
+            "initializer of the moving variance.", ONES, "InitializerLike"
+        ),
         "renorm": Argument(
             "whether a batch in training is corrected towards moving averages, as if normalized by "
             'them ("batch renormalization").',
@@ -75,7 +91,9 @@ ARGUMENTS = Family(
             "bool",
         ),
         "renorm_clipping": Argument(
-            'limits of the correction, a dict of "rmax", "rmin" and "dmax".', None
+            'limits of the correction, a dict of "rmax", "rmin" and "dmax".',
+            None,
+            "Mapping[str, TensorLike] | None",
         ),
         "renorm_momentum": Argument(
             "how much of the averages of the correction stays in one update.", 0.99, "float"
@@ -93,9 +111,10 @@ ARGUMENTS = Family(
             "function of the input's shape that gives a factor and a shift for the normalized "
             "input in training.",
             None,
+            "Callable[[Tensor], tuple[Tensor, Tensor]] | None",
         ),
         "trainable": Argument("see `Layer`.", True, "bool"),
-        "name": Argument("see `Layer`.", None),
+        "name": Argument("see `Layer`.", None, "str | None"),
     },
     result="None",
 )
@@ -125,35 +144,41 @@ class DeclaredLayer(Layer):
         return self.add_weight(name, shape, dtype, initializer, regularizer, constraint=constraint)
 
 
-def takes(order: str) -> Callable[[_Class], _Class]:
+# Arguments that are those of the constructor of `Layer`, and their names there.
+OF_LAYERS = {n: n for n in ("trainable", "name", "dtype", "activity_regularizer")} | {
+    "reuse": "_reuse"
+}
+
+
+def takes(order: str, family: Family = ARGUMENTS, prefix: str = "") -> Callable[[_Class], _Class]:
     """Give a class a constructor that takes the arguments named, in this order.
 
-    What a class takes that is made from another one replaces what that one does.
+    What a class takes that is made from another one replaces what that one does. `prefix` stands
+    before the names of the attributes.
     """
-    declared = ARGUMENTS.signature(None, order)
+    declared = family.signature(None, order)
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     rest = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD, annotation="Any")
     signature = declared.replace(parameters=[own, *declared.parameters.values(), rest])
 
     def decorate(cls: _Class) -> _Class:
-        def __init__(self: DeclaredLayer, *args: Any, **kwargs: Any) -> None:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             try:
                 bound = signature.bind(self, *args, **kwargs)
             except TypeError as error:
                 raise TypeError(f"{cls.__name__}() {error}") from None
             bound.apply_defaults()
             given = {name: bound.arguments[name] for name in declared.parameters}
-            names = ("trainable", "name", "activity_regularizer")
-            of_layers = {name: given.pop(name) for name in names if name in given}
-            DeclaredLayer.__init__(self, **of_layers, **bound.arguments["kwargs"])
+            of_layers = {OF_LAYERS[n]: given.pop(n) for n in OF_LAYERS if n in given}
+            Layer.__init__(self, **of_layers, **bound.arguments["kwargs"])
             for name, value in given.items():
-                setattr(self, name, value)
+                setattr(self, prefix + name, value)
             self._prepare()
 
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         __init__.__signature__ = signature  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign]
-        cls.__doc__ = ARGUMENTS.documented(cls.__doc__, declared.parameters)
+        cls.__doc__ = family.documented(cls.__doc__, declared.parameters)
         return cls
 
     return decorate

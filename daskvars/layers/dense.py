@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.activations import activation_of
 from daskvars.layers.arguments import ACTIVATED, DeclaredLayer, takes
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.ops.linalg.products import matmul, tensordot
 from daskvars.ops.nn.bias import bias_add
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 
 
 @takes(f"units {ACTIVATED}")
@@ -43,7 +43,7 @@ class Dense(DeclaredLayer):
         self.kernel: Any = None
         self.bias: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make `kernel` and `bias`."""
         size = self._last_size(input_shape)
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
@@ -52,10 +52,10 @@ class Dense(DeclaredLayer):
             self.bias = self._add_declared("bias", [self.units])
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Return ``activation(inputs @ kernel + bias)``."""
         inputs = convert_to_tensor(inputs, self._dtype)
-        rank = inputs.get_shape().ndims
+        rank = len(inputs.get_shape())
         if rank == 2:
             outputs = matmul(inputs, self.kernel)
         else:
@@ -65,7 +65,7 @@ class Dense(DeclaredLayer):
             outputs = bias_add(outputs, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return `input_shape` with `units` in the last place."""
         self._last_size(input_shape)
         return TensorShape([*TensorShape(input_shape).as_list()[:-1], self.units])

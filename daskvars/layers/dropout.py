@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.functional import applied
 from daskvars.layers.layer import Layer
 from daskvars.layers.training_phase import in_phase
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.nn import dropout as nn_dropout
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 
 
 class Dropout(Layer):
@@ -32,10 +32,10 @@ class Dropout(Layer):
 
     def __init__(
         self,
-        rate: Any = 0.5,
-        noise_shape: Any = None,
+        rate: TensorLike = 0.5,
+        noise_shape: TensorLike | None = None,
         seed: int | None = None,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
@@ -43,7 +43,7 @@ class Dropout(Layer):
         self.noise_shape = noise_shape
         self.seed = seed
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:
+    def call(self, inputs: TensorLike, training: TensorLike = False) -> Tensor:
         """Return the input, with dropout where `training`, a bool or a scalar tensor, is true."""
         inputs = convert_to_tensor(inputs)
         return in_phase(training, lambda: self._dropped(inputs), lambda: identity(inputs))
@@ -55,18 +55,18 @@ class Dropout(Layer):
             shape = [sizes[i] if n is None else n for i, n in enumerate(shape)]
         return nn_dropout.dropout(inputs, rate=self.rate, noise_shape=shape, seed=self.seed)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return `input_shape`."""
         return TensorShape(input_shape)
 
 
 def dropout(
-    inputs: Any,
-    rate: Any = 0.5,
-    noise_shape: Any = None,
+    inputs: TensorLike,
+    rate: TensorLike = 0.5,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
-    training: Any = False,
-    name: Any = None,
+    training: TensorLike = False,
+    name: str | None = None,
 ) -> Tensor:
     """Return the input, with dropout where `training` is true; see `Dropout`.
 

@@ -1,4 +1,4 @@
-"""Embedding: rows of a table, by id."""
+"""Rows of a table: one for each id, or those of several combined."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
+from daskvars.chunk_grid import ChunksLike
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
 from daskvars.ops.math.casting import cast
 from daskvars.ops.nn.embedding import embedding_lookup, interleaved
-from daskvars.shapes import TensorShape
-from daskvars.variables.initializers import RandomUniform
+from daskvars.ops.nn.embedding_sparse import COMBINERS, embedding_lookup_sparse
+from daskvars.ops.sparse.places import SparseLike, as_sparse
+from daskvars.shapes import ShapeLike, TensorShape
+from daskvars.variables.initializers import InitializerLike, RandomUniform
 
 _SMALL = RandomUniform(-0.05, 0.05)
 
@@ -46,14 +50,14 @@ class Embedding(Layer):
         self,
         input_dim: int,
         output_dim: int,
-        embeddings_initializer: Any = _SMALL,
+        embeddings_initializer: InitializerLike = _SMALL,
         embeddings_regularizer: Callable[[Any], Any] | None = None,
         activity_regularizer: Callable[[Any], Any] | None = None,
         embeddings_constraint: Callable[[Any], Any] | None = None,
-        chunks: Any = None,
+        chunks: ChunksLike | None = None,
         partition_strategy: str = "div",
         trainable: bool = True,
-        name: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault("dtype", dtypes.float32)
@@ -68,7 +72,7 @@ class Embedding(Layer):
         self.partition_strategy = partition_strategy
         self.embeddings: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make `embeddings`."""
         self.embeddings = self.add_weight(
             "embeddings",
@@ -80,7 +84,7 @@ class Embedding(Layer):
         )
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Return [*inputs.shape, output_dim]."""
         ids = convert_to_tensor(inputs)
         if ids.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
@@ -89,6 +93,55 @@ class Embedding(Layer):
             ids = interleaved(ids, self.input_dim, len(self.embeddings.chunks[0]))
         return embedding_lookup(self.embeddings, ids)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return [*input_shape, output_dim]."""
         return TensorShape([*TensorShape(input_shape).as_list(), self.output_dim])
+
+
+class EmbeddingBag(Embedding):
+    """A layer that gives for each row of ids the rows of a table that they name, combined.
+
+    Variables: `embeddings` [input_dim, output_dim].
+
+    Args:
+      input_dim: number of rows of the table: ids are below it.
+      output_dim: size of a row.
+      combiner: "sum", "mean" or "sqrtn". See `nn.embedding_lookup_sparse`.
+      others: see `Embedding`.
+
+    Raises:
+      ValueError: there is no such combiner.
+
+    Source: PyTorch, ``torch.nn.EmbeddingBag``, with the combiners of TensorFlow.
+
+    >>> import daskvars as dv
+    >>> layer = dv.layers.EmbeddingBag(5, 3, "sum")
+    >>> ids = dv.SparseTensor([[0, 0], [0, 1], [1, 0]], [0, 4, 2], [2, 2])
+    >>> layer(ids).shape.as_list()
+    [2, 3]
+    """
+
+    def __init__(
+        self, input_dim: int, output_dim: int, combiner: str = "mean", **others: Any
+    ) -> None:
+        super().__init__(input_dim, output_dim, **others)
+        if combiner not in COMBINERS:
+            raise ValueError(f"combiner must be one of {', '.join(COMBINERS)}, got {combiner!r}")
+        self.combiner = combiner
+
+    def call(self, inputs: Any, weights: SparseLike | None = None) -> Tensor:
+        """Return [rows, output_dim].
+
+        Args:
+          inputs: a `SparseTensor` [rows, columns] of ids.
+          weights: a `SparseTensor` of equal places; None for ones.
+        """
+        ids = as_sparse(inputs)
+        if self.partition_strategy == "mod":
+            rows = interleaved(ids.values, self.input_dim, len(self.embeddings.chunks[0]))
+            ids = SparseTensor(ids.indices, rows, ids.dense_shape)
+        return embedding_lookup_sparse(self.embeddings, ids, weights, combiner=self.combiner)
+
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
+        """Return [rows, output_dim]."""
+        return TensorShape([TensorShape(input_shape).as_list()[0], self.output_dim])

@@ -10,14 +10,14 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
 
 
 def applied(
     layer_class: type[Layer],
-    inputs: Any,
-    name: Any,
+    inputs: TensorLike,
+    name: str | None,
     reuse: Any,
     call: Mapping[str, Any] = MappingProxyType({}),
     **arguments: Any,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph import nest
-from daskvars.shapes import TensorShape
+from daskvars.graph.tensor import TensorLike
+from daskvars.shapes import ShapeLike, TensorShape
 
 
 class InputSpec:
@@ -26,8 +27,8 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        shape: ShapeLike | None = None,
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,
@@ -82,7 +83,7 @@ class InputSpec:
         )
 
 
-def check_inputs(specs: Any, inputs: Any, layer_name: str) -> None:
+def check_inputs(specs: Any, inputs: TensorLike, layer_name: str) -> None:
     """Check the inputs of a layer against its `input_spec`: one spec, or one for each input.
 
     Raises:

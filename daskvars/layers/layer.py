@@ -12,16 +12,18 @@ from typing import Any, ClassVar
 
 import numpy
 
-from daskvars.dtypes import as_dtype, float32
+from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.errors import did_you_mean
+from daskvars.forwarding import forwards
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.input_spec import check_inputs
 from daskvars.layers.layer_losses import LayerLosses, collect
+from daskvars.shapes import ShapeLike
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.scopes.variable_scope import VariableScope, get_variable, variable_scope
@@ -68,8 +70,8 @@ class Layer(LayerLosses):
     def __init__(
         self,
         trainable: bool = True,
-        name: Any = None,
-        dtype: Any = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
         activity_regularizer: Callable[[Any], Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -106,10 +108,10 @@ class Layer(LayerLosses):
 
     # -- what it is ---------------------------------------------------------------------------
 
-    @property
-    def name(self) -> str:
-        """The name given, or the class's with a number. `scope_name` is that of the variables."""
-        return self._name
+    name: str = forwards(
+        "_name",
+        "The name given, or the class's with a number. `scope_name` is that of the variables.",
+    )
 
     @property
     def dtype(self) -> str | None:
@@ -142,20 +144,11 @@ class Layer(LayerLosses):
         """All variables, those to train first."""
         return self.trainable_weights + self.non_trainable_weights
 
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """The variables to train; none if the layer is not trainable."""
-        return self.trainable_weights
-
-    @property
-    def non_trainable_variables(self) -> list[Any]:
-        """All other variables."""
-        return self.non_trainable_weights
-
-    @property
-    def variables(self) -> list[Any]:
-        """All variables, those to train first."""
-        return self.weights
+    trainable_variables: list[Any] = forwards(
+        "trainable_weights", "The variables to train; none if the layer is not trainable."
+    )
+    non_trainable_variables: list[Any] = forwards("non_trainable_weights", "All other variables.")
+    variables: list[Any] = forwards("weights", "All variables, those to train first.")
 
     def count_params(self) -> int:
         """Return the number of elements of all variables. Raises ValueError before `build`."""
@@ -166,7 +159,7 @@ class Layer(LayerLosses):
             )
         return sum(int(numpy.prod(w.get_shape().as_list(), dtype=int)) for w in self.weights)
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: ShapeLike) -> Any:
         """Return the shape of the output for an input of that shape.
 
         Raises:
@@ -249,7 +242,7 @@ class Layer(LayerLosses):
         (self._trainable_weights if is_trained else self._non_trainable_weights).append(variable)
         return variable
 
-    def add_variable(self, name: str, shape: Any, *args: Any, **kwargs: Any) -> Any:
+    def add_variable(self, name: str, shape: ShapeLike, *args: Any, **kwargs: Any) -> Any:
         """Make a variable; the older name of `add_weight`."""
         return self.add_weight(name, shape, *args, **kwargs)
 
@@ -264,17 +257,19 @@ class Layer(LayerLosses):
         if loss is not None:
             self.add_loss(loss)
 
-    def _set_scope(self, scope: Any) -> None:
+    def _set_scope(self, scope: Any) -> VariableScope:
+        """Return the scope of the variables, opened once by the name that `scope` gives."""
         if self._scope is not None:
-            return
+            return self._scope
         if self._reuse:
             opened = variable_scope(self._base_name if scope is None else scope)
         else:
             opened = variable_scope(scope, default_name=self._base_name)
-        with opened as self._scope:
-            pass
+        with opened as found:
+            self._scope = found
         if self._is_named and not self._is_functional and owner().is_eager:
             self._warn_of_namesakes()
+        return found
 
     def _warn_of_namesakes(self) -> None:
         """Warn where a layer of that name, which this one is perhaps to replace, has weights."""
@@ -301,15 +296,15 @@ class Layer(LayerLosses):
 
     # -- calling ------------------------------------------------------------------------------
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the variables; called once, before the first `call`."""
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Compute the output."""
         return inputs
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Return the output for `inputs`; further arguments are those of `call`.
 
         Raises:
@@ -341,7 +336,7 @@ class Layer(LayerLosses):
             collect(GraphKeys.UPDATE_OPS, self._updates)
         return outputs
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """Return the output for `inputs`, as calling the layer does."""
         return self(inputs, *args, **kwargs)
 

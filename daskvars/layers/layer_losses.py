@@ -8,6 +8,7 @@ from typing import Any
 from daskvars.graph import nest
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.tensor import TensorLike
 from daskvars.variables.colocation import owner
 
 
@@ -30,7 +31,7 @@ class LayerLosses:
         """The updates of moving averages and the like; eager code applies them at once."""
         return list(self._updates)
 
-    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+    def add_loss(self, losses: TensorLike, inputs: TensorLike | None = None) -> None:
         """Add a loss or a list of them, in a graph also to the regularization losses.
 
         Args:
@@ -44,7 +45,7 @@ class LayerLosses:
         self._unconditional += losses if inputs is None else ()
         collect(GraphKeys.REGULARIZATION_LOSSES, losses)
 
-    def add_update(self, updates: Any, inputs: Any = None) -> None:
+    def add_update(self, updates: Any, inputs: TensorLike | None = None) -> None:
         """Add an operation, or a list of them, to be run along with a training step.
 
         Args:
@@ -57,11 +58,11 @@ class LayerLosses:
         self._updates += updates
         self._unconditional += updates if inputs is None else ()
 
-    def get_losses_for(self, inputs: Any) -> list[Any]:
+    def get_losses_for(self, inputs: TensorLike) -> list[Any]:
         """Return the losses that `inputs` are needed for; for None those without inputs."""
         return self._needing(inputs, self._losses)
 
-    def get_updates_for(self, inputs: Any) -> list[Any]:
+    def get_updates_for(self, inputs: TensorLike) -> list[Any]:
         """Return the updates that `inputs` are needed for; for None those without inputs."""
         return self._needing(inputs, self._updates)
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.control.cond import cond
 from daskvars.ops.math.comparison import where_v2
 from daskvars.variables.variable import Variable
 
 
-def known_phase(training: Any) -> bool | None:
+def known_phase(training: TensorLike) -> bool | None:
     """Return a bool where it is known now, None where a run decides."""
     if not isinstance(training, Tensor | Variable):
         return bool(training)
@@ -21,7 +21,7 @@ def known_phase(training: Any) -> bool | None:
     return None if value is None else bool(value)
 
 
-def in_phase(training: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+def in_phase(training: TensorLike, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     """Return ``yes()`` in training and ``no()`` otherwise, by a `cond` where a run decides."""
     known = known_phase(training)
     if known is None:
@@ -29,7 +29,7 @@ def in_phase(training: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> An
     return yes() if known else no()
 
 
-def chosen(training: Any, yes: Tensor, no: Tensor) -> Tensor:
+def chosen(training: TensorLike, yes: Tensor, no: Tensor) -> Tensor:
     """Return `yes` in training and `no`, which broadcasts with it, otherwise.
 
     Both are computed: for small tensors, where a branch would keep others from being fused.

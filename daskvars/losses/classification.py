@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.losses.loss import loss
 from daskvars.ops.array.constant import shape
 from daskvars.ops.array.reshaping import stop_gradient
@@ -23,7 +23,7 @@ from daskvars.ops.nn.weighting import check_same_shape, fitted_weights, remove_s
 
 
 @loss()
-def hinge_loss(labels: Any, logits: Any) -> Tensor:
+def hinge_loss(labels: TensorLike, logits: TensorLike) -> Tensor:
     """Return the loss max(0, 1 - t * logits), where t is 1 for label 1 and -1 for label 0.
 
     Args:
@@ -40,7 +40,7 @@ def hinge_loss(labels: Any, logits: Any) -> Tensor:
 
 
 @loss(order="labels predictions weights epsilon scope loss_collection reduction")
-def log_loss(labels: Any, predictions: Any, epsilon: float = 1e-7) -> Tensor:
+def log_loss(labels: TensorLike, predictions: TensorLike, epsilon: float = 1e-7) -> Tensor:
     """Return the cross entropy between labels and predicted probabilities.
 
     Args:
@@ -82,7 +82,7 @@ def _of_classes(labels: Any, logits: Any, weights: Any, name: str) -> tuple:
     _of_logits,
 )
 def sigmoid_cross_entropy(
-    multi_class_labels: Any, logits: Any, label_smoothing: float = 0
+    multi_class_labels: TensorLike, logits: TensorLike, label_smoothing: float = 0
 ) -> Tensor:
     """Return the cross entropy between labels and sigmoid(logits), for classes on their own.
 
@@ -108,7 +108,9 @@ def sigmoid_cross_entropy(
     "onehot_labels logits weights label_smoothing scope loss_collection reduction",
     _of_logits,
 )
-def softmax_cross_entropy(onehot_labels: Any, logits: Any, label_smoothing: float = 0) -> Tensor:
+def softmax_cross_entropy(
+    onehot_labels: TensorLike, logits: Any, label_smoothing: float = 0
+) -> Tensor:
     """Return the cross entropy between labels and softmax(logits); labels get no gradient.
 
     Args:
@@ -133,7 +135,7 @@ def softmax_cross_entropy(onehot_labels: Any, logits: Any, label_smoothing: floa
 
 
 @loss("sparse_softmax_cross_entropy_loss", convert=_of_classes)
-def sparse_softmax_cross_entropy(labels: Any, logits: Any) -> Tensor:
+def sparse_softmax_cross_entropy(labels: TensorLike, logits: TensorLike) -> Tensor:
     """Return the cross entropy between one class per row and softmax(logits).
 
     Args:

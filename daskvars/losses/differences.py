@@ -7,7 +7,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.losses.loss import as_floats, check_given, loss
 from daskvars.losses.reduction import add_loss, present
 from daskvars.ops.array.constant import rank
@@ -32,7 +32,7 @@ from daskvars.ops.rules.axes import either
 
 
 @loss()
-def mean_squared_error(labels: Any, predictions: Any) -> Tensor:
+def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
     """Return the loss (predictions - labels)².
 
     Source: TensorFlow 1.15, ``tf.losses``.
@@ -45,7 +45,7 @@ def mean_squared_error(labels: Any, predictions: Any) -> Tensor:
 
 
 @loss()
-def absolute_difference(labels: Any, predictions: Any) -> Tensor:
+def absolute_difference(labels: TensorLike, predictions: TensorLike) -> Tensor:
     """Return the loss |predictions - labels|.
 
     >>> import daskvars as dv
@@ -56,7 +56,7 @@ def absolute_difference(labels: Any, predictions: Any) -> Tensor:
 
 
 @loss(order="labels predictions weights delta scope loss_collection reduction")
-def huber_loss(labels: Any, predictions: Any, delta: float = 1.0) -> Tensor:
+def huber_loss(labels: TensorLike, predictions: TensorLike, delta: float = 1.0) -> Tensor:
     """Return the loss error²/2 where the error is at most `delta`, and linear beyond.
 
     Args:
@@ -74,7 +74,7 @@ def huber_loss(labels: Any, predictions: Any, delta: float = 1.0) -> Tensor:
 
 @loss("cosine_distance_loss", "labels predictions axis weights scope loss_collection reduction dim")
 def cosine_distance(
-    labels: Any, predictions: Any, axis: int | None = None, dim: int | None = None
+    labels: TensorLike, predictions: TensorLike, axis: int | None = None, dim: int | None = None
 ) -> Tensor:
     """Return the loss 1 - sum(predictions * labels) along an axis, for vectors of length one.
 
@@ -96,9 +96,9 @@ def cosine_distance(
 
 
 def mean_pairwise_squared_error(
-    labels: Any,
-    predictions: Any,
-    weights: Any = 1.0,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike = 1.0,
     scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
 ) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.losses.reduction import Reduction, compute_weighted_loss
 from daskvars.ops.math.casting import cast
 from daskvars.ops.nn.weighting import check_same_shape
@@ -47,7 +47,7 @@ LOSSES = Family(
 Loss = Callable[..., Tensor]
 
 
-def as_floats(labels: Any, predictions: Any, weights: Any, name: str) -> tuple:
+def as_floats(labels: Any, predictions: Any, weights: TensorLike, name: str) -> tuple:
     """Return labels and predictions as float32, and the weights.
 
     Raises:

@@ -10,7 +10,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.context import add_to_collection, get_collection
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import constant, ones_like, size
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.math.arithmetic import add_n, multiply
@@ -127,7 +127,7 @@ def _num_present(losses: Tensor, weights: Any) -> Tensor:
         return reduce_sum(present(losses, weights), name=scope)
 
 
-def present(losses: Tensor, weights: Any) -> Tensor:
+def present(losses: Tensor, weights: TensorLike) -> Tensor:
     """Return ones where the weight is not zero and zeros elsewhere, of the shape of `losses`."""
     counted = cast(not_equal(cast(weights, dtypes.float32), 0.0), dtypes.float32)
     return broadcast_weights(counted, losses)

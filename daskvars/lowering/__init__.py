@@ -15,14 +15,15 @@ from typing import Any
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.lowering.collector import paused_collector
 from daskvars.lowering.emit import emit
 from daskvars.lowering.functionalize import functionalize
 from daskvars.lowering.fuse import fuse
 from daskvars.lowering.place import Places, place
 from daskvars.lowering.plan import Plan
-from daskvars.lowering.propagate import propagate
 from daskvars.lowering.prune import prune
 from daskvars.lowering.route import route
+from daskvars.lowering.shard import ALONE, Machine, shard
 from daskvars.lowering.specialize import specialize
 from daskvars.lowering.split_update import split_update
 from daskvars.lowering.verify import passed
@@ -30,6 +31,7 @@ from daskvars.lowering.verify import passed
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it
 
 
+@paused_collector()
 def lower(
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
@@ -39,6 +41,7 @@ def lower(
     identify: Callable[[Operation], Any] = lambda op: op,
     places: Places | None = None,
     is_async: bool = False,
+    machine: Machine = ALONE,
 ) -> Plan:
     """Return the plan that computes `fetches` and runs `targets`.
 
@@ -52,6 +55,7 @@ def lower(
       places: where operations and variables may be; None where everything is in one place.
       is_async: what updates variables is apart from the rest, so that it can be done on a newer
         version than the rest was computed from; see `split_update`.
+      machine: for what work is cut; by itself it is not.
     """
     global num_lowerings
     num_lowerings += 1
@@ -61,7 +65,7 @@ def lower(
     )
     program = passed(specialize, program)
     program = passed(route, program)
-    program = passed(propagate, program)
+    program = passed(shard, program, machine, [tensor.name for tensor in feeds])
     program = passed(place, program, places)
     if is_async:
         program = passed(split_update, program)

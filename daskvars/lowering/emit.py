@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import chunk_grid, config
+from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions import patterns
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import (
+    ALIKE,
     ASSEMBLE_ROWS,
     Block,
     Contraction,
     Effect,
     Elementwise,
+    Held,
     Movement,
     Opaque,
 )
+from daskvars.lowering import sharding
+from daskvars.lowering.control_flow import block_branches
 from daskvars.lowering.fuse import Group, label, lines_up
 from daskvars.lowering.overlap import BEGIN, CALL, ScheduledCall, overlap
-from daskvars.lowering.place import device_type_of
 from daskvars.lowering.plan import (
     LeafInfo,
     OpPlacement,
@@ -31,10 +37,22 @@ from daskvars.lowering.plan import (
     Region,
     RegionInput,
 )
-from daskvars.lowering.program import CONSTANT, PARAMETER, STALE, STATE, Leaf, Node, Program, Ref
+from daskvars.lowering.program import (
+    CONSTANT,
+    PARAMETER,
+    STALE,
+    STATE,
+    Leaf,
+    Node,
+    Program,
+    Ref,
+    ranked,
+    used_values,
+)
 from daskvars.lowering.row_kernels import assemble_rows_call, block_kernel, own_rows_call, row_attrs
 from daskvars.remote.regions.program import Call, RegionProgram
 from daskvars.remote.regions.tiling import is_tiled
+from daskvars.shapes import RankedShape
 
 
 def emit(program: Program, groups: Sequence[Group]) -> Plan:
@@ -73,7 +91,6 @@ class _Emission:
 
     def plan(self) -> Plan:
         nodes = self.program.nodes
-        flops = [(node.flops, node.place) for node in nodes]
         regions = tuple(self._region(i, group) for i, group in enumerate(self.groups))
         outputs = tuple(self.value(ref) for ref in self.program.outputs)
         for ref in self.program.evaluated:
@@ -86,9 +103,13 @@ class _Emission:
             updates,
             dict(self.program.required),
             dict(self.program.presence),
-            sum(n for n, _ in flops),
-            sum(n for n, place in flops if n and device_type_of(place) != "GPU"),
+            sum(node.flops for node in nodes),
             any(node.contracts for node in nodes),
+            sharding.ShardingChoice(
+                *self.program.sharding,
+                sharding.cut_share(self.program),
+                sharding.exchanges(self.program),
+            ),
         )
 
     def value(self, ref: Ref) -> PlanValue:
@@ -111,42 +132,36 @@ class _Emission:
         return PlanValue(origin, ref.spec, ref.layout, node.out_maps[ref.index], len(node.grid))
 
     def _region(self, number: int, group: Group) -> Region:
-        builder = _RegionBuilder(self, group, self.used)
+        builder = _RegionBuilder(group.nodes, self.used, self.value)
         for scheduled in overlap(_ordered(group.nodes)):
             builder.add_scheduled(scheduled)
         name = label(group)
         program = builder.program(name, self.exported[number])
         ops = tuple(dict.fromkeys(OpPlacement(n.name, n.device, n.reason) for n in group.nodes))
-        return Region(name, program, group.grid, tuple(builder.region_inputs), group.place, ops)
-
-    def region_input(self, node: Node, position: int) -> RegionInput:
-        """Return how input `position` of `node` is had from outside its region."""
-        ref = node.inputs[position]
-        value = self.value(ref)
-        kind = "block" if ref.layout == node.wanted[position] else "cut"
-        axes = node.in_maps[position] or (-1,) * len(ref.spec.shape or ())
-        return RegionInput(value, kind, node.wanted[position], axes)
-
-
-def used_values(program: Program) -> set[Ref]:
-    """Return every value that a node of the program, or its caller, takes."""
-    return {*(ref for node in program.nodes for ref in node.inputs), *program.results()}
+        inputs, work = tuple(builder.region_inputs), sum(map(_work, group.nodes))
+        return Region(name, program, group.grid, inputs, group.place, ops, work)
 
 
 class _RegionBuilder:
     """Collects the calls of one region and numbers its registers."""
 
-    def __init__(self, emission: _Emission | None, group: Group, used: set[Ref]) -> None:
-        self.emission = emission
-        self.group = group
-        self.region_inputs: list[RegionInput] = []
-        self.shapes: list[Any] = []
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        used: set[Ref],
+        value: Callable[[Ref], PlanValue],
+        num_given: int = 0,
+    ) -> None:
+        self.value = value  # of what comes from outside
+        self.num_given = num_given  # of a branch: how many inputs its operation has
+        self.region_inputs: list[RegionInput] = []  # the others
+        self.shapes: list[Any] = [None] * num_given
         self.inputs: dict[Any, int] = {}
         self.registers: dict[Ref, int] = {}
         self.calls: list[Call] = []
         self.started: dict[int, int] = {}  # id of a node whose call was begun -> register of that
         self.constants: dict[int, Any] = {}
-        self.members = set(map(id, group.nodes))
+        self.members = set(map(id, nodes))
         self.used = used  # every value that some node or result takes
         self.next_register = 1 << 20  # renumbered once the number of inputs is known
 
@@ -156,7 +171,7 @@ class _RegionBuilder:
 
     def _input(self, identity: Any, region_input: Any, shape: Any) -> int:
         if identity not in self.inputs:
-            self.inputs[identity] = len(self.region_inputs)
+            self.inputs[identity] = self.num_given + len(self.region_inputs)
             self.region_inputs.append(region_input)
             self.shapes.append(shape)
         return self.inputs[identity]
@@ -171,18 +186,14 @@ class _RegionBuilder:
             return self.registers[ref]
         if self._is_inlined(ref) and node.wanted[position] is None:
             self.registers[ref] = self._new_register()
-            self.constants[self.registers[ref]] = ref.node.what
+            self.constants[self.registers[ref]] = ref.leaf.what
             return self.registers[ref]
-        region_input = self.emission.region_input(node, position)
-        identity = (
-            region_input.value.origin,
-            region_input.kind,
-            region_input.layout,
-            region_input.axes,
-            region_input.merged,
-        )
-        shape = _nominal(ref.spec.shape, node.wanted[position])
-        return self._input(identity, region_input, shape)
+        value, wanted = self.value(ref), node.wanted[position]
+        kind = "block" if ref.layout == wanted else "cut"
+        axes = node.in_maps[position] or (-1,) * len(ref.spec.shape or ())
+        shape = _nominal(ref.spec.shape, wanted)
+        identity = (value.origin, kind, wanted, axes)
+        return self._input(identity, RegionInput(value, kind, wanted, axes), shape)
 
     @staticmethod
     def _is_inlined(ref: Ref) -> bool:
@@ -198,6 +209,7 @@ class _RegionBuilder:
         if scheduled.kind == CALL:
             self.add(node)
             return
+        assert node.beside is not None  # else it had been a call like any other
         begin, finish = node.beside
         if scheduled.kind == BEGIN:
             arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
@@ -229,7 +241,7 @@ class _RegionBuilder:
     def add(self, node: Node) -> None:
         """Add the call of `node`; merging partial results takes one call for each but the first."""
         if node.merges is not None:
-            self._add_merge(node)
+            self._add_merge(node, node.merges)
             return
         arguments = tuple(self.register(node, i) for i in range(len(node.inputs)))
         outs = []
@@ -240,18 +252,14 @@ class _RegionBuilder:
             self._add_plain(node, arguments, tuple(outs))
             return
         attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
-        if node.subgraphs:
-            attrs["used"] = tuple(Ref(node, i) in self.used for i in range(len(outs)))
-            attrs["branches"] = tuple(
-                _subgraph_program(node.name, subgraph, len(node.inputs))
-                for subgraph in node.subgraphs
-            )
         block = -1
-        if node.opdef.block is not None and node.grid:
-            block = self._input((id(node), "attrs"), _block_attrs(node, attrs), None)
+        if node.subgraphs:
+            attrs, block = self._branches(node, attrs)
+        elif node.opdef.block is not None and node.grid:
+            taken = _block_attrs(node.opdef.block, node, attrs)
+            block = self._input((id(node), "attrs"), taken, None)
             attrs = {}
-        pattern = node.opdef.pattern
-        inner = pattern.inner if isinstance(pattern, Effect) else pattern
+        pattern, inner = node.pattern, node.kernel_pattern
         writes = isinstance(pattern, Effect) and pattern.writes
         self.calls.append(
             Call(
@@ -268,12 +276,30 @@ class _RegionBuilder:
                 node.opdef.in_place,
                 node.opdef.check,
                 tuple(map(_block_shape, node.specs, node.layouts, [node.ragged] * len(outs))),
-                tuple(s.dtype.np if s.dtype is not None else None for s in node.specs),
+                tuple(spec.dtype.np for spec in node.specs),
                 _is_fresh(node, inner) and not writes,
                 _promised(node),
                 node.opdef.trusted,
             )
         )
+
+    def _branches(self, node: Node, attrs: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        """Return the attributes with the branches, and the register of what tells a block's."""
+        attrs["used"] = tuple(Ref(node, i) in self.used for i in range(len(node.specs)))
+        variants, table = block_branches(node)
+        found = [
+            {
+                **attrs,
+                "branches": tuple(
+                    _subgraph_program(node.name, branch, len(node.inputs)) for branch in branches
+                ),
+            }
+            for branches in variants
+        ]
+        if len(found) == 1:
+            return found[0], -1
+        taken = RegionInput(None, "attrs", attrs={b: {"variant": n} for b, n in table.items()})
+        return {"variants": tuple(found)}, self._input((id(node), "attrs"), taken, None)
 
     def _add_plain(self, node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> None:
         """Add the call of a node that belongs to no op."""
@@ -283,24 +309,26 @@ class _RegionBuilder:
         block = self._input((id(node), "attrs"), row_attrs(node), None)
         self.calls.append(own_rows_call(node, arguments, outs, block))
 
-    def _add_merge(self, node: Node) -> None:
+    def _add_merge(self, node: Node, merges: tuple[int, ...]) -> None:
         """Merge from left to right, so that the order never depends on timing."""
         (ref,) = node.inputs
-        value, grid = self.emission.value(ref), ref.node.grid
+        value, grid = self.value(ref), ref.producer.grid
         shape = _nominal(node.specs[0].shape, node.layouts[0])
         parts = []
-        for number in range(math.prod(grid[axis] for axis in node.merges)):
+        count = 1 if node.kernel == ALIKE else math.prod(grid[axis] for axis in merges)
+        for number in range(count):
             region_input = RegionInput(
                 value,
                 "partial",
-                merged=node.merges,
+                None if node.layouts[0] == value.layout else node.layouts[0],
+                node.out_maps[0],
+                merged=merges,
                 grid=grid,
                 partial=number,
                 has_own_rows=node.kernel == ASSEMBLE_ROWS,
             )
-            parts.append(
-                self._input((value.origin, "partial", node.merges, number), region_input, shape)
-            )
+            identity = (value.origin, "partial", merges, number)
+            parts.append(self._input(identity, region_input, shape))
         if node.kernel == ASSEMBLE_ROWS:
             self.registers[Ref(node)] = out = self._new_register()
             self.calls.append(assemble_rows_call(node, tuple(parts), out, shape))
@@ -314,7 +342,8 @@ class _RegionBuilder:
 
     def program(self, name: str, exported: Sequence[Ref]) -> RegionProgram:
         """Return the region as data, registers numbered from 0: inputs, constants, results."""
-        numbers = {i: i for i in range(len(self.region_inputs))}
+        count = self.num_given + len(self.region_inputs)
+        numbers = {i: i for i in range(count)}
         for register in [*self.constants, *(s for call in self.calls for s in call.outs)]:
             numbers[register] = len(numbers)
         calls = tuple(
@@ -327,7 +356,6 @@ class _RegionBuilder:
         )
         constants = {numbers[s]: value for s, value in self.constants.items()}
         outputs = tuple(numbers[self.registers[ref]] for ref in exported)
-        count = len(self.region_inputs)
         return RegionProgram(
             name,
             count,
@@ -337,6 +365,11 @@ class _RegionBuilder:
             _copied(calls, outputs, count, constants),
             tuple(self.shapes),
         )
+
+
+def _work(node: Node) -> float:
+    """Return the operations of a node, about: those of a contraction, and one for each result."""
+    return 1.0 + node.flops + sum(math.prod(n or 1 for n in s.shape or ()) for s in node.specs)
 
 
 def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -> Call:
@@ -357,7 +390,7 @@ def _plain_call(node: Node, arguments: tuple[int, ...], outs: tuple[int, ...]) -
 def _is_fresh(node: Node, pattern: Any) -> bool:
     """Return whether a result is memory of its own; a user's kernel may keep what it gives."""
     if isinstance(pattern, patterns.Source):
-        return node.opdef.trusted
+        return node.rules.trusted
     return isinstance(pattern, (Contraction, patterns.Gather, patterns.Reduction))
 
 
@@ -367,10 +400,10 @@ def _promised(node: Node) -> tuple[Any, ...]:
         return ()
     found = []
     for spec, layout in zip(node.specs, node.layouts, strict=True):
-        sizes = None if node.ragged else spec.shape
+        sizes = None if node.ragged or isinstance(spec.shape, Held) else spec.shape
         if sizes is not None and layout is not None:
             sizes = tuple(axis[0] if len(set(axis)) == 1 else None for axis in layout)
-        found.append((None if spec.dtype is None else spec.dtype.base_dtype.np, sizes))
+        found.append((spec.dtype.base_dtype.np, sizes))
     return tuple(found)
 
 
@@ -381,7 +414,7 @@ def _block_shape(spec: Any, layout: Any, ragged: bool) -> Any:
 
 def _nominal(shape: Any, layout: Any) -> Any:
     """Return the shape of the first block, which stands for all of them, or None if unknown."""
-    if shape is None or None in shape:
+    if shape is None or None in shape or isinstance(shape, Held):
         return None
     return tuple(sizes[0] for sizes in layout) if layout is not None else tuple(shape)
 
@@ -404,13 +437,16 @@ def _copied(calls: Sequence[Call], outputs: Sequence[int], num_inputs: int, cons
     return tuple(copied)
 
 
-def _block_attrs(node: Node, attrs: dict[str, Any]) -> RegionInput:
+def _block_attrs(
+    rule: Callable[..., dict[str, Any]], node: Node, attrs: dict[str, Any]
+) -> RegionInput:
     """Return a source of the keyword arguments of `node` for each block."""
-    seeded = node.opdef.seeded
-    ins = list(zip(node.inputs, node.wanted, node.in_maps, strict=True))[1 if seeded else 0 :]
+    ins = list(zip(node.inputs, node.wanted, node.in_maps, strict=True))[node.rules.seeded :]
     outs = list(zip(node.specs, node.layouts, node.out_maps, strict=True))
     table = {}
-    for index in Region("", None, node.grid, (), "", ()).blocks():
+    full_ins = tuple(ranked(ref.spec.shape) for ref, _, _ in ins)
+    full_outs = tuple(ranked(spec.shape) for spec in node.specs)
+    for index in itertools.product(*map(range, node.grid)):
         in_shapes, in_offsets = _located([(r.spec, w, m) for r, w, m in ins], index)
         out_shapes, out_offsets = _located(outs, index)
         block = Block(
@@ -418,21 +454,27 @@ def _block_attrs(node: Node, attrs: dict[str, Any]) -> RegionInput:
             in_offsets,
             out_shapes,
             out_offsets,
-            tuple(r.spec.shape for r, _, _ in ins),
-            tuple(s.shape for s in node.specs),
+            full_ins,
+            full_outs,
         )
-        found = node.opdef.block(attrs, block)
+        found = rule(attrs, block)
         table[index] = {k: v for k, v in found.items() if k not in node.operands}
     return RegionInput(None, "attrs", attrs=table)
 
 
-def _located(values: list[tuple[Any, Any, Any]], index: tuple[int, ...]) -> tuple[tuple, tuple]:
-    block_shapes, offsets = [], []
+def _located(
+    values: Sequence[tuple[Spec, Chunks | None, tuple[int, ...]]], index: tuple[int, ...]
+) -> tuple[tuple[RankedShape, ...], tuple[tuple[int, ...], ...]]:
+    block_shapes: list[RankedShape] = []
+    offsets: list[tuple[int, ...]] = []
     for spec, layout, axes in values:
-        chunks = layout or chunk_grid.whole(spec.shape)
-        at = tuple(index[axis] if axis >= 0 else 0 for axis in axes or (-1,) * len(chunks))
-        block_shapes.append(chunk_grid.block_shape(chunks, at))
-        offsets.append(chunk_grid.block_offset(chunks, at))
+        if layout is None:
+            block_shapes.append(ranked(spec.shape))
+            offsets.append((0,) * len(ranked(spec.shape)))
+        else:
+            at = tuple(index[axis] if axis >= 0 else 0 for axis in axes)
+            block_shapes.append(chunk_grid.block_shape(layout, at))
+            offsets.append(chunk_grid.block_offset(layout, at))
     return tuple(block_shapes), tuple(offsets)
 
 
@@ -441,9 +483,7 @@ def _subgraph_program(name: str, subgraph: Program, num_inputs: int) -> RegionPr
     for node in subgraph.nodes:
         node.layouts, node.out_maps = [None] * len(node.specs), [()] * len(node.specs)
         node.wanted, node.in_maps = [None] * len(node.inputs), [()] * len(node.inputs)
-    builder = _RegionBuilder(None, Group(0, (), "", subgraph.nodes), used_values(subgraph))
-    builder.region_inputs = [None] * num_inputs
-    builder.shapes = [None] * num_inputs
+    builder = _RegionBuilder(subgraph.nodes, used_values(subgraph), _none_outside, num_inputs)
     for (kind, _), leaf in subgraph.leaves.items():
         ref = Ref(leaf)
         if kind == CONSTANT:
@@ -451,12 +491,17 @@ def _subgraph_program(name: str, subgraph: Program, num_inputs: int) -> RegionPr
             builder.constants[builder.registers[ref]] = leaf.what
         else:
             builder.registers[ref] = leaf.what
-            builder.shapes[leaf.what] = leaf.specs[0].shape
+            shape = leaf.specs[0].shape
+            builder.shapes[leaf.what] = None if isinstance(shape, Held) else shape
         builder.members.add(id(leaf))
     for scheduled in overlap(subgraph.nodes):
         builder.add_scheduled(scheduled)
     assert all(leaf.kind in (CONSTANT, PARAMETER) for leaf in subgraph.leaves.values())
     return builder.program(name, subgraph.outputs)
+
+
+def _none_outside(ref: Ref) -> PlanValue:
+    raise AssertionError("what a branch takes is given to its operation")
 
 
 def _ordered(nodes: Sequence[Node]) -> list[Node]:
@@ -493,14 +538,9 @@ def _ordered(nodes: Sequence[Node]) -> list[Node]:
 
 def _tile_shape(node: Node) -> Any:
     """Return the block shape of a node that would be run tile by tile, else None."""
-    if len(node.specs) != 1 or node.ragged or node.operands or node.specs[0].dtype is None:
+    if len(node.specs) != 1 or node.ragged or node.operands:
         return None
-    elementwise = node.merges is not None
-    if node.opdef is not None:
-        pattern = node.opdef.pattern
-        elementwise = isinstance(
-            pattern.inner if isinstance(pattern, Effect) else pattern, Elementwise
-        )
+    elementwise = node.merges is not None or isinstance(node.kernel_pattern, Elementwise)
     shape = _nominal(node.specs[0].shape, node.layouts[0])
     call = Call(node.kernel, (), (0,), {}, elementwise=elementwise, shapes=(shape,))
     return shape if is_tiled(call) else None

@@ -28,6 +28,7 @@ from daskvars.lowering.program import (
     PARAMETER,
     STALE,
     STATE,
+    UNKNOWN,
     Node,
     Program,
     Ref,
@@ -37,7 +38,6 @@ from daskvars.lowering.prune import prune
 _NOT_FOR_RULES = ANNOTATIONS | {"operands"}
 Key = str | int  # of a variable; of what begins with a tensor, its id
 Visible = dict[Key, int]
-UNKNOWN = Spec(None, None)  # of a random key, or of a variable that a branch only passes on
 
 
 def functionalize(
@@ -169,7 +169,7 @@ class _Walk:
         count = len(chain) if visible is None else visible.get(key, 0)
         if count:
             return chain[count - 1]
-        spec, layout, present = self.state_of(handle)
+        spec, layout, present = self._state_of(handle)
         if not present:
             self.program.required.setdefault(key, handle.op.name)
         return self.program.leaf(STATE if newest else self.unread, key, spec, layout)
@@ -243,8 +243,14 @@ class _Walk:
         self.writes.setdefault(key, []).append(Ref(node))
         return {**visible, key: len(self.writes[key])}
 
+    def _state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
+        found = self.state_of(handle)
+        if found[1] is not None and handle.op.attrs["chunks"] is None:
+            self.program.automatic.add(handle.op.attrs["key"])
+        return found
+
     def _note_written(self, key: str, handle: Tensor) -> None:
-        self.program.stored[key] = self.state_of(handle)[1]
+        self.program.stored[key] = self._state_of(handle)[1]
         self.program.devices[key] = handle.op.device
 
     def _effect_on_fed(self, op: Operation, pattern: Effect) -> None:
@@ -307,7 +313,7 @@ class _Walk:
         branches: tuple[FuncGraph, ...] = op.attrs["branches"]
         choose = pattern.choose
         if choose is not None and getattr(inputs[0].node, "kind", "") == CONSTANT:
-            chosen = choose(inputs[0].node.what)
+            chosen = choose(inputs[0].leaf.what)
             positions = op.attrs["positions"][chosen]
             return self._inline(op, branches[chosen], positions, inputs, visible, needed)
         subgraphs = [

@@ -5,6 +5,9 @@ is computed from the newest version (`split_update`), adds one. Nodes of equal s
 form a region. Within a stage data only flows from coarser to finer grids, so regions cannot form a
 cycle, and values used both forward and backward stay inside one region.
 
+What is small and made of small things from outside alone (a learning rate, Adam's correction of its
+bias) is computed in every block that takes it: in a task of its own it would hold up all of them.
+
 A task's inputs and results are in memory at the same time, and Dask keeps or spills them as one. So
 where a region has more bytes than a worker can spare for a task, those of its nodes that need
 nothing of one another (the updates of several variables) become regions of their own.
@@ -17,7 +20,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daskvars.lowering.program import Leaf, Node, Program, Ref, block_bytes, is_visible
+from daskvars.lowering.program import (
+    Leaf,
+    Node,
+    Program,
+    Ref,
+    block_bytes,
+    is_visible,
+    num_elements,
+)
+from daskvars.shapes import is_known
+
+SMALL_BYTES = 1 << 10  # of a value that is computed again in each block rather than once
 
 
 @dataclass(eq=False, slots=True)
@@ -33,7 +47,7 @@ class Group:
 def lines_up(node: Node, position: int) -> bool:
     """Return whether block b of an input is what block b of `node` needs."""
     ref = node.inputs[position]
-    producer = ref.node
+    producer = ref.producer
     return (
         node.merges is None
         and producer.grid == node.grid
@@ -45,7 +59,7 @@ def lines_up(node: Node, position: int) -> bool:
 def _crossing(node: Node, position: int) -> int:
     """Return 1 where an edge goes between places or blocks that do not line up, else 0."""
     ref = node.inputs[position]
-    producer = ref.node
+    producer = ref.producer
     if producer.place != node.place or (node.needs_newest and not producer.needs_newest):
         return 1
     if lines_up(node, position):
@@ -62,6 +76,7 @@ def fuse(program: Program, most_bytes: float = math.inf) -> list[Group]:
       most_bytes: that a task should take and give, where its region can be split.
     """
     _assign_stages(program)
+    _repeat_small(program)
     groups: dict[tuple, Group] = {}
     for node in program.nodes:
         where = (node.stage, len(node.grid), node.grid, node.place, node.needs_newest)
@@ -143,21 +158,76 @@ def _assign_stages(program: Program) -> None:
 
 
 def _sink(program: Program, consumers: dict[int, list[tuple[Node, int]]]) -> None:
-    """Move whole (uncut) nodes to the stage that needs them, so that they need no task there.
+    """Move nodes to the stage that needs them, where they then need no task of their own.
 
-    A learning rate computed from the step, or the increment of the step itself, depends on
-    nothing and would otherwise be a task of its own in stage 0.
+    Those are whole (uncut) ones, and those that are made of what is outside alone. A learning rate
+    computed from the step, the increment of the step itself, or the gradient that a loss begins
+    with depends on nothing and would otherwise be a task in stage 0.
     """
-    whole = [node for node in program.nodes if not node.grid]
-    last = max((node.stage for node in whole), default=0)
-    if last == 0:
-        return
-    for node in reversed(whole):
+    last = max((node.stage for node in program.nodes if _may_sink(node)), default=0)
+    for node in reversed(program.nodes):
+        if not _may_sink(node):
+            continue
         users = consumers[id(node)]
         latest = min(
-            (user.stage - _crossing(user, position) for user, position in users), default=last
+            (user.stage - _crossing(user, position) for user, position in users),
+            default=node.stage if node.grid else last,
         )
         node.stage = max(node.stage, latest)
+
+
+def _repeat_small(program: Program) -> None:
+    """Give each group of blocks nodes of its own for what is small, where it takes such."""
+    small: set[int] = set()
+    copies: dict[tuple, Node] = {}
+    nodes: list[Node] = []
+
+    def repeated(node: Node, user: Node) -> Node:
+        where = (id(node), user.stage, user.grid, user.place)
+        if where not in copies:
+            copy = copies[where] = node.copy()
+            copy.stage, copy.grid, copy.place = user.stage, user.grid, user.place
+            copy.inputs = [taken(ref, user) for ref in node.inputs]
+            nodes.append(copy)
+        return copies[where]
+
+    def taken(ref: Ref, user: Node) -> Ref:
+        return Ref(repeated(ref.producer, user), ref.index) if id(ref.node) in small else ref
+
+    for node in program.nodes:
+        if node.grid:
+            node.inputs = [
+                taken(ref, node) if _takes_whole(node, i) else ref
+                for i, ref in enumerate(node.inputs)
+            ]
+        elif _is_small(node, small):
+            small.add(id(node))
+        nodes.append(node)
+    if copies:
+        program.nodes = nodes
+        program.drop_dead()
+
+
+def _takes_whole(node: Node, position: int) -> bool:
+    """Return whether each block takes all of an input."""
+    ref = node.inputs[position]
+    maps = node.in_maps[position]
+    is_whole = node.merges is None and node.wanted[position] == ref.layout
+    return is_whole and all(axis < 0 for axis in maps)
+
+
+def _is_small(node: Node, small: set[int]) -> bool:
+    """Return whether `node` is cheap, given those before it that are."""
+    if is_visible(node) or node.subgraphs or node.needs_newest or node.opdef is None:
+        return False
+    given = (Ref(node, number) for number in range(len(node.specs)))
+    return all(
+        is_known(ref.spec.shape) and ref.nbytes <= SMALL_BYTES for ref in (*node.inputs, *given)
+    ) and all(isinstance(ref.node, Leaf) or id(ref.node) in small for ref in node.inputs)
+
+
+def _may_sink(node: Node) -> bool:
+    return not node.grid or all(isinstance(ref.node, Leaf) for ref in node.inputs)
 
 
 def label(group: Group) -> str:
@@ -168,9 +238,9 @@ def label(group: Group) -> str:
     """
     work: dict[str, float] = defaultdict(float)
     for node in group.nodes:
-        parts = node.name.split("/")
+        parts, amount = node.name.split("/"), _work(node)
         for depth in range(1, max(2, len(parts))):
-            work["/".join(parts[:depth])] += _work(node)
+            work["/".join(parts[:depth])] += amount
     total = sum(amount for scope, amount in work.items() if "/" not in scope)
     inner = [scope for scope, amount in work.items() if 2 * amount >= total]
     if inner:
@@ -181,9 +251,13 @@ def label(group: Group) -> str:
 
 
 def _work(node: Node) -> float:
-    shapes = [tuple(n or 1 for n in ref.spec.shape or ()) for ref in node.inputs]
-    out = [tuple(n or 1 for n in spec.shape or ()) for spec in node.specs]
-    if node.opdef is None or not out:
+    pattern = node.kernel_pattern
+    if pattern is None or not node.specs:
         return 1.0
-    pattern = getattr(node.opdef.pattern, "inner", node.opdef.pattern)
+    if node.subgraphs:
+        return 1.0 + node.flops + sum(num_elements(spec.shape) for spec in node.specs)
+    shapes, out = (
+        [tuple(n or 1 for n in spec.shape or ()) for spec in specs]
+        for specs in ([ref.spec for ref in node.inputs], node.specs)
+    )
     return 1.0 + pattern.flops(shapes or out, out)

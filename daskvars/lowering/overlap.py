@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from daskvars.graph.tensor import Operation
 from daskvars.lowering.program import Node, is_visible
 
 CALL, BEGIN, FINISH = "call", "begin", "finish"
@@ -30,23 +31,27 @@ def overlap(nodes: Sequence[Node]) -> list[ScheduledCall]:
     calls = [ScheduledCall(CALL, node) for node in nodes]
     if sum(node.beside is not None for node in nodes) < 2:
         return calls
-    noted = [node for node in nodes if node.beside or is_visible(node)]
-    if len({id(node.op.graph) for node in noted}) > 1:
+    noted = [
+        (node, node.op)
+        for node in nodes
+        if node.op is not None and (node.beside or is_visible(node))
+    ]
+    if len({id(op.graph) for _, op in noted}) > 1:
         return calls  # of a branch put in place, whose control dependencies are those of the branch
     schedule = _scheduled(nodes, _before(nodes, noted))
     return schedule if any(call.running for call in schedule) else calls
 
 
-def _before(nodes: Sequence[Node], noted: Sequence[Node]) -> list[set[int]]:
+def _before(nodes: Sequence[Node], noted: Sequence[tuple[Node, Operation]]) -> list[set[int]]:
     """Return for each node the places of those that must be done before it."""
     index = {id(node): i for i, node in enumerate(nodes)}
     before = [
         {index[id(ref.node)] for ref in node.inputs if id(ref.node) in index} for node in nodes
     ]
-    index_of = {node.op: index[id(node)] for node in noted}
-    for node in noted:
+    index_of = {op: index[id(node)] for node, op in noted}
+    for node, noted_op in noted:
         found = before[index[id(node)]]
-        stack, met = [node.op], {node.op}
+        stack, met = [noted_op], {noted_op}
         while stack:
             op = stack.pop()
             for other in (*op._control_inputs, *(t.op for t in op.inputs)):

@@ -17,7 +17,9 @@ from typing import Protocol
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.scopes.device import DeviceSpec
-from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref, spec_bytes
+from daskvars.lowering.program import STATE, UNKNOWN, Leaf, Node, Program, Ref, spec_bytes
+from daskvars.lowering.propagate import by_dimension
+from daskvars.shapes import is_known
 
 
 class Places(Protocol):
@@ -95,10 +97,7 @@ def _brought(program: Program, ref: Ref, key: str, variable_place: str) -> Ref:
     """Return the value at `variable_place`, through a node that gives it on."""
     node = Node(key, None, "copy", [ref], {}, (ref.spec,))
     node.layouts = node.wanted = [ref.layout]
-    sizes = ref.layout or ((),) * len(ref.spec.shape or ())
-    cut = [dim for dim, parts in enumerate(sizes) if len(parts) > 1]
-    node.grid = tuple(len(sizes[dim]) for dim in cut)
-    axes = tuple(cut.index(dim) if dim in cut else -1 for dim in range(len(sizes)))
+    axes, node.grid = by_dimension(ref.layout or ((),) * len(ref.spec.shape or ()))
     node.in_maps = node.out_maps = [axes]
     node.place, node.reason = variable_place, f"colocated with variable {key}"
     program.nodes.append(node)
@@ -169,7 +168,7 @@ def _taken(node: Node, variable_places: dict[str, str] | None = None, place: str
 def _is_single(ref: Ref) -> bool:
     """Return whether a value is a single number, which costs nothing to move."""
     shape = ref.spec.shape
-    return shape is not None and None not in shape and math.prod(shape) == 1
+    return is_known(shape) and math.prod(shape) == 1
 
 
 def _has_grid(ref: Ref, grid: tuple[int, ...]) -> bool:
@@ -190,4 +189,4 @@ def _given(node: Node) -> int:
 
 
 def _nbytes(spec: Spec) -> int:
-    return 0 if spec.dtype is None else spec_bytes(spec)  # a random key goes with its task
+    return 0 if spec is UNKNOWN else spec_bytes(spec)  # a random key goes with its task

@@ -11,11 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy
+
 from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.place import device_type_of
-from daskvars.lowering.program import spec_bytes
+from daskvars.lowering.program import concrete, spec_bytes
+from daskvars.lowering.sharding import ShardingChoice
+from daskvars.notebooks import ShownInNotebooks
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
 
@@ -79,6 +83,11 @@ class PlanValue:
                 block[axis] = number
         return BlockId(self.origin, tuple(block))
 
+    def has_block(self, index: Index) -> bool:
+        """Return whether there is such a block: what a loop took is cut along one axis in all."""
+        numbers = [(axis, n) for axis, n in zip(self.axes, index, strict=False) if axis >= 0]
+        return len(set(numbers)) == len({axis for axis, _ in numbers})
+
     def indices(self) -> list[Index]:
         """Return the indices of all blocks, in C order."""
         if self.layout is None:
@@ -99,7 +108,7 @@ class RegionInput:
       kind: "block" (one block as it is), "partial" (one of its partial results), "cut" (put
         together from slices, because the region wants other chunks) or "attrs" (what differs from
         block to block in one kernel's attributes).
-      layout: the chunks wanted ("cut").
+      layout: the chunks wanted ("cut"; "partial", if slices of the partial results are).
       axes: for each dimension wanted, the axis of the region's grid or -1.
       merged: axes of the producer's grid that partial results are merged over ("partial").
       grid: the producer's grid ("partial").
@@ -118,38 +127,54 @@ class RegionInput:
     attrs: dict[Index, dict[str, Any]] | None = None
     has_own_rows: bool = False
 
+    @property
+    def origin(self) -> Origin:
+        """Where its value comes from: all have one but "attrs"."""
+        assert self.value is not None
+        return self.value.origin
+
     def take(self, block: Index) -> Any:
         """Return a BlockId, a Cut or a dict: what block `block` gets."""
-        if self.kind == "attrs":
+        if self.attrs is not None:
             return self.attrs[block]
+        assert self.value is not None
         if self.kind == "partial":
-            return self._partial_block(block)
+            return self._partial_block(self.value, block)
         index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
-        return self.value.block_id(index) if self.kind == "block" else self._cut(index)
+        if self.kind == "block":
+            return self.value.block_id(index)
+        return self._cut(self.value, index, self.value.block_id)
 
-    def _partial_block(self, block: Index) -> BlockId:
-        counts = [range(self.grid[axis]) for axis in self.merged]
-        numbers = dict(
-            zip(self.merged, list(itertools.product(*counts))[self.partial], strict=True)
-        )
+    def _partial_block(self, value: PlanValue, block: Index) -> BlockId | Cut:
+        counts = [self.grid[axis] for axis in self.merged]
+        found = map(int, numpy.unravel_index(self.partial, counts))
+        numbers = dict(zip(self.merged, found, strict=True))
+        if self.layout is not None:
+            whole = BlockId(value.origin, tuple(n for _, n in sorted(numbers.items())))
+            index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
+            return self._cut(value, index, lambda _: whole)
         rest = iter(block)
         full = [numbers[axis] if axis in numbers else next(rest) for axis in range(len(self.grid))]
-        return BlockId(self.value.origin, tuple(full))
+        return BlockId(value.origin, tuple(full))
 
-    def _cut(self, index: Index) -> Cut:
-        shape = self.value.spec.shape
-        wanted = self.layout or chunk_grid.whole(shape)
-        have = self.value.layout or chunk_grid.whole(shape)
+    def _cut(self, value: PlanValue, index: Index, block_id: Callable[[Index], BlockId]) -> Cut:
+        whole = chunk_grid.whole(concrete(value.spec.shape))
+        wanted, have = self.layout or whole, value.layout or whole
         per_axis = [
             _overlaps(sizes, sum(w[:i]), w[i])
             for sizes, w, i in zip(have, wanted, index, strict=True)
         ]
         parts = []
         for combination in itertools.product(*per_axis):
-            block_id = self.value.block_id(tuple(c[0] for c in combination))
-            parts.append(
-                (block_id, tuple(c[1] for c in combination), tuple(c[2] for c in combination))
-            )
+            blocks = tuple(c[0] for c in combination)
+            if value.has_block(blocks):
+                parts.append(
+                    (
+                        block_id(blocks),
+                        tuple(c[1] for c in combination),
+                        tuple(c[2] for c in combination),
+                    )
+                )
         return Cut(chunk_grid.block_shape(wanted, index), tuple(parts))
 
 
@@ -189,6 +214,7 @@ class Region:
       inputs: what its inputs are.
       place: where it runs, "" anywhere; see `place`.
       ops: the operations in it.
+      work: of all its tasks, in about floating-point operations.
     """
 
     label: str
@@ -197,6 +223,7 @@ class Region:
     inputs: tuple[RegionInput, ...]
     place: str
     ops: tuple[OpPlacement, ...]
+    work: float = 1.0
 
     def blocks(self) -> Iterator[Index]:
         """Yield the index of each of its tasks."""
@@ -219,7 +246,7 @@ def in_this_process(region: Region) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(ShownInNotebooks):
     """What a run of one signature does.
 
     Attributes:
@@ -230,8 +257,8 @@ class Plan:
       required: variables that must have a value: key -> operation that reads it first.
       presence: variables whose having a value was looked at while lowering.
       flops: rough floating-point operations of the contractions of a run.
-      divisible_flops: those that more workers or threads do sooner: not the ones pinned to a GPU.
       uses_blas: whether it has contractions, whose bits depend on the number of BLAS threads.
+      sharding: how its work is cut, and what moves between blocks.
     """
 
     regions: tuple[Region, ...]
@@ -241,8 +268,14 @@ class Plan:
     required: dict[str, str]
     presence: dict[str, bool]
     flops: float
-    divisible_flops: float
     uses_blas: bool
+    sharding: ShardingChoice
+
+    def __repr__(self) -> str:
+        return (
+            f"<Plan of {self.num_tasks} tasks in {len(self.regions)} regions, "
+            f"{self.transfer_bytes:,} bytes between them>"
+        )
 
     @property
     def num_tasks(self) -> int:
@@ -287,7 +320,8 @@ class Plan:
     def explain(self, where: Callable[[Region], str] = in_this_process) -> str:
         """Return a table of the regions: label, tasks, where, operations and why they are there.
 
-        Above it stand the totals; the bytes "at most" are `peak_bytes`.
+        Above it stand the totals, the bytes "at most" being `peak_bytes`, how the work is cut, what
+        the runner-up would have cost, and what moves between blocks.
 
         Args:
           where: tells where the tasks of a region run.
@@ -295,7 +329,8 @@ class Plan:
         lines = [
             f"{self.num_tasks} tasks, {len(self.regions)} regions, "
             f"{self.transfer_bytes:,} bytes between tasks, {self.peak_bytes:,} bytes at most, "
-            f"{self.flops:.3g} flops"
+            f"{self.flops:.3g} flops",
+            *self.sharding.lines(),
         ]
         for number, region in enumerate(self.regions):
             grid = "x".join(map(str, region.grid)) or "1"

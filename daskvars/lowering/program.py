@@ -9,33 +9,72 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
+from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Contraction
+from daskvars.graph.definitions.patterns import Access, Contraction, Dims, Effect, Held, Pattern
 from daskvars.graph.tensor import Operation
+from daskvars.shapes import RankedShape, Shape, is_known
 
 FEED, STATE, CONSTANT, KEY, PARAMETER = "feed", "state", "constant", "key", "parameter"
 STALE = "stale"
+# Of a random key, which is two numbers, or of a variable that a branch only passes on.
+UNKNOWN = Spec(dtypes.resource, None)
+UNLABELLED = Access((), ())
+
+
+def ranked(shape: Shape) -> RankedShape:
+    """Return a shape whose rank is known, as is that of whatever is cut, labelled or routed."""
+    assert shape is not None
+    return shape
+
+
+def concrete(shape: Shape) -> tuple[int, ...]:
+    """Return a shape that is wholly known, as is that of whatever is cut."""
+    assert is_known(shape)
+    return shape
+
+
+def num_elements(shape: Shape) -> int:
+    """Return how many elements a value has, unknown dimensions counted as 1."""
+    if isinstance(shape, Held):
+        return (shape.num_items or 1) * sum(map(num_elements, shape.parts))
+    return math.prod(n or 1 for n in shape or ())
 
 
 def spec_bytes(spec: Spec) -> int:
     """Return the bytes of a value, unknown dimensions counted as 1; a random key has 16."""
-    itemsize = spec.dtype.np.itemsize if spec.dtype is not None else 16
-    return itemsize * math.prod(n or 1 for n in spec.shape or ())
+    return 16 if spec is UNKNOWN else spec.dtype.np.itemsize * num_elements(spec.shape)
 
 
 def block_bytes(spec: Spec, layout: Chunks | None) -> int:
     """Return the bytes of one block of a value, about."""
-    return spec_bytes(spec) // math.prod(map(len, layout or ()))
+    blocks = [len(sizes) for sizes in layout or ()]
+    # What holds arrays is cut along one axis in all of them.
+    count = max(blocks, default=1) if isinstance(spec.shape, Held) else math.prod(blocks)
+    return spec_bytes(spec) // count
 
 
 class Ref(NamedTuple):
     """One output of a node, or a leaf."""
 
-    node: Any
+    node: Node | Leaf
     index: int = 0  # type: ignore[assignment]
+
+    @property
+    def producer(self) -> Node:
+        """The node of what is computed."""
+        assert isinstance(self.node, Node)
+        return self.node
+
+    @property
+    def leaf(self) -> Leaf:
+        """The leaf of what comes from outside."""
+        assert isinstance(self.node, Leaf)
+        return self.node
 
     @property
     def spec(self) -> Spec:
@@ -46,6 +85,11 @@ class Ref(NamedTuple):
     def layout(self) -> Chunks | None:
         """The chunks of the value; None is one whole block."""
         return self.node.layouts[self.index]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the value, see `spec_bytes`."""
+        return spec_bytes(self.spec)
 
 
 @dataclass(eq=False, slots=True)
@@ -81,12 +125,15 @@ class Node:
       operands: attributes that come as trailing inputs because they are known only in the run.
       assigned: what is known of a variable that the op writes without reading it.
       subgraphs: functional programs of an op with branches.
-      layouts: chunks of each output (`propagate`).
-      access: its labels (`propagate`).
-      grid: blocks along each parallel axis of the op (`propagate`).
+      turns: how often these are run, about (`specialize`).
+      inside: for each of them the labels of its values' dimensions, as in `access` (`shard`).
+      access: its labels (`shard`).
+      layouts: chunks of each output (`shard`).
+      wanted: chunks in which it takes each input (`shard`).
+      grid: blocks along each parallel axis of the op (`shard`).
       in_maps, out_maps: for each dimension of each input and output, the axis of `grid` that
-        numbers its blocks, or -1 for a whole dimension (`propagate`).
-      merges: axes of the producer's grid over which partial results are merged (`propagate`).
+        numbers its blocks, or -1 for a whole dimension (`shard`).
+      merges: axes of the producer's grid over which partial results are merged (`shard`).
       pinned, cut: its labels and the chunks of some of them, where `route` has set them.
       ragged: its blocks have fewer rows than their layout says (`route`).
       device: where its operation asks to run; of an assignment, where its variable is.
@@ -108,8 +155,10 @@ class Node:
     operands: tuple[str, ...] = ()
     assigned: Spec | None = None
     subgraphs: tuple[Program, ...] = ()
+    turns: int = 1
+    inside: tuple[dict[Ref, Dims], ...] = ()
     op: Operation | None = None
-    access: Access | None = None
+    access: Access = UNLABELLED
     layouts: list[Chunks | None] = field(default_factory=list)
     wanted: list[Chunks | None] = field(default_factory=list)
     grid: tuple[int, ...] = ()
@@ -126,10 +175,31 @@ class Node:
     beside: tuple[Any, Any] | None = None
     stage: int = 0
 
+    def copy(self) -> Node:
+        """Return a node that shares all with this one."""
+        return Node(*_FIELDS(self))
+
     @property
     def scope(self) -> str:
         """The scope part of the name."""
         return self.name.rpartition("/")[0]
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """The access pattern of its op, if it is of one."""
+        return None if self.opdef is None else self.opdef.pattern
+
+    @property
+    def kernel_pattern(self) -> Pattern | None:
+        """The access pattern of its kernel: of an effect on a variable, that on the value."""
+        pattern = self.pattern
+        return pattern.inner if isinstance(pattern, Effect) else pattern
+
+    @property
+    def rules(self) -> OpDef:
+        """The definition of its op: what `route` and `shard` add is of none, and has no rules."""
+        assert self.opdef is not None
+        return self.opdef
 
     @property
     def rule_attrs(self) -> dict[str, Any]:
@@ -140,20 +210,24 @@ class Node:
     def contracts(self) -> bool:
         """Whether it, or what it branches to, is a product that BLAS computes."""
         subgraphs = any(inner.contracts for subgraph in self.subgraphs for inner in subgraph.nodes)
-        return subgraphs or (self.opdef is not None and isinstance(self.opdef.pattern, Contraction))
+        return subgraphs or isinstance(self.pattern, Contraction)
 
     @property
     def flops(self) -> float:
-        """Rough floating-point operations of a contraction whose shapes are known, else 0.
+        """Rough floating-point operations of contractions whose shapes are known, else 0.
 
         Elementwise work is shared among threads tile by tile; cutting the batch is for the rest.
         """
-        if self.opdef is None or not isinstance(self.opdef.pattern, Contraction):
+        if self.subgraphs:
+            return self.turns * sum(inner.flops for each in self.subgraphs for inner in each.nodes)
+        pattern = self.pattern
+        if not isinstance(pattern, Contraction) or not is_known(given := self.specs[0].shape):
             return 0.0
-        taken = [ref.spec.shape for ref in self.inputs]
-        given = [spec.shape for spec in self.specs]
-        is_known = all(shape is not None and None not in shape for shape in taken + given[:1])
-        return self.opdef.pattern.flops(taken, given) if is_known else 0.0
+        taken = [shape for shape in (ref.spec.shape for ref in self.inputs) if is_known(shape)]
+        return pattern.flops(taken, [given]) if len(taken) == len(self.inputs) else 0.0
+
+
+_FIELDS = attrgetter(*Node.__slots__)  # in the order of `__init__`
 
 
 @dataclass(eq=False, slots=True)
@@ -170,6 +244,9 @@ class Program:
       stored: layout in which each variable written is kept, by key.
       devices: where each variable written is asked to be, by key.
       presence: keys whose having a value was looked at, and what was found.
+      automatic: keys of variables that are cut though nobody said how: their number of chunks is
+        that of the workers, so that no bits may depend on it.
+      sharding: how its work is cut, and the runner-up, if there was a choice (`shard`).
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -181,6 +258,8 @@ class Program:
     stored: dict[str, Chunks | None] = field(default_factory=dict)
     devices: dict[str, str] = field(default_factory=dict)
     presence: dict[str, bool] = field(default_factory=dict)
+    automatic: set[str] = field(default_factory=set)
+    sharding: tuple[Any, Any] = (None, None)
 
     def leaf(self, kind: str, what: Any, spec: Spec, layout: Chunks | None = None) -> Ref:
         """Return the leaf of that identity, made if need be."""
@@ -195,6 +274,37 @@ class Program:
         yield from self.outputs
         yield from self.evaluated
         yield from self.updates.values()
+
+    def copy(self) -> Program:
+        """Return a program whose nodes and leaves can be laid out without a trace in this one.
+
+        What passes before have found of a node (attributes, specs, labels) is shared.
+        """
+        made: dict[int, Any] = {
+            id(leaf): Leaf(leaf.kind, leaf.what, leaf.specs, list(leaf.layouts))
+            for leaf in self.leaves.values()
+        }
+
+        def moved(ref: Ref) -> Ref:
+            return Ref(made[id(ref.node)], ref.index)
+
+        nodes = []
+        for node in self.nodes:
+            copy = made[id(node)] = node.copy()
+            copy.inputs = [moved(ref) for ref in node.inputs]
+            nodes.append(copy)
+        return Program(
+            nodes,
+            [moved(ref) for ref in self.outputs],
+            [moved(ref) for ref in self.evaluated],
+            {key: moved(ref) for key, ref in self.updates.items()},
+            {key: made[id(leaf)] for key, leaf in self.leaves.items()},
+            dict(self.required),
+            dict(self.stored),
+            dict(self.devices),
+            dict(self.presence),
+            self.automatic,
+        )
 
     def map_refs(self, change: Callable[[Ref], Ref]) -> None:
         """Replace every use of a value by ``change(value)``."""
@@ -218,4 +328,9 @@ class Program:
 
 def is_visible(node: Node) -> bool:
     """Return whether running the node can be seen from outside, so that it may not be dropped."""
-    return node.opdef is not None and getattr(node.opdef.pattern, "pure", True) is False
+    return getattr(node.pattern, "pure", True) is False
+
+
+def used_values(program: Program) -> set[Ref]:
+    """Return every value that a node of the program, or its caller, takes."""
+    return {*(ref for node in program.nodes for ref in node.inputs), *program.results()}

@@ -15,7 +15,8 @@ from daskvars.lowering.fuse import fuse
 from daskvars.lowering.place import Places, place
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import CONSTANT, STATE, Program
-from daskvars.lowering.propagate import is_cut, propagate
+from daskvars.lowering.propagate import is_cut
+from daskvars.lowering.shard import shard
 from daskvars.lowering.verify import passed
 
 
@@ -43,5 +44,5 @@ def rechunk(variables: Mapping[str, Rechunk], places: Places | None = None) -> P
         program.stored[key] = wanted
         program.devices[key] = device
     program.outputs = [program.leaf(CONSTANT, numpy.array(True), Spec(dtypes.bool, ()))]
-    program = passed(place, passed(propagate, program), places)
+    program = passed(place, passed(shard, program), places)
     return passed(emit, program, passed(fuse, program))

@@ -5,86 +5,96 @@ and writes rows back. Read and written by whoever has the gradient, every row wo
 So each block of the variable takes the ids and the gradients that are its own, and reads,
 computes and writes for these alone.
 
+Gradients of one row are added up there as well (`CombineById`). So they are where a variable is cut
+by columns: each block takes its columns of all gradients.
+
 The values in between have as many rows as a block happens to get, which only the run knows; they
 are laid out as the variable is, and `Node.ragged` says that their sizes are not what that says.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import (
     Access,
+    CombineById,
     Dim,
+    Dims,
     Effect,
     Elementwise,
     Gather,
     ScatterInto,
 )
 from daskvars.kernels.gather_scatter.row_shards import own_rows
-from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref
+from daskvars.lowering.program import STATE, Leaf, Node, Program, Ref, concrete, ranked
+from daskvars.shapes import is_known
 
-RowSizes = tuple[int, ...]
+
+class Cut(NamedTuple):
+    """How a variable is cut along one axis, and no other: the axis, and its chunks."""
+
+    axis: int
+    sizes: tuple[int, ...]
 
 
 def route(program: Program) -> Program:
     """Return `program` with the updates of rows of cut variables made block by block."""
-    groups: dict[tuple[Ref, RowSizes], list[Node]] = {}
+    groups: dict[tuple[Ref, Cut], list[Node]] = {}
     for node in program.nodes:
-        rows = _rows_updated(program, node)
-        if rows is not None:
-            groups.setdefault((node.inputs[1], rows), []).append(node)
-    for (ids, rows), updates in groups.items():
-        _Routing(program, ids, rows).run(updates)
+        cut = _cut_of_updated(program, node)
+        if cut is not None:
+            groups.setdefault((node.inputs[1], cut), []).append(node)
+    for (ids, cut), updates in groups.items():
+        _Routing(program, ids, cut).run(updates)
     if groups:
         program.drop_dead()
     return program
 
 
-def _rows_updated(program: Program, node: Node) -> RowSizes | None:
-    """Return how the variable whose rows a node updates is cut, if it is, and by rows alone."""
-    pattern = node.opdef.pattern if node.opdef is not None else None
+def _cut_of_updated(program: Program, node: Node) -> Cut | None:
+    """Return how the variable whose rows a node updates is cut, if it is along one axis."""
+    pattern = node.pattern
     if not isinstance(pattern, Effect) or not isinstance(pattern.inner, ScatterInto):
         return None
     ids, updates = node.inputs[1].spec.shape, node.inputs[2].spec.shape
     if ids is None or len(ids) != 1 or ids[0] == 1 or updates is None or len(node.inputs) != 3:
         return None
-    if node.op is None or node.opdef.block is None or (updates and updates[0] != ids[0]):
+    if node.op is None or node.rules.block is None or (updates and updates[0] != ids[0]):
         return None
-    return _rows_of(program.stored.get(node.op.inputs[0].op.attrs["key"]))
+    return _cut_of(program.stored.get(node.op.inputs[0].op.attrs["key"]))
 
 
-def _rows_of(layout: Chunks | None) -> RowSizes | None:
-    if not layout or len(layout[0]) == 1 or any(len(sizes) > 1 for sizes in layout[1:]):
-        return None
-    return layout[0]
+def _cut_of(layout: Chunks | None) -> Cut | None:
+    axes = [axis for axis, sizes in enumerate(layout or ()) if len(sizes) > 1]
+    return Cut(axes[0], layout[axes[0]]) if layout and len(axes) == 1 else None
 
 
 class _Routing:
     """The updates at the same ids of variables that are cut alike."""
 
-    def __init__(self, program: Program, ids: Ref, rows: RowSizes) -> None:
-        self.program, self.ids, self.rows = program, ids, rows
-        self.num_ids = ids.spec.shape[0]
-        self.device = ""
+    def __init__(self, program: Program, ids: Ref, cut: Cut) -> None:
+        self.program, self.ids, self.cut = program, ids, cut
+        (self.num_ids,) = ranked(ids.spec.shape)
+        self.num_rows = sum(cut.sizes)  # what a block's part of a value is said to have
+        self.device, self.rank = "", 0
         self.routed: dict[Ref, int] = {}  # value of all ids -> output of the routing node
         self.local: dict[Ref, Ref] = {}  # value of all ids -> that of a block's own
         self.made: list[Node] = []
         self.explored: dict[Ref, tuple[bool, tuple[Ref, ...]]] = {}
 
     def run(self, updates: list[Node]) -> None:
-        """Put the routed nodes before the first update that takes them."""
+        """Put the nodes that route before the first update that takes them."""
         for update in updates:
             value = update.inputs[2]
             if value.spec.shape:
                 self._find(value)
-        self.device = updates[0].device
-        node = self._routing_node(updates[0])
-        self.local[self.ids] = Ref(node, 0)
-        for value, index in self.routed.items():
-            self.local[value] = Ref(node, index)
+        self.device, self.rank = updates[0].device, len(ranked(updates[0].specs[0].shape))
+        first = self._routing_nodes(updates[0])
+        if not first:
+            return
         nodes = self.program.nodes
         for update in updates:
             before = len(self.made)
@@ -92,11 +102,39 @@ class _Routing:
             if value.spec.shape:
                 value = self._as_local(value)
             update.inputs = [update.inputs[0], self.local[self.ids], value]
-            table = _dims(update.specs[0])
-            update.pinned = Access((table, *map(_by_block, update.inputs[1:])), (table,))
+            table = self._dims(update.specs[0])
+            update.pinned = Access((table, *map(self._by_block, update.inputs[1:])), (table,))
             place = nodes.index(update)
             nodes[place:place] = self.made[before:]
-        nodes.insert(_after(nodes, node), node)
+        place = _after(nodes, first[0])
+        nodes[place:place] = first
+
+    def _routing_nodes(self, update: Node) -> list[Node]:
+        """Return the nodes that give each block its ids and what goes with them; [] if none can."""
+        combine = self.ids.node
+        if not (
+            isinstance(combine, Node)
+            and isinstance(combine.pattern, CombineById)
+            and self.routed.keys() <= {Ref(combine, 0)}
+            and all(is_known(ref.spec.shape) for ref in combine.inputs)
+        ):
+            if self.cut.axis:
+                return []
+            node = self._own_rows(update, [self.ids, *self.routed])
+            self.local[self.ids] = Ref(node, 0)
+            for value, index in self.routed.items():
+                self.local[value] = Ref(node, index)
+            return [node]
+        if self.cut.axis:
+            if self.cut.axis >= len(ranked(combine.specs[0].shape)):
+                return []
+            (self.num_rows,) = concrete(combine.inputs[1].spec.shape)
+            node = self._combined(combine, combine.inputs)
+            node.cut = {0: self.cut.sizes}
+            return [node]
+        rows, ids = combine.inputs
+        node = self._own_rows(update, [ids, rows])
+        return [node, self._combined(combine, [Ref(node, 1), Ref(node, 0)])]
 
     # -- what is routed and what is computed by block -------------------------------------------
 
@@ -116,7 +154,7 @@ class _Routing:
             if self._reads_rows(ref.node):
                 found = True, ()
             elif self._is_elementwise(ref.node):
-                inner = [self._explore(i) for i in ref.node.inputs if self._has_rows(i)]
+                inner = [self._explore(i) for i in ref.producer.inputs if self._has_rows(i)]
                 reads = any(reads for reads, _ in inner)
                 made_of = tuple(dict.fromkeys(r for _, refs in inner for r in refs))
                 if reads or len(made_of) == 1:
@@ -133,7 +171,7 @@ class _Routing:
         return (
             isinstance(table, Leaf)
             and table.kind == STATE
-            and (_rows_of(table.layouts[0]) == self.rows)
+            and (_cut_of(table.layouts[0]) == self.cut)
         )
 
     def _is_elementwise(self, node: Any) -> bool:
@@ -149,14 +187,15 @@ class _Routing:
     def _has_rows(self, ref: Ref) -> bool:
         """Return whether a value has a row for each id."""
         shape = ref.spec.shape
-        return bool(shape) and shape[0] == self.num_ids and len(shape) > 0
+        return shape is not None and shape[:1] == (self.num_ids,)
 
     # -- nodes of a block -----------------------------------------------------------------------
 
-    def _routing_node(self, update: Node) -> Node:
-        inputs = [self.ids, *self.routed]
-        size = sum(self.rows)
-        specs = tuple(Spec(ref.spec.dtype, (size, *ref.spec.shape[1:])) for ref in inputs)
+    def _own_rows(self, update: Node, inputs: list[Ref]) -> Node:
+        """Return the node that gives each block its own of all ids, and of what goes with them."""
+        specs = tuple(
+            Spec(ref.spec.dtype, (self.num_rows, *ranked(ref.spec.shape)[1:])) for ref in inputs
+        )
         node = Node(
             update.name,
             None,
@@ -169,16 +208,35 @@ class _Routing:
             device=update.device,
         )
         node.pinned = Access(
-            tuple((None,) * len(ref.spec.shape) for ref in inputs), tuple(map(_dims, specs))
+            tuple((None,) * len(ranked(ref.spec.shape)) for ref in inputs),
+            tuple(map(self._dims, specs)),
         )
-        node.cut, node.ragged = {0: self.rows}, True
+        node.cut, node.ragged = {0: self.cut.sizes}, True
         return node
+
+    def _combined(self, node: Node, inputs: list[Ref]) -> Node:
+        """Return the node that adds up what a block has of each id.
+
+        All blocks of columns have the same ids, each its own: they are said to be cut, too.
+        """
+        rows, ids = (ref.spec for ref in node.inputs)
+        copy = node.copy()
+        copy.inputs, copy.device = inputs, self.device
+        copy.specs = (
+            Spec(rows.dtype, (self.num_rows, *ranked(rows.shape)[1:])),
+            Spec(ids.dtype, (sum(self.cut.sizes),)),
+        )
+        copy.ragged = True
+        self.local.update({Ref(node, i): Ref(copy, i) for i in range(2)})
+        taken = (self._dims(rows), (None,)) if self.cut.axis else map(self._by_block, inputs)
+        copy.pinned = Access(tuple(taken), (self._dims(copy.specs[0]), (Dim(0),)))
+        return copy
 
     def _as_local(self, ref: Ref) -> Ref:
         """Return a block's part of a value, through copies of the nodes that make it."""
         found = self.local.get(ref)
         if found is None:
-            node = ref.node
+            node = ref.producer
             inputs = [
                 self.local[self.ids]
                 if i == self.ids
@@ -187,7 +245,8 @@ class _Routing:
                 else self.local.get(i, i)
                 for i in node.inputs
             ]
-            spec = Spec(node.specs[0].dtype, (sum(self.rows), *node.specs[0].shape[1:]))
+            dtype, shape = node.specs[0]
+            spec = Spec(dtype, (self.num_rows, *ranked(shape)[1:]))
             copy = Node(
                 node.name,
                 node.opdef,
@@ -198,31 +257,33 @@ class _Routing:
                 op=node.op,
                 device=self.device,
             )
-            copy.pinned = Access(tuple(map(_by_block, inputs)), (_dims(spec),))
+            copy.pinned = Access(tuple(map(self._by_block, inputs)), (self._dims(spec),))
             copy.ragged = True
             self.made.append(copy)
             found = self.local[ref] = Ref(copy)
         return found
 
+    def _by_block(self, ref: Ref) -> Dims:
+        """Return the labels of an input: of a block's part, of the variable, of one for columns."""
+        if ref == self.local[self.ids]:
+            return (Dim(0),)
+        node, shape = ref.node, ranked(ref.spec.shape)
+        layout = node.layouts[0] if isinstance(node, Leaf) else None
+        if getattr(node, "ragged", False) or _cut_of(layout) is not None:
+            return self._dims(ref.spec)
+        # What is the same for every row is cut by columns as they are.
+        at = self.cut.axis - (self.rank - len(shape)) if self.cut.axis else -1
+        return tuple(Dim(0) if i == at and n != 1 else None for i, n in enumerate(shape))
+
+    def _dims(self, spec: Spec) -> Dims:
+        """Return the labels of what is cut as the variable is."""
+        axis = self.cut.axis
+        return tuple(Dim(0) if i == axis else None for i in range(len(ranked(spec.shape))))
+
 
 def _broadcasts(shape: Any, rank: int) -> bool:
     """Return whether a value is the same for every row."""
     return shape is not None and (len(shape) < rank or shape[0] == 1)
-
-
-def _by_block(ref: Ref) -> Any:
-    """Return the labels of an input: cut by rows, where it is a block's part or the variable."""
-    node = ref.node
-    cut = getattr(node, "ragged", False) or _rows_of(_layout_of(ref)) is not None
-    return _dims(ref.spec) if cut else (None,) * len(ref.spec.shape or ())
-
-
-def _layout_of(ref: Ref) -> Chunks | None:
-    return ref.node.layouts[0] if isinstance(ref.node, Leaf) else None
-
-
-def _dims(spec: Spec) -> Any:
-    return (Dim(0), *(None,) * (len(spec.shape) - 1))
 
 
 def _after(nodes: list[Node], node: Node) -> int:

@@ -15,8 +15,8 @@ from daskvars.remote.regions.program import Call
 def block_kernel(node: Node) -> Any:
     """Return what computes a block: another kernel where that gives the rows it owns alone."""
     is_partial = any(set(range(len(node.grid))) - set(axes) for axes in node.out_maps)
-    if is_partial and node.access is not None and node.access.combine == ASSEMBLE_ROWS:
-        return getattr(node.opdef.pattern, "partial", None)
+    if is_partial and node.access.combine == ASSEMBLE_ROWS:
+        return getattr(node.pattern, "partial", None)
     return node.kernel
 
 

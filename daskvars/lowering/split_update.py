@@ -41,6 +41,6 @@ def split_update(program: Program) -> Program:
 
 def _is_scaling(node: Node) -> bool:
     """Return whether a node is elementwise on one array, so that to move it costs no transfers."""
-    pattern = node.opdef.pattern if node.opdef is not None else None
+    pattern = node.pattern
     arrays = {ref for ref in node.inputs if ref.spec.shape != () and not isinstance(ref.node, Leaf)}
     return isinstance(pattern, Elementwise) and len(arrays) <= 1

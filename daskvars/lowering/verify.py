@@ -97,16 +97,16 @@ def verify_specialized(program: Program, *_: Any) -> None:
 
 
 def verify_layouts(program: Program, *_: Any) -> None:
-    """Every value is cut in a known way, and partial results are merged (`propagate`)."""
+    """Every value is cut in a known way, and partial results are merged (`shard`)."""
     verify_values(program)
     for node in program.nodes:
         _verify_layout(node)
         for ref in node.inputs:
             assert node.merges is not None or not _is_partial(ref), (
-                f"{node.name!r} uses a partial result of {ref.node.name!r}"
+                f"{node.name!r} uses a partial result of {ref.producer.name!r}"
             )
     for ref in program.results():
-        assert not _is_partial(ref), f"a partial result of {ref.node.name!r} is given away"
+        assert not _is_partial(ref), f"a partial result of {ref.producer.name!r} is given away"
     for key, layout in program.stored.items():
         if key in program.updates:
             wanted = layout if is_cut(layout) else None
@@ -128,15 +128,24 @@ def _verify_layout(node: Node) -> None:
         assert all(-1 <= axis < len(node.grid) for axis in axes), f"{name}: bad map {axes}"
     if node.merges is not None:
         (ref,) = node.inputs
-        assert len(node.grid) + len(node.merges) == len(ref.node.grid), (
-            f"{name} merges other axes than {ref.node.name!r} has"
+        assert max(node.merges) < len(ref.producer.grid), (
+            f"{name} merges other axes than {ref.producer.name!r} has"
+        )
+        rest = [n for axis, n in enumerate(ref.producer.grid) if axis not in node.merges]
+        assert not rest or node.grid == tuple(rest), (
+            f"{name} merges other axes than {ref.producer.name!r} has"
         )
 
 
 def _is_partial(ref: Ref) -> bool:
-    """Return whether a value has a part for each block of an axis that it does not have."""
+    """Return whether a value has a part for each block of an axis that it does not have.
+
+    What takes nothing that is cut gives the same in each block.
+    """
     node = ref.node
-    return not isinstance(node, Leaf) and len({*node.out_maps[ref.index]} - {-1}) < len(node.grid)
+    if isinstance(node, Leaf) or not any(axis >= 0 for axes in node.in_maps for axis in axes):
+        return False
+    return len({*node.out_maps[ref.index]} - {-1}) < len(node.grid)
 
 
 def verify_places(program: Program, _: Program, places: Any = None) -> None:
@@ -178,9 +187,11 @@ def verify_groups(groups: Sequence[Group], program: Program, *_: Any) -> None:
             if isinstance(ref.node, Leaf):
                 continue
             before, here = number[id(ref.node)], number[id(node)]
-            assert before <= here, f"{node.name!r} is in a region before that of {ref.node.name!r}"
+            assert before <= here, (
+                f"{node.name!r} is in a region before that of {ref.producer.name!r}"
+            )
             assert before < here or lines_up(node, i), (
-                f"{node.name!r} is in the region of {ref.node.name!r}, and needs others' blocks"
+                f"{node.name!r} is in the region of {ref.producer.name!r}, and needs others' blocks"
             )
 
 
@@ -211,7 +222,7 @@ PROMISES: Mapping[str, Callable[..., None]] = {
     "functionalize": verify_values,
     "specialize": verify_specialized,
     "route": verify_specialized,
-    "propagate": verify_layouts,
+    "shard": verify_layouts,
     "place": verify_places,
     "split_update": verify_newest,
     "fuse": verify_groups,

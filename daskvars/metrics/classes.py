@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.family import Pair, metric, metric_variable, ratio
 from daskvars.ops.array.constant import ones_like
 from daskvars.ops.array.reshaping import reshape
@@ -27,7 +27,9 @@ def _flat(value: Any) -> Tensor:
 
 
 @metric()
-def mean_iou(labels: Any, predictions: Any, num_classes: int, weights: Any = None) -> Pair:
+def mean_iou(
+    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: TensorLike | None = None
+) -> Pair:
     """Return intersection over union of labels and predictions, the mean over the classes seen.
 
     Args:
@@ -69,7 +71,7 @@ def _iou(counts: Tensor) -> Tensor:
 
 @metric("mean_accuracy")
 def mean_per_class_accuracy(
-    labels: Any, predictions: Any, num_classes: int, weights: Any = None
+    labels: TensorLike, predictions: TensorLike, num_classes: int, weights: TensorLike | None = None
 ) -> Pair:
     """Return the mean over classes of how often a label of the class is predicted.
 

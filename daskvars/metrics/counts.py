@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.family import Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import rank
 from daskvars.ops.checks.shape_assertions import assert_rank_in
@@ -36,7 +36,9 @@ def _counted(values: Tensor, weights: Any) -> Pair:
 
 
 def _count(name: str, words: str, label: bool, prediction: bool) -> Metric:
-    def count(labels: Any, predictions: Any, weights: Any = None) -> Pair:
+    def count(
+        labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None
+    ) -> Pair:
         labels, predictions, weights = _as_bools(labels, predictions, weights)
         found = logical_and(
             labels if label else logical_not(labels),
@@ -73,7 +75,9 @@ def _share(labels: Any, predictions: Any, weights: Any, others: Metric) -> Pair:
 
 
 @metric()
-def precision(labels: Any, predictions: Any, weights: Any = None) -> Pair:
+def precision(
+    labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None
+) -> Pair:
     """Return which part of what was predicted true is true.
 
     Its variables are "true_positives/count" and "false_positives/count".
@@ -93,7 +97,7 @@ def precision(labels: Any, predictions: Any, weights: Any = None) -> Pair:
 
 
 @metric()
-def recall(labels: Any, predictions: Any, weights: Any = None) -> Pair:
+def recall(labels: TensorLike, predictions: TensorLike, weights: TensorLike | None = None) -> Pair:
     """Return which part of what is true was predicted true.
 
     Its variables are "true_positives/count" and "false_negatives/count".

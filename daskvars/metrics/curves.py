@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.family import Pair, metric, ratio
 from daskvars.metrics.thresholds import Counts, counts_at
 from daskvars.ops.math.arithmetic import abs as absolute
@@ -31,9 +31,9 @@ def _even_thresholds(count: int, last: float = 1.0 + EPSILON) -> list[float]:
     "name summation_method thresholds"
 )
 def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
     curve: str = "ROC",
     summation_method: str = "trapezoidal",
@@ -121,10 +121,10 @@ def _interpolated_area(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
 
 @metric()
 def sensitivity_at_specificity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     specificity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
 ) -> Pair:
     """Return which part of what is true is predicted true, at the threshold for a specificity.
@@ -149,10 +149,10 @@ def sensitivity_at_specificity(
 
 @metric()
 def specificity_at_sensitivity(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     sensitivity: float,
-    weights: Any = None,
+    weights: TensorLike | None = None,
     num_thresholds: int = 200,
 ) -> Pair:
     """Return which part of what is false is predicted false, at the threshold for a sensitivity.

@@ -6,11 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from daskvars.dtypes import DTypeLike
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.context import add_to_collections
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import zeros
 from daskvars.ops.math.arithmetic import maximum, number
 from daskvars.ops.math.division import div_no_nan
@@ -25,15 +26,19 @@ METRICS = Family(
     {
         "labels": Argument("[...] any dtype."),
         "predictions": Argument(
-            "of the shape of `labels`, or with a last dimension of size 1 more or less."
+            "of the shape of `labels`, or with a last dimension of size 1 more or less.",
         ),
         "weights": Argument(
             "a scalar, or of the rank of the values with dimensions equal to theirs or of size 1; "
             "0 leaves a value out.",
             None,
         ),
-        "metrics_collections": Argument("names of collections for the value.", None),
-        "updates_collections": Argument("names of collections for the update.", None),
+        "metrics_collections": Argument(
+            "names of collections for the value.", None, "str | Sequence[str] | None"
+        ),
+        "updates_collections": Argument(
+            "names of collections for the update.", None, "str | Sequence[str] | None"
+        ),
         "name": Argument('name of the variable scope, by default "{scope}".', None, "str | None"),
     },
     returns="""
@@ -89,7 +94,7 @@ def popped_collections(given: dict[str, Any]) -> tuple[Any, Any]:
     return given.pop("metrics_collections"), given.pop("updates_collections")
 
 
-def metric_variable(shape: Any, dtype: Any, name: str | None = None) -> Variable:
+def metric_variable(shape: TensorLike, dtype: DTypeLike, name: str | None = None) -> Variable:
     """Return a variable of zeros in the local and the metric variables."""
     return Variable(
         lambda: zeros(shape, dtype),
@@ -107,7 +112,7 @@ def collected(pair: Pair, collections: tuple[Any, Any]) -> Pair:
     return pair
 
 
-def ratio(total: Any, count: Any, name: str | None = None) -> Tensor:
+def ratio(total: TensorLike, count: TensorLike, name: str | None = None) -> Tensor:
     """Return total / count, zero where there is nothing yet."""
     count = convert_to_tensor(count)
     return div_no_nan(total, maximum(count, number(0, count)), name=name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.family import (
     METRICS,
     Metric,
@@ -66,7 +66,7 @@ def averaged(
     return decorate
 
 
-def weighed(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
+def weighed(values: Tensor, weights: TensorLike) -> tuple[Tensor, Tensor]:
     """Return (values times weights, weights of the shape of the values)."""
     weights = cast(fitted_weights(weights, values), values.dtype.base_dtype)
     weights = broadcast_weights(weights, values)
@@ -135,7 +135,7 @@ def mean_tensor(values: Any, weights: Any = None) -> Pair:
 
 
 @averaged("percentage_below_threshold")
-def percentage_below(values: Any, threshold: Any) -> Tensor:
+def percentage_below(values: TensorLike, threshold: TensorLike) -> Tensor:
     """Return which part of all values is below `threshold`.
 
     Args:
@@ -160,25 +160,27 @@ def accuracy(labels: Any, predictions: Any) -> Tensor:
 
 
 @averaged()
-def mean_absolute_error(labels: Any, predictions: Any) -> Tensor:
+def mean_absolute_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
     """Return the mean of |predictions - labels|."""
     return absolute(subtract(predictions, labels))
 
 
 @averaged()
-def mean_squared_error(labels: Any, predictions: Any) -> Tensor:
+def mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
     """Return the mean of (predictions - labels)²."""
     return squared_difference(labels, predictions)
 
 
 @averaged(finish=sqrt)
-def root_mean_squared_error(labels: Any, predictions: Any) -> Tensor:
+def root_mean_squared_error(labels: TensorLike, predictions: TensorLike) -> Tensor:
     """Return the root of the mean of (predictions - labels)²."""
     return squared_difference(labels, predictions)
 
 
 @averaged()
-def mean_relative_error(labels: Any, predictions: Any, normalizer: Any) -> Tensor:
+def mean_relative_error(
+    labels: TensorLike, predictions: TensorLike, normalizer: TensorLike
+) -> Tensor:
     """Return the mean of |predictions - labels| / normalizer, zero where the normalizer is zero.
 
     Args:
@@ -192,7 +194,7 @@ def mean_relative_error(labels: Any, predictions: Any, normalizer: Any) -> Tenso
 
 
 @averaged(finish=lambda mean: subtract(1.0, mean))
-def mean_cosine_distance(labels: Any, predictions: Any, dim: int) -> Tensor:
+def mean_cosine_distance(labels: TensorLike, predictions: TensorLike, dim: int) -> Tensor:
     """Return one minus the mean of sum(predictions * labels) along an axis.
 
     Args:

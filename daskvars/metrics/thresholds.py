@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.family import Metric, Pair, metric, metric_variable
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity, reshape
@@ -31,10 +30,10 @@ Counts = dict[str, Tensor]
 
 
 def counts_at(
-    labels: Any,
-    predictions: Any,
+    labels: TensorLike,
+    predictions: TensorLike,
     thresholds: Sequence[float],
-    weights: Any,
+    weights: TensorLike | None,
     includes: Sequence[str] = ("tp", "fn", "tn", "fp"),
 ) -> tuple[Counts, Counts]:
     """Return (values, updates) of counts for each threshold, under the keys of `includes`.
@@ -90,7 +89,10 @@ def _at_thresholds(
     variables = " and ".join(f'"{NAMES[key]}"' for key in includes)
 
     def at_thresholds(
-        labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None
+        labels: TensorLike,
+        predictions: TensorLike,
+        thresholds: Sequence[float],
+        weights: TensorLike | None = None,
     ) -> Pair:
         values, updates = counts_at(labels, predictions, thresholds, weights, includes)
         return share(values, "value"), share(updates, "update_op")

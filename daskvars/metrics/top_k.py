@@ -13,7 +13,7 @@ from typing import Any
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.metrics.family import (
     METRICS,
     Metric,
@@ -132,7 +132,7 @@ AT_K = Family(
         "labels": Argument("[batch, num_labels] or [batch] integer, classes."),
         "predictions": Argument("[batch, classes] floating, scores."),
         "predictions_idx": Argument("[batch, k] integer, the classes predicted."),
-        "k": Argument("how many of the highest scores count."),
+        "k": Argument("how many of the highest scores count.", type="int"),
         "weights": Argument("a scalar, or [batch]; 0 leaves a row out.", None),
         "name": Argument(
             'name scope of the operations, by default "{scope}", with the number k.',
@@ -182,7 +182,9 @@ def _share_at_k(share: str, others: str) -> Callable[[Callable[..., Tensor]], Me
 
 
 @_share_at_k("precision", "false_positive")
-def precision_at_top_k(labels: Any, predictions_idx: Any, k: int | None = None) -> Any:
+def precision_at_top_k(
+    labels: TensorLike, predictions_idx: TensorLike, k: int | None = None
+) -> Any:
     """Return which part of the classes predicted are labels.
 
     Args:
@@ -192,7 +194,7 @@ def precision_at_top_k(labels: Any, predictions_idx: Any, k: int | None = None) 
 
 
 @_share_at_k("precision", "false_positive")
-def precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+def precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """Return which part of the k classes that score highest are labels.
 
     >>> import daskvars.v1 as tf
@@ -206,13 +208,13 @@ def precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
 
 
 @_share_at_k("precision", "false_positive")
-def sparse_precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+def sparse_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """Return `precision_at_k`, of which this is the old name."""
     return top_k(predictions, k)[1]
 
 
 @_share_at_k("recall", "false_negative")
-def recall_at_top_k(labels: Any, predictions_idx: Any, k: int | None = None) -> Any:
+def recall_at_top_k(labels: TensorLike, predictions_idx: TensorLike, k: int | None = None) -> Any:
     """Return which part of the labels is among the classes predicted.
 
     Args:
@@ -222,7 +224,7 @@ def recall_at_top_k(labels: Any, predictions_idx: Any, k: int | None = None) -> 
 
 
 @_share_at_k("recall", "false_negative")
-def recall_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+def recall_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """Return which part of the labels is among the k classes that score highest."""
     return top_k(predictions, k)[1]
 
@@ -291,12 +293,12 @@ def _average(
 
 
 @_average_at_k
-def average_precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+def average_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """Return the mean of the precision at 1, 2, ... k, of those where a label is ranked."""
     return top_k(predictions, k)[1]
 
 
 @_average_at_k
-def sparse_average_precision_at_k(labels: Any, predictions: Any, k: int) -> Tensor:
+def sparse_average_precision_at_k(labels: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """Return `average_precision_at_k`, of which this is the old name."""
     return top_k(predictions, k)[1]

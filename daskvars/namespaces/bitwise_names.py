@@ -2,12 +2,7 @@
 
 # fmt: off
 from daskvars.ops.math.bitwise import (
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    invert,
-    left_shift,
-    right_shift,
+    bitwise_and, bitwise_or, bitwise_xor, invert, left_shift, right_shift,
 )
 
 __all__ = [

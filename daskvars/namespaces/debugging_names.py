@@ -2,31 +2,14 @@
 
 # fmt: off
 from daskvars.ops.checks.assertions import (
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    is_non_decreasing,
-    is_strictly_increasing,
+    assert_equal, assert_greater, assert_greater_equal, assert_less, assert_less_equal, assert_near,
+    assert_negative, assert_non_negative, assert_non_positive, assert_none_equal, assert_positive,
+    is_non_decreasing, is_strictly_increasing,
 )
 from daskvars.ops.checks.numerics import verify_tensor_all_finite as assert_all_finite
 from daskvars.ops.checks.shape_assertions import (
-    assert_integer,
-    assert_proper_iterable,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_same_float_dtype,
-    assert_scalar,
-    assert_type,
-    is_numeric_tensor,
+    assert_integer, assert_proper_iterable, assert_rank, assert_rank_at_least, assert_rank_in,
+    assert_same_float_dtype, assert_scalar, assert_type, is_numeric_tensor,
 )
 from daskvars.ops.checks.symbolic_shapes import assert_shapes
 from daskvars.ops.control.dependencies import Assert, check_numerics

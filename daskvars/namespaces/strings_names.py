@@ -2,14 +2,7 @@
 
 # fmt: off
 from daskvars.ops.strings import (
-    as_string,
-    length,
-    lower,
-    reduce_join,
-    regex_full_match,
-    regex_replace,
-    substr,
-    upper,
+    as_string, length, lower, reduce_join, regex_full_match, regex_replace, substr, upper,
 )
 from daskvars.ops.strings import string_join as join
 from daskvars.ops.strings import string_strip as strip

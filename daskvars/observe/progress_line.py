@@ -12,14 +12,14 @@ from daskvars.execution.engine import events
 
 
 @contextmanager
-def progress(every_s: float = 1.0) -> Iterator[None]:
+def progress_line(every_s: float = 1.0) -> Iterator[None]:
     """Print a line to stderr now and then: version, runs per second, what was sealed last.
 
     Args:
       every_s: seconds between two lines at least; a line is printed when a run ends.
 
     >>> import daskvars as dv
-    >>> with progress():
+    >>> with progress_line():
     ...     float(dv.constant(1.0) + 1.0)
     2.0
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import Counter, defaultdict, deque
@@ -13,9 +14,14 @@ from typing import Any
 
 from daskvars.execution.engine import events
 from daskvars.lowering.plan import Plan
+from daskvars.observe.chrome_trace import Bar, chrome_trace
+from daskvars.remote import tracing
+
+logger = logging.getLogger("daskvars")
 
 NUM_SLICES = 50_000
 """Slices that a record keeps for its trace: some 10 MB, and a file that trace viewers open."""
+NUM_PROFILED = 500_000
 MAX_PLANS = 1_000
 ROWS = ("runs", "lowerings", "seals", "repeated runs")
 
@@ -41,7 +47,9 @@ class Record:
         self._plans: dict[str, dict[str, Any]] = {}
         self._scopes: Counter[str] = Counter()
         self._known: dict[int, tuple[Plan, str, Counter[str], int]] = {}
-        self._slices: deque[tuple[Any, ...]] = deque(maxlen=num_slices)
+        self._slices: deque[Bar] = deque(maxlen=num_slices)
+        self._workers: dict[str, defaultdict[str, float]] = {}
+        self._cuts: list[str] = []
 
     def __call__(self, event: Any) -> None:
         """Take note of an event; see `daskvars.execution.engine.events`."""
@@ -83,8 +91,28 @@ class Record:
         self._totals["repeated_runs"] += event.num_runs
         self._note(3, event.worker or "sent again", 0.0, self._version, event.num_runs, 0)
 
-    def _note(self, row: int, name: str, duration_s: float, *facts: Any) -> None:
-        self._slices.append((row, name, time.time() - duration_s, duration_s, *facts))
+    def _worked(self, event: events.Worked) -> None:
+        found = self._workers.setdefault(event.place, defaultdict(float))
+        for kind, name, start_s, duration_s, thread, facts in event.slices:
+            if kind == "stage" or kind == "exchange":
+                found[f"{kind}s"] += 1
+                found[f"{kind}_seconds"] += duration_s
+            if kind == "exchange":
+                found["exchange_bytes"] += facts["bytes"]
+            lane = thread or f"{kind}s"
+            self._slices.append(Bar(event.place, lane, name, kind, start_s, duration_s, facts))
+            self._totals["slices"] += 1
+
+    def _cut(self, event: events.TraceCut) -> None:
+        self._cuts.append(event.why)
+        logger.warning("what workers did is not recorded to the end: %s", event.why)
+
+    def _note(
+        self, row: int, name: str, duration_s: float, version: Any, count: int, nbytes: int
+    ) -> None:
+        start_s, facts = time.time() - duration_s, dict[str, Any]()
+        facts.update(version=version, count=count, bytes=nbytes)
+        self._slices.append(Bar("", ROWS[row], name, ROWS[row], start_s, duration_s, facts))
         self._totals["slices"] += 1
 
     def _facts(self, plan: Plan) -> tuple[str, Counter[str], int]:
@@ -114,7 +142,9 @@ class Record:
           ``seconds``: how long was listened. ``runs``, ``tasks``, ``transfer_bytes``,
           ``run_seconds``: of all runs; on a cluster a run that fetches nothing takes as long as
           it takes to send it. ``lowerings``, ``seals`` (those written by this process),
-          ``repeated_runs``: how many, with seconds and bytes. ``plans``: the same of the runs by
+          ``repeated_runs``: how many, with seconds and bytes. ``exchanges``: between workers,
+          how many pulls of what one owner has, their bytes and seconds (of pulls at the same time,
+          of each). ``workers``: the same by worker, and stages. ``plans``: the same of the runs by
           the scope of most of their work. ``scopes``: tasks by the name that Dask's dashboard
           shows them under.
         """
@@ -140,32 +170,35 @@ class Record:
                     "version": self._sealed_version,
                 },
                 "repeated_runs": totals["repeated_runs"],
+                "exchanges": {
+                    "count": self._sum("exchanges"),
+                    "bytes": self._sum("exchange_bytes"),
+                    "seconds": self._sum("exchange_seconds"),
+                },
+                "workers": {n: dict(found) for n, found in self._workers.items() if n},
                 "plans": plans,
                 "scopes": dict(self._scopes),
             }
 
+    def _sum(self, name: str) -> float:
+        return sum(found[name] for found in self._workers.values())
+
     def trace(self) -> dict[str, Any]:
-        """Return the latest runs, lowerings and seals as a Chrome trace, one row for each kind."""
+        """Return the latest of what ran as a Chrome trace (see `daskvars.observe.chrome_trace`).
+
+        This process has lanes for runs, lowerings and seals, and for each thread that computed;
+        each worker one for each of its threads, with stages, their blocks and, where they were
+        recorded (`profile`), the kernels in these; and lanes for its exchanges.
+
+        Returns:
+          ``traceEvents``, and ``otherData``: ``dropped``, how many slices were left out because
+          later ones took their place, and ``cuts``, what of the workers' is not there, and why.
+        """
         with self._lock:
             slices, dropped = list(self._slices), self._totals["slices"] - len(self._slices)
-        rows: list[dict[str, Any]] = [
-            {"name": "thread_name", "ph": "M", "pid": 0, "tid": row, "args": {"name": name}}
-            for row, name in enumerate(ROWS)
-        ]
-        rows += [
-            {
-                "name": name,
-                "cat": ROWS[row],
-                "ph": "X",
-                "pid": 0,
-                "tid": row,
-                "ts": start_s * 1e6,
-                "dur": duration_s * 1e6,
-                "args": {"version": version, "count": count, "bytes": nbytes},
-            }
-            for row, name, start_s, duration_s, version, count, nbytes in slices
-        ]
-        return {"traceEvents": rows, "otherData": {"dropped": dropped}}
+            cuts = list(self._cuts)
+        found = chrome_trace(slices, ROWS)
+        return {**found, "otherData": {"dropped": dropped, "cuts": cuts}}
 
     def write_metrics(self, path: str | PathLike[str]) -> None:
         """Write `metrics` to a file of JSON."""
@@ -183,6 +216,8 @@ NOTES: dict[type, Any] = {
     events.PlanLowered: Record._lowered,
     events.Sealed: Record._sealed,
     events.RunsRepeated: Record._repeated,
+    events.Worked: Record._worked,
+    events.TraceCut: Record._cut,
 }
 
 
@@ -208,7 +243,61 @@ def recorded(num_slices: int = NUM_SLICES) -> Iterator[Record]:
     """
     record = Record(num_slices)
     try:
-        with events.subscribed(record):
+        with events.subscribed(record, tracing.STAGES):
             yield record
     finally:
         record._end()
+
+
+@contextmanager
+def profile(path: str | PathLike[str], num_slices: int = NUM_PROFILED) -> Iterator[Record]:
+    """Write a trace of all that runs inside the block, kernel by kernel, for a trace viewer.
+
+    It opens in https://ui.perfetto.dev and chrome://tracing: a lane for each thread of each worker
+    (or of this process, without a cluster), with stages and the kernels in them under the names of
+    their operations; lanes for exchanges; runs, lowerings and seals. On a cluster everything is
+    told as it happens, so the file is complete up to the end of a cluster that is lost.
+
+    A kernel that is told of costs some microseconds more. Times of different machines are by their
+    own clocks.
+
+    Args:
+      path: of the file, which is written at the end of the block, also where that fails.
+      num_slices: how many of the latest slices it has at most; a warning says if there were more.
+
+    Returns:
+      A context manager that gives a `Record`: its `metrics` are there too.
+
+    Raises:
+      OpError: a run that nobody waited for failed.
+
+    >>> import json, os, tempfile
+    >>> import daskvars as dv
+    >>> path = os.path.join(tempfile.mkdtemp(), "trace.json")
+    >>> with dv.Graph().as_default(), dv.Session() as session:
+    ...     w = dv.Variable(dv.ones([8, 8]), name="w")
+    ...     product = dv.matmul(w, w, name="layer/product")
+    ...     session.run(w.initializer)
+    ...     with dv.profile(path):
+    ...         _ = session.run(product)
+    >>> with open(path) as file:
+    ...     events = json.load(file)["traceEvents"]
+    >>> [event["name"] for event in events if event.get("cat") == "kernel"]
+    ['layer/product']
+    """
+    record = Record(num_slices)
+    try:
+        with events.subscribed(record, tracing.KERNELS):
+            yield record
+    finally:
+        record._end()
+        record.write_trace(path)
+        dropped = record._totals["slices"] - len(record._slices)
+        if dropped:
+            logger.warning(
+                "the trace in %s lacks the first %d slices; give profile a larger num_slices than "
+                "%d, or profile fewer runs",
+                path,
+                dropped,
+                num_slices,
+            )

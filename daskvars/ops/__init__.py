@@ -11,6 +11,7 @@ Rooms, as people look for them:
 - ``array``: constants, placeholders, and elements in another arrangement.
 - ``math``: elementwise functions, comparisons, reductions, running sums, counts.
 - ``gather_scatter``: by index: gather, scatter, segments, sorting, partitions.
+- ``sparse``: tensors of which few elements are there.
 - ``linalg``, ``nn``, ``random``, ``strings``.
 - ``control``: dependencies, branches, loops, functions over rows, lists of tensors, printing, calls
   of Python, gradients of one's own.

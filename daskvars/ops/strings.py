@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise, Reduction
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import strings as kernels
 from daskvars.ops.rules.axes import as_operand, either
 from daskvars.ops.rules.shapes import broadcasted, like_first
@@ -38,7 +38,7 @@ _FILLS = ("", " ", "0", "-", "+", "#")
 
 
 def as_string(
-    input: Any,
+    input: TensorLike,
     precision: int = -1,
     scientific: bool = False,
     shortest: bool = False,
@@ -123,10 +123,10 @@ STRING_TO_NUMBER = _text_op(
 
 
 def string_to_number(
-    string_tensor: Any = None,
-    out_type: Any = dtypes.float32,
+    string_tensor: TensorLike | None = None,
+    out_type: DTypeLike = dtypes.float32,
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Return the numbers that texts say.
 
@@ -220,12 +220,12 @@ REDUCE_JOIN = OpDef(
 
 
 def reduce_join(
-    inputs: Any,
-    axis: Any = None,
+    inputs: TensorLike,
+    axis: TensorLike | None = None,
     keep_dims: bool | None = None,
     separator: str = "",
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:
     """Return texts put together along dimensions.
@@ -295,12 +295,12 @@ REGEX_REPLACE = _text_op("RegexReplace", "input:S", kernels.replace, like_first)
 REGEX_FULL_MATCH = _text_op("RegexFullMatch", "input:S", kernels.full_match, _typed(dtypes.bool))
 
 
-def string_strip(input: Any, name: str | None = None) -> Tensor:
+def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
     """Return texts without white space at their ends. Source: ``tf.strings.strip``."""
     return apply(STRING_STRIP, input, name=name)
 
 
-def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Return texts in small letters, of ASCII only or, with `encoding` "utf-8", of all Unicode.
 
     Source: TensorFlow 1.15, ``tf.strings.lower``.
@@ -308,12 +308,12 @@ def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     return apply(STRING_LOWER, input, name=name, encoding=encoding)
 
 
-def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Return texts in capitals. See `lower`. Source: TensorFlow 1.15, ``tf.strings.upper``."""
     return apply(STRING_UPPER, input, name=name, encoding=encoding)
 
 
-def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Return the lengths of texts, int32, in bytes or (`unit` "UTF8_CHAR") in characters.
 
     Source: TensorFlow 1.15, ``tf.strings.length``.
@@ -321,7 +321,9 @@ def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     return apply(STRING_LENGTH, input, name=name, unit=_checked_unit(unit))
 
 
-def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+def substr(
+    input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
     """Return parts of texts.
 
     Args:
@@ -347,7 +349,11 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 
 
 def regex_replace(
-    input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
+    input: TensorLike,
+    pattern: str,
+    rewrite: str,
+    replace_global: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     r"""Return texts with the matches of a regular expression rewritten.
 
@@ -380,7 +386,7 @@ def regex_replace(
     )
 
 
-def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Tensor:
+def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -> Tensor:
     """Return whether a regular expression matches each text as a whole.
 
     Source: TensorFlow 1.15, ``tf.strings.regex_full_match``.

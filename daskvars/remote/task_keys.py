@@ -2,6 +2,7 @@
 
 A key is ``label-token-number-...``: the label groups tasks on the dashboard, the token belongs to
 one executor, the number to one run. Keys that are sent once for all runs have ``token.`` in them.
+Those under which there are outputs that stay where they are end in ``-o`` and a number.
 """
 
 from __future__ import annotations
@@ -11,6 +12,27 @@ import uuid
 from typing import Any
 
 _TOKEN = re.compile(r"-(0[0-9a-f]{15})(?:-(\d+)-|[-.])")
+
+
+_OUTPUTS = re.compile(r"-o\d+$")
+
+
+def outputs_key(label: str, stamp: str, number: int) -> str:
+    """Return the key of a task whose outputs stay where they are.
+
+    >>> outputs_key("train/step", "0123456789abcdef-7", 3)
+    'train/step-0123456789abcdef-7-o3'
+    """
+    return f"{label}-{stamp}-o{number}"
+
+
+def has_outputs(key: Any) -> bool:
+    """Return whether a key is one of an executor's tasks whose outputs stay where they are.
+
+    >>> has_outputs("step-0123456789abcdef-7-o3"), has_outputs("feed-0123456789abcdef-7-3")
+    (True, False)
+    """
+    return isinstance(key, str) and _OUTPUTS.search(key) is not None and is_ours(key)
 
 
 def new_token() -> str:
@@ -29,6 +51,15 @@ def is_ours(key: Any) -> bool:
     (True, True, False)
     """
     return _TOKEN.search(str(key)) is not None
+
+
+def label_of(key: Any) -> str:
+    """Return what a task is called on the dashboard.
+
+    >>> label_of("train/step-0123456789abcdef-7-o3")
+    'train/step'
+    """
+    return str(key).partition("-")[0]
 
 
 def run_of(key: Any) -> tuple[str, str] | None:

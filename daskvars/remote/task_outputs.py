@@ -1,22 +1,33 @@
-"""What a task gives, weighed so that Dask sees its bytes.
+"""What a task gives: outputs under one key, which stay where they were made.
 
-Dask measures each result once, when a worker has it; its memory pages, spilling, limits and choice
-of workers go by that. Of a tuple of more than ten it measures ten that it draws, so a variable
-beside many small results weighs anything; and it measures memory as often as it is met.
+A stage's outputs are of use to other workers slice by slice, so they do not travel: whoever asks
+for the key from elsewhere gets an `OutputsReference`, which says where they are, and takes of them
+what it needs (`daskvars.remote.exchange`). Only Dask itself moves them as they are: to disk, and to
+another worker where one is retired.
+
+To Dask they weigh what they hold. It measures each result once, when a worker has it; its memory
+pages, spilling, limits and choice of workers go by that. Of a tuple of more than ten it measures
+ten that it draws, so a variable beside many small results weighs anything; and it measures memory
+as often as it is met.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from dask.sizeof import sizeof
 
+from daskvars.device_array import on_host
 from daskvars.versioned import Versioned
 
+MAX_SHOWN_BYTES = 1_024  # of an output that a reference shows, if its task is told to
+MAX_NUMBERS = 64  # single numbers that a reference shows whatever its task was told
 
-class TaskOutputs(tuple):
-    """The outputs of one task, under one key.
+
+class Outputs(tuple):
+    """Outputs of one task, under one key, that travel as they are: only the client wants them.
 
     >>> array = np.zeros(1000)
     >>> sizeof(TaskOutputs([array, array[:500], 1.0])) // 1000
@@ -24,6 +35,83 @@ class TaskOutputs(tuple):
     """
 
     __slots__ = ()
+
+
+class TaskOutputs(Outputs):
+    """Outputs that stay where they are.
+
+    Attributes:
+      shown: positions of small outputs that are looked at elsewhere, the loss of a step, say: a
+        reference has them.
+    """
+
+    shown: frozenset[int] = frozenset()
+
+    def showing(self, positions: Iterable[int]) -> TaskOutputs:
+        """Return these outputs, of which a reference has those."""
+        self.shown = frozenset(positions)
+        return self
+
+    def referred_to(self, key: Any, address: str, shown: bool = True) -> OutputsReference:
+        """Return what stands for them elsewhere.
+
+        Args:
+          key: that they are under.
+          address: of the worker that has them.
+          shown: whether it has the outputs that are looked at; single numbers it has anyway.
+        """
+        return OutputsReference(key, address, self._along(shown))
+
+    def _along(self, is_shown: bool) -> dict[int, Any]:
+        positions = self.shown if is_shown else ()
+        shown = {position: on_host(self[position]) for position in positions}
+        for position, value in enumerate(self):
+            if len(shown) >= len(positions) + MAX_NUMBERS:
+                break
+            if isinstance(value, np.generic | bool | int | float):
+                shown[position] = value
+        return shown
+
+
+class RemoteOutput(NamedTuple):
+    """An output that is elsewhere.
+
+    Attributes:
+      key: of the task that made it.
+      address: of the worker that has it, or had.
+      position: which of the outputs there.
+    """
+
+    key: Any
+    address: str
+    position: int
+
+
+class OutputsReference:
+    """Stands for the outputs of a task on another worker.
+
+    Attributes:
+      key: of the task.
+      address: of the worker that has them, or had.
+      shown: position -> value, of those that came along.
+
+    >>> found = TaskOutputs([np.ones(3), 0.5]).showing([1]).referred_to("step-7", "tcp://a:1")
+    >>> found[0], found[1]
+    (RemoteOutput(key='step-7', address='tcp://a:1', position=0), 0.5)
+    """
+
+    __slots__ = ("address", "key", "shown")
+
+    def __init__(self, key: Any, address: str, shown: Mapping[int, Any]) -> None:
+        self.key, self.address, self.shown = key, address, shown
+
+    def __getitem__(self, position: int) -> Any:
+        if position in self.shown:
+            return self.shown[position]
+        return RemoteOutput(self.key, self.address, position)
+
+    def __reduce__(self) -> Any:
+        return OutputsReference, (self.key, self.address, self.shown)
 
 
 def memory_of(value: Any) -> tuple[Any, int, int]:
@@ -39,8 +127,8 @@ def memory_of(value: Any) -> tuple[Any, int, int]:
     return value, size, size
 
 
-@sizeof.register(TaskOutputs)
-def outputs_bytes(outputs: TaskOutputs) -> int:
+@sizeof.register(Outputs)
+def outputs_bytes(outputs: Outputs) -> int:
     """Return the bytes of all outputs; what several of them are views of counts once."""
     roots: dict[int, int] = {}
     taken: dict[int, int] = {}

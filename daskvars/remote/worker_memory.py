@@ -25,12 +25,11 @@ from typing import Any, ClassVar
 
 import dask
 import psutil
-from distributed import WorkerPlugin
 from tornado.ioloop import PeriodicCallback
 
 from daskvars import backend, config
 from daskvars.errors import ResourceExhaustedError, enumerated
-from daskvars.remote.dask_internals import data_bytes, limit_of_process, spill_one
+from daskvars.remote.dask_internals import NamedPlugin, data_bytes, limit_of_process, spill_one
 
 KEPT_BYTES = 256 << 20  # free memory kept: a layer of 4096 units on 1024 rows frees that a step
 GIVE_BACK_SHARE, KEEP_SHARE = 0.6, 0.45
@@ -44,11 +43,10 @@ ValueSizes = Sequence[tuple[str, int]]
 """Variables and their bytes."""
 
 
-class WorkerMemory(WorkerPlugin):
+class WorkerMemory(NamedPlugin):
     """Looks after the memory of the worker that this process is."""
 
     name = "daskvars-memory"
-    idempotent = True
     here: ClassVar[WorkerMemory | None] = None
 
     def setup(self, worker: Any) -> None:

@@ -9,6 +9,7 @@ committed meanwhile, the new one is read.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ from daskvars.state.format.chunks import read_chunk
 from daskvars.state.format.documents import DOCUMENT, get_document
 from daskvars.state.format.grids import Blocks, Index, Selection
 from daskvars.state.format.manifest import Manifest, VariableRecord
+from daskvars.state.format.one_file import OneFileWriter
 from daskvars.state.format.snapshot import (
     ATTRIBUTE,
     SnapshotWriter,
@@ -34,7 +36,7 @@ from daskvars.state.format.snapshot import (
     location,
     parse_manifest,
 )
-from daskvars.state.stores.addresses import open_zarr_store
+from daskvars.state.stores.addresses import archive_path, open_zarr_store
 from daskvars.state.stores.objects import exists, in_parallel, join
 from daskvars.state.stores.zarr_store import node_document, store_at
 
@@ -56,6 +58,7 @@ class OpenedCheckpoint:
         location: how errors name it.
         storage: the Zarr store that it is in.
         path: its path there.
+        global_step: the step that was noted in it.
     """
 
     records: Mapping[str, VariableRecord]
@@ -64,6 +67,7 @@ class OpenedCheckpoint:
     location: str
     storage: ZarrStorage
     path: str
+    global_step: int | None = None
 
     @property
     def is_external(self) -> bool:
@@ -84,7 +88,8 @@ def save(
 
     Args:
         values: key -> record and blocks, as `Values.capture` gives them.
-        where: the checkpoint's own path, URL, Zarr store or ``StorePath``.
+        where: the checkpoint's own path, URL, Zarr store or ``StorePath``; a path that ends in
+            ``.zip`` is one file.
         global_step: the step at which the values were taken.
         overwrite: whether a checkpoint that is there may be replaced; until the new one is
             complete, the old one is what a restore finds.
@@ -105,8 +110,8 @@ def save(
     >>> load_variable(store, "b")
     array([1., 2.], dtype=float32)
     """
-    store, path = open_zarr_store(where, "a")
-    writer = SnapshotWriter(store, path, global_step or 0, overwrite)
+    writer = writer_at(where, global_step or 0, overwrite)
+    writer.doing = "" if release else "save"  # in the background nobody waits for it
     writer.declare(record for record, _ in values.values())
     try:
         writer.write_values({key: blocks for key, (_, blocks) in values.items()}, release)
@@ -115,6 +120,15 @@ def save(
         with contextlib.suppress(OpError):  # the first error is the one to tell
             writer.abort()
         raise
+
+
+def writer_at(where: Any, version: int, overwrite: bool) -> OneFileWriter | SnapshotWriter:
+    """Give what writes a checkpoint at a place: one file, or a group of objects."""
+    archive = archive_path(where)
+    if archive is not None:
+        return OneFileWriter(archive, version, overwrite)
+    store, path = open_zarr_store(where, "a")
+    return SnapshotWriter(store, path, version, overwrite)
 
 
 def restore(
@@ -144,18 +158,25 @@ def restore(
         StoreError: the checkpoint was never completed, or its manifest is damaged.
         CorruptChunkError: naming a variable and a chunk that is missing or damaged.
     """
-    store, path = open_zarr_store(where, "r")
     names = {key: (name_map or {}).get(key, key) for key in wanted}
     for attempt in range(NUM_ATTEMPTS):
+        store, path = open_zarr_store(where, "r")  # anew: one file may have replaced another
         source = open_checkpoint(store, path)
         check_wanted(source, wanted, names, allow_unexpected)
         pairs = {key: (source.records[names[key]], wanted[key][2]) for key in wanted}
         try:
-            return read_pairs(pairs, offsets or {}, source.load, partial(in_parallel, store))
+            return read_pairs(
+                pairs, offsets or {}, source.load, partial(in_parallel, store, doing="restore")
+            )
         except CorruptChunkError:
-            if attempt == NUM_ATTEMPTS - 1 or open_checkpoint(store, path).token == source.token:
+            if attempt == NUM_ATTEMPTS - 1 or token_at(where) == source.token:
                 raise
     raise AssertionError("unreachable: the last attempt returns or raises")
+
+
+def token_at(where: Any) -> str:
+    """Give the token of what is at a place now."""
+    return open_checkpoint(*open_zarr_store(where, "r")).token
 
 
 def read_pairs(
@@ -205,7 +226,8 @@ def open_checkpoint(store: ZarrStorage, path: str) -> OpenedCheckpoint:
         return OpenedCheckpoint(*external_variables(store, path), "", place, store, path)
     check_complete(manifest, place)
     load = partial(read_chunk, store, path)
-    return OpenedCheckpoint(manifest.records, load, manifest.token, place, store, path)
+    step = manifest.global_step
+    return OpenedCheckpoint(manifest.records, load, manifest.token, place, store, path, step)
 
 
 def check_wanted(
@@ -231,8 +253,11 @@ def check_wanted(
 
 
 def is_announced(where: Any) -> bool:
-    """Return whether a checkpoint, complete or not, or a Zarr group is at a path."""
+    """Return whether a checkpoint, complete or not, a Zarr group, or a file for one, is there."""
     try:
+        archive = archive_path(where)
+        if archive is not None:
+            return os.path.isfile(archive)
         store, path = open_zarr_store(where, "r")
         is_node = exists(store, join(path, DOCUMENT)) or exists(store, join(path, ".zgroup"))
         return is_node or store_at(store, path, None) is not None

@@ -14,6 +14,7 @@ one longer than a lease copies it.
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Collection, Iterable, Mapping
 
@@ -65,6 +66,7 @@ class Values:
         external_updates: counts how often values came from elsewhere than a run on those before:
             then their records may be others.
         run_lock: held by a run of this process that writes, so that such runs do not conflict.
+        token: a text that no other values have.
         num_sessions: how many have them open, where they are those of a store; see `opened_values`.
 
     >>> import numpy as np
@@ -91,6 +93,7 @@ run again on the new one
         "external_updates",
         "num_sessions",
         "run_lock",
+        "token",
         "version",
     )
 
@@ -100,6 +103,7 @@ run again on the new one
         self.base: VersionId = NO_VERSION
         self.run_lock = threading.RLock()
         self.num_sessions = 0
+        self.token = secrets.token_hex(8)
         self._lock = threading.Lock()
         self._leases: set[Lease] = set()
         self._records: dict[str, VariableRecord] = {}

@@ -1,10 +1,26 @@
-"""Summaries: numbers, histograms and text under tags, written as lines of JSON.
+"""Summaries: numbers, histograms, images, sound and text under tags, for TensorBoard.
 
 A summary op gives a string, which is JSON; a `FileWriter` puts it into an event file with the
-time and the step. Nothing is needed to read one but a text editor or a table reader.
+time and the step. Where the package ``tensorboard`` is installed (the extra of that name), its own
+writer writes files that TensorBoard opens; it is imported by the first `FileWriter`, and workers
+do without. Where it is not, a file is lines of JSON, which need nothing but a text editor or a
+table reader, and the log says so once.
+
+>>> import glob, tempfile
+>>> import daskvars as dv
+>>> loss = dv.constant(0.5)
+>>> with tempfile.TemporaryDirectory() as logdir:
+...     with dv.summary.FileWriter(logdir) as writer:
+...         writer.add_summary(dv.summary.scalar("loss", loss), 1)
+...     events = list(dv.train.summary_iterator(glob.glob(f"{logdir}/events*")[0]))
+>>> [(value.tag, value.simple_value) for value in events[-1].summary.value]
+[('loss', 0.5)]
 """
 
-from daskvars.summary.file_writer import FileWriter, FileWriterCache
+import typing
+
+from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+from daskvars.summary.file_writer import FileWriter
 from daskvars.summary.records import Event, SessionLog, Summary
 from daskvars.summary.summary_ops import (
     audio,
@@ -20,7 +36,6 @@ from daskvars.summary.summary_ops import (
 __all__ = [
     "Event",
     "FileWriter",
-    "FileWriterCache",
     "SessionLog",
     "Summary",
     "audio",
@@ -32,3 +47,6 @@ __all__ = [
     "tensor_summary",
     "text",
 ]
+
+if not typing.TYPE_CHECKING:
+    __getattr__ = _refuses_names_of_v1(__name__, __all__)

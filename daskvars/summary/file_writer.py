@@ -1,36 +1,35 @@
-"""FileWriter: summaries and events to a file of JSON lines."""
+"""FileWriter: summaries and events to a file for TensorBoard."""
 
 from __future__ import annotations
 
-import itertools
 import os
-import platform
 import threading
 import time
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 from daskvars.graph.graph import Graph
 from daskvars.graph.records.graph_def import GraphDef
-from daskvars.summary.event_lines import lines_of
+from daskvars.graph.tensor import Tensor
+from daskvars.summary.drawn_nodes import drawn_nodes
+from daskvars.summary.event_files import EventFile, new_event_file
+from daskvars.summary.event_lines import JsonLinesFile
 from daskvars.summary.records import Event, SessionLog, Summary, TaggedRunMetadata
-
-FILE_VERSION = "daskvars.Event:1"
-_numbers = itertools.count()
 
 
 class FileWriter:
-    """Writes summaries and events to a new file in a directory, one line of JSON each.
+    """Writes summaries and events to a new file in a directory, for TensorBoard.
 
-    The file is called ``events.out.jsonl.<time>.<host>...``. A line has ``wall_time`` and ``step``,
-    and ``tag``, ``kind`` and ``value`` where it is a summary's. `tf.train.summary_iterator` reads
-    it.
+    The file is called ``events.out.tfevents.<time>.<host>...``; ``tensorboard --logdir`` shows it.
+    Without the package ``tensorboard`` (the extra of that name) it is ``events.out.jsonl...``, one
+    line of JSON for each value: ``wall_time``, ``step``, ``tag``, ``kind``, ``value``; the log says
+    so once. `tf.train.summary_iterator` reads both. It may be used from several threads.
 
     Args:
       logdir: the directory; made if need be.
       graph: a graph to write down, or a `GraphDef`.
       max_queue: how many events may wait before they are written.
-      flush_secs: how many seconds an event may wait at most, looked at when the next is added.
+      flush_secs: how many seconds an event may wait at most.
       graph_def: the older name of `graph`.
       filename_suffix: ends the file's name.
       session: a session whose graph is written.
@@ -67,9 +66,7 @@ class FileWriter:
         self._max_queue, self._flush_secs = max_queue, flush_secs
         self._suffix = filename_suffix or ""
         self._lock = threading.Lock()
-        self._waiting: list[str] = []
-        self._file: Any = None
-        self._closed = False
+        self._file: EventFile | None = None
         self._open()
         if graph is not None or graph_def is not None:
             self.add_graph(graph, graph_def=graph_def)
@@ -82,9 +79,18 @@ class FileWriter:
         """Write the values of a summary.
 
         Args:
-          summary: what a summary op gave, or a `Summary`.
+          summary: what a summary op gave (a string or an eager tensor), a `Summary`, or one that a
+            plugin of TensorBoard made (``tensorboard.plugins.hparams.summary_v2.hparams_pb``).
           global_step: the step that they belong to.
+
+        Raises:
+          TypeError: a plugin's summary cannot be written as JSON, without ``tensorboard``.
         """
+        if hasattr(summary, "DESCRIPTOR"):  # a protocol buffer, so its package is there
+            self._add_proto(summary, 0 if global_step is None else int(global_step))
+            return
+        if isinstance(summary, Tensor):
+            summary = summary.numpy()
         if not isinstance(summary, Summary):
             summary = Summary.FromString(summary)
         self._add(global_step, summary=summary)
@@ -94,7 +100,9 @@ class FileWriter:
         self._add(global_step, session_log=session_log)
 
     def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
-        """Write the operations of a graph: name, type, inputs, device.
+        """Write the operations of a graph: name, type, inputs, device and short attributes.
+
+        The bodies of branches and loops are in it; the elements of constants are not.
 
         Raises:
           TypeError: it is no graph.
@@ -108,14 +116,7 @@ class FileWriter:
                 "The passed graph must be an instance of `Graph` or `GraphDef`, but is a "
                 f"{type(given).__name__}"
             )
-        found: Any = (
-            given.node
-            if isinstance(given, GraphDef)
-            else (op.node_def for op in given.get_operations())
-        )
-        fields = ("name", "op", "input", "device")
-        nodes = [{field: getattr(node, field) for field in fields} for node in found]
-        self._add(global_step, graph_def=nodes)
+        self._add(global_step, graph_def=drawn_nodes(given))
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
         """Write what a run told of itself.
@@ -135,36 +136,30 @@ class FileWriter:
 
     def add_event(self, event: Event) -> None:
         """Write an event."""
-        if self._closed:
-            warnings.warn(
-                f"the event writer of {self._logdir!r} is closed: an event is dropped; reopen() it",
-                stacklevel=2,
-            )
-            return
         with self._lock:
-            self._waiting += lines_of(event)
-            late = time.monotonic() - self._flushed > self._flush_secs
-            if late or len(self._waiting) >= self._max_queue:
-                self._write()
+            if self._file is None:
+                self._warn_closed()
+            else:
+                self._file.add(event)
 
     def flush(self) -> None:
         """Write what waits."""
         with self._lock:
-            self._write()
+            if self._file is not None:
+                self._file.flush()
 
     def close(self) -> None:
         """Write what waits and close the file."""
         with self._lock:
-            if not self._closed:
-                self._write()
+            if self._file is not None:
                 self._file.close()
-                self._closed = True
+                self._file = None
 
     def reopen(self) -> None:
         """Go on with a new file after `close`; does nothing where the writer is open."""
-        if self._closed:
-            self._open()
-            self._closed = False
+        with self._lock:
+            if self._file is None:
+                self._open()
 
     def __enter__(self) -> FileWriter:
         return self
@@ -173,53 +168,28 @@ class FileWriter:
         self.close()
 
     def _open(self) -> None:
-        os.makedirs(self._logdir, exist_ok=True)
-        now, number = time.time(), next(_numbers)
-        name = f"events.out.jsonl.{int(now):010d}.{platform.node()}.{os.getpid()}.{number}"
-        self._file = open(os.path.join(self._logdir, name + self._suffix), "x")  # noqa: SIM115
-        self._flushed = time.monotonic()
         self._run_tags: set[str] = set()
-        self._waiting += lines_of(Event(wall_time=now, file_version=FILE_VERSION))
-        self._write()
+        self._file = new_event_file(self._logdir, self._suffix, self._max_queue, self._flush_secs)
 
     def _add(self, global_step: Any, **fields: Any) -> None:
         step = 0 if global_step is None else int(global_step)
         self.add_event(Event(wall_time=time.time(), step=step, **fields))
 
-    def _write(self) -> None:
-        if self._waiting:
-            self._file.write("\n".join(self._waiting) + "\n")
-            self._file.flush()
-            self._waiting.clear()
-        self._flushed = time.monotonic()
+    def _add_proto(self, summary: Any, step: int) -> None:
+        with self._lock:
+            file: Any = self._file
+            if file is None:
+                self._warn_closed()
+            elif isinstance(file, JsonLinesFile):
+                raise TypeError(
+                    f"a {type(summary).__name__} of TensorBoard cannot be written as JSON; give a "
+                    "Summary of daskvars, or install the extra 'tensorboard'"
+                )
+            else:
+                file.add_proto(summary, time.time(), step)
 
-
-class FileWriterCache:
-    """The writers of this process, one per directory.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as logdir:
-    ...     FileWriterCache.get(logdir) is FileWriterCache.get(logdir)
-    ...     FileWriterCache.clear()
-    True
-    """
-
-    _cache: ClassVar[dict[str, FileWriter]] = {}
-    _lock: ClassVar[Any] = threading.RLock()
-
-    @staticmethod
-    def get(logdir: Any) -> FileWriter:
-        """Return the writer of a directory, made on first use."""
-        key = os.fspath(logdir)
-        with FileWriterCache._lock:
-            if key not in FileWriterCache._cache:
-                FileWriterCache._cache[key] = FileWriter(key)
-            return FileWriterCache._cache[key]
-
-    @staticmethod
-    def clear() -> None:
-        """Close all writers and forget them."""
-        with FileWriterCache._lock:
-            for writer in FileWriterCache._cache.values():
-                writer.close()
-            FileWriterCache._cache.clear()
+    def _warn_closed(self) -> None:
+        warnings.warn(
+            f"the event writer of {self._logdir!r} is closed: an event is dropped; reopen() it",
+            stacklevel=4,
+        )

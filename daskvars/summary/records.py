@@ -22,7 +22,7 @@ class HistogramProto(Message):
 
 
 class SummaryImage(Message):
-    """What is known of an image: its size. The pixels are not kept."""
+    """An image: its size in pixels, its channels, and a PNG file."""
 
     fields: ClassVar = {
         "height": 0,
@@ -33,7 +33,7 @@ class SummaryImage(Message):
 
 
 class SummaryAudio(Message):
-    """What is known of a clip of sound: its size. The samples are not kept."""
+    """A clip of sound: frames per second, channels, frames, and a WAV file."""
 
     fields: ClassVar = {
         "sample_rate": 0.0,
@@ -94,7 +94,7 @@ class TaggedRunMetadata(Message):
 class Event(Message):
     """One entry of an event file, at a time (seconds since 1970) and a step.
 
-    ``graph_def`` is a list of nodes: ``{"name", "op", "input", "device"}``.
+    ``graph_def`` is a list of nodes: ``{"name", "op", "input", "device", "attr"}``.
 
     >>> Event(step=3, summary=Summary(value=[Summary.Value(tag="a", simple_value=1.0)])).step
     3

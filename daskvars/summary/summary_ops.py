@@ -37,6 +37,17 @@ def _ranked(rank: int, what: str) -> Any:
     return infer
 
 
+def _images(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
+    spec = _ranked(4, "[batch, height, width, channels]")(inputs, **attrs)
+    shape = inputs[0].shape
+    if shape is not None and shape[3] not in (None, *summaries.PNG_COLORS):
+        raise ValueError(
+            f"summary {attrs['tag']!r}: an image has 1 (grey), 3 (RGB) or 4 (RGBA) channels, found "
+            f"{shape[3]} in {shape}"
+        )
+    return spec
+
+
 def _clips(inputs: tuple[Spec, ...], **attrs: Any) -> Spec:
     shape = inputs[0].shape
     if shape is not None and len(shape) not in (2, 3):
@@ -55,9 +66,7 @@ def _summary_op(type: str, signature: str, kernel: Any, infer: Any = _text) -> O
 
 SCALAR = _summary_op("ScalarSummary", "values:R", summaries.scalar, _ranked(0, "a scalar"))
 HISTOGRAM = _summary_op("HistogramSummary", "values:R", summaries.histogram)
-IMAGE = _summary_op(
-    "ImageSummary", "tensor:R", summaries.image, _ranked(4, "[batch, height, width, channels]")
-)
+IMAGE = _summary_op("ImageSummary", "tensor:R", summaries.image, _images)
 AUDIO = _summary_op("AudioSummaryV2", "tensor:R, sample_rate:F", summaries.audio, _clips)
 TENSOR = _summary_op("TensorSummaryV2", "tensor:T", summaries.tensor)
 MERGE = _summary_op("MergeSummary", "*inputs:S", summaries.merge)
@@ -110,16 +119,20 @@ def image(
     collections: Sequence[Any] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """Summarize images: height, width and channels of each; pixels are not kept.
+    """Summarize images, as PNG files.
+
+    uint8 is shown as it is. Of other types, the largest value of an image becomes 255; where one is
+    negative, zero becomes 128 and the value farthest from it 1 or 255. A pixel that is not finite
+    is red.
 
     Args:
       name, collections, family: see `scalar`. The tags are ``<tag>/image/0`` and so on, or
         ``<tag>/image`` where `max_outputs` is 1.
-      tensor: [batch, height, width, channels] real.
+      tensor: [batch, height, width, channels] real, of 1 (grey), 3 (RGB) or 4 (RGBA) channels.
       max_outputs: how many images of a batch.
 
     Raises:
-      ValueError: the tensor has another rank.
+      ValueError: the tensor has another rank, or other channels.
     """
     return _summarized(IMAGE, name, tensor, collections, family, max_outputs=max_outputs)
 
@@ -132,12 +145,13 @@ def audio(
     collections: Sequence[Any] | None = None,
     family: str | None = None,
 ) -> Tensor:
-    """Summarize clips of sound: rate, channels and frames of each; samples are not kept.
+    """Summarize clips of sound, as WAV files of 16 bits.
 
     Args:
       name, collections, family: see `scalar`. The tags are ``<tag>/audio/0`` and so on, or
         ``<tag>/audio`` where `max_outputs` is 1.
-      tensor: [batch, frames, channels] or [batch, frames] real.
+      tensor: [batch, frames, channels] or [batch, frames] real, in [-1, 1]; what is beyond is cut
+        off.
       sample_rate: [] float32, frames per second.
       max_outputs: how many clips of a batch.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from daskvars.dtypes import int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.arithmetic import add, ceil, floor, minimum, multiply
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, greater, where
@@ -26,6 +26,21 @@ from daskvars.signatures import Argument, Family
 
 Rate = Tensor | Callable[[], Tensor]
 Formula = Callable[..., Tensor]
+
+
+class At(NamedTuple):
+    """Where a schedule is.
+
+    Attributes:
+      rate: the rate at step 0.
+      step: the step, of the dtype of `rate`.
+      name: what its last operation is called.
+    """
+
+    rate: Tensor
+    step: Tensor
+    name: str
+
 
 SCHEDULES = Family(
     {
@@ -77,7 +92,7 @@ SCHEDULES = Family(
 
 
 def _schedule(scope: str, order: str) -> Callable[[Formula], Callable[..., Rate]]:
-    """Make a schedule of a function of the first rate, the step, a name and its own arguments.
+    """Make a schedule of a function of where it is, and of its own arguments.
 
     Args:
       scope: default name of the operation.
@@ -87,7 +102,9 @@ def _schedule(scope: str, order: str) -> Callable[[Formula], Callable[..., Rate]
     def decorate(formula: Formula) -> Callable[..., Rate]:
         def call(given: dict[str, Any]) -> Rate:
             rate, step, name = (given.pop(n) for n in ("learning_rate", "global_step", "name"))
-            return _scheduled(lambda *first: formula(*first, **given), rate, step, name or scope)
+            return _scheduled(
+                lambda *where: formula(At(*where), **given), rate, step, name or scope
+            )
 
         names = f"learning_rate global_step {order} name"
         module, name, doc = formula.__module__, formula.__name__, formula.__doc__ or ""
@@ -119,13 +136,7 @@ def _scheduled(
 
 @_schedule("ExponentialDecay", "decay_steps decay_rate staircase")
 def exponential_decay(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
-    *,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool,
+    at: At, *, decay_steps: TensorLike, decay_rate: TensorLike, staircase: bool
 ) -> Tensor:
     """Return ``learning_rate * decay_rate ** (global_step / decay_steps)``.
 
@@ -139,107 +150,80 @@ def exponential_decay(
     >>> float(rate())
     0.125
     """
-    quotient = _quotient(step, decay_steps, staircase)
-    return multiply(rate, pow(_as(decay_rate, step), quotient), name=name)
+    quotient = _quotient(at.step, decay_steps, staircase)
+    return multiply(at.rate, pow(_as(decay_rate, at.step), quotient), name=at.name)
 
 
 @_schedule("NaturalExpDecay", "decay_steps decay_rate staircase")
-def natural_exp_decay(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
-    *,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool,
-) -> Tensor:
+def natural_exp_decay(at: At, *, decay_steps: Any, decay_rate: Any, staircase: bool) -> Tensor:
     """Return ``learning_rate * exp(-decay_rate * global_step / decay_steps)``.
 
     Args:
       decay_steps: scalar, the unit of the steps.
     """
-    exponent = _quotient(step, decay_steps, staircase) * _as(-decay_rate, step)
-    return multiply(rate, exp(exponent), name=name)
+    exponent = _quotient(at.step, decay_steps, staircase) * _as(-decay_rate, at.step)
+    return multiply(at.rate, exp(exponent), name=at.name)
 
 
 @_schedule("InverseTimeDecay", "decay_steps decay_rate staircase")
 def inverse_time_decay(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
-    *,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool,
+    at: At, *, decay_steps: TensorLike, decay_rate: TensorLike, staircase: bool
 ) -> Tensor:
     """Return ``learning_rate / (1 + decay_rate * global_step / decay_steps)``.
 
     Args:
       decay_steps: scalar, the unit of the steps.
     """
-    quotient = _quotient(step, decay_steps, staircase)
-    return divide(rate, 1.0 + _as(decay_rate, step) * quotient, name=name)
+    quotient = _quotient(at.step, decay_steps, staircase)
+    return divide(at.rate, 1.0 + _as(decay_rate, at.step) * quotient, name=at.name)
 
 
 @_schedule("PolynomialDecay", "decay_steps end_learning_rate power cycle")
 def polynomial_decay(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
+    at: At,
     *,
-    decay_steps: Any,
-    end_learning_rate: Any,
-    power: Any,
+    decay_steps: TensorLike,
+    end_learning_rate: TensorLike,
+    power: TensorLike,
     cycle: bool,
 ) -> Tensor:
     """Return a rate that falls to `end_learning_rate` within `decay_steps` steps.
 
     ``(learning_rate - end) * (1 - step / decay_steps) ** power + end``
     """
-    total, end = _as(decay_steps, step), _as(end_learning_rate, step)
+    total, end = _as(decay_steps, at.step), _as(end_learning_rate, at.step)
     if cycle:
-        total = total * where(equal(step, 0.0), _as(1.0, step), ceil(step / total))
-    else:
-        step = minimum(step, total)
-    left = 1.0 - step / total
-    return add((rate - end) * pow(left, _as(power, step)), end, name=name)
+        total = total * where(equal(at.step, 0.0), _as(1.0, at.step), ceil(at.step / total))
+    left = 1.0 - (at.step if cycle else minimum(at.step, total)) / total
+    return add((at.rate - end) * pow(left, _as(power, at.step)), end, name=at.name)
 
 
 @_schedule("CosineDecay", "decay_steps alpha")
-def cosine_decay(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
-    *,
-    decay_steps: Any,
-    alpha: Any,
-) -> Tensor:
+def cosine_decay(at: At, *, decay_steps: TensorLike, alpha: TensorLike) -> Tensor:
     """Return a rate that falls along half a cosine to ``alpha * learning_rate``.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
     """
-    total = _as(decay_steps, step)
-    wave = _half_wave(minimum(step, total) / total)
-    return multiply(rate, _above(alpha, wave), name=name)
+    total = _as(decay_steps, at.step)
+    wave = _half_wave(minimum(at.step, total) / total)
+    return multiply(at.rate, _above(alpha, wave), name=at.name)
 
 
 @_schedule("SGDRDecay", "first_decay_steps t_mul m_mul alpha")
 def cosine_decay_restarts(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
+    at: At,
     *,
-    first_decay_steps: Any,
+    first_decay_steps: TensorLike,
     t_mul: Any,
-    m_mul: Any,
-    alpha: Any,
+    m_mul: TensorLike,
+    alpha: TensorLike,
 ) -> Tensor:
     """Return a rate that falls along half a cosine, again and again.
 
     Source: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts".
     """
     t_mul = float(t_mul)
-    fraction = step / _as(first_decay_steps, step)
+    fraction = at.step / _as(first_decay_steps, at.step)
     if t_mul == 1.0:
         restarts = floor(fraction)
         fraction = fraction - restarts
@@ -247,20 +231,13 @@ def cosine_decay_restarts(
         restarts = floor(log(1.0 - fraction * (1.0 - t_mul)) / math.log(t_mul))
         length = pow(t_mul, restarts)
         fraction = (fraction - (1.0 - length) / (1.0 - t_mul)) / length
-    wave = pow(_as(m_mul, step), restarts) * _half_wave(fraction)
-    return multiply(rate, _above(alpha, wave), name=name)
+    wave = pow(_as(m_mul, at.step), restarts) * _half_wave(fraction)
+    return multiply(at.rate, _above(alpha, wave), name=at.name)
 
 
 @_schedule("LinearCosineDecay", "decay_steps num_periods alpha beta")
 def linear_cosine_decay(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
-    *,
-    decay_steps: Any,
-    num_periods: Any,
-    alpha: Any,
-    beta: Any,
+    at: At, *, decay_steps: TensorLike, num_periods: TensorLike, alpha: TensorLike, beta: TensorLike
 ) -> Tensor:
     """Return ``learning_rate * ((alpha + linear) * cosine + beta)``.
 
@@ -269,48 +246,38 @@ def linear_cosine_decay(
 
     Source: Bello et al. 2017, "Neural Optimizer Search with Reinforcement Learning".
     """
-    linear = _as(alpha, step) + (1.0 - _done(step, decay_steps))
-    return _waving(rate, step, name, linear, decay_steps, num_periods, beta)
+    linear = _as(alpha, at.step) + (1.0 - _done(at.step, decay_steps))
+    return _waving(at, linear, decay_steps, num_periods, beta)
 
 
 @_schedule(
     "NoisyLinearCosineDecay", "decay_steps initial_variance variance_decay num_periods alpha beta"
 )
 def noisy_linear_cosine_decay(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
+    at: At,
     *,
-    decay_steps: Any,
-    initial_variance: Any,
-    variance_decay: Any,
-    num_periods: Any,
-    alpha: Any,
-    beta: Any,
+    decay_steps: TensorLike,
+    initial_variance: TensorLike,
+    variance_decay: TensorLike,
+    num_periods: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike,
 ) -> Tensor:
     """Return `linear_cosine_decay` with normal noise on its linear part."""
-    linear = _as(alpha, step) + (1.0 - _done(step, decay_steps))
-    reached = minimum(step, _as(decay_steps, step))
-    variance = _as(initial_variance, step) / pow(1.0 + reached, _as(variance_decay, step))
-    noise = random_normal([], dtype=step.dtype) * pow(variance, 0.5)
-    return _waving(rate, step, name, linear + noise, decay_steps, num_periods, beta)
+    linear = _as(alpha, at.step) + (1.0 - _done(at.step, decay_steps))
+    reached = minimum(at.step, _as(decay_steps, at.step))
+    variance = _as(initial_variance, at.step) / pow(1.0 + reached, _as(variance_decay, at.step))
+    noise = random_normal([], dtype=at.step.dtype) * pow(variance, 0.5)
+    return _waving(at, linear + noise, decay_steps, num_periods, beta)
 
 
-def _waving(
-    rate: Tensor,
-    step: Tensor,
-    name: str | None,
-    linear: Tensor,
-    decay_steps: Any,
-    num_periods: Any,
-    beta: Any,
-) -> Tensor:
-    wave = _half_wave(2.0 * num_periods * _done(step, decay_steps))
-    return multiply(rate, linear * wave + beta, name=name)
+def _waving(at: At, linear: Tensor, decay_steps: Any, num_periods: Any, beta: Any) -> Tensor:
+    wave = _half_wave(2.0 * num_periods * _done(at.step, decay_steps))
+    return multiply(at.rate, linear * wave + beta, name=at.name)
 
 
 def piecewise_constant(
-    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Rate:
     """Return ``values[0]`` while ``x <= boundaries[0]``, then ``values[1]``, and so on.
 

@@ -11,6 +11,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor
+from daskvars.state.stores.addresses import ARCHIVE_SUFFIX
 from daskvars.variables.initializers import Zeros
 from daskvars.variables.scopes.variable_scope import get_variable
 from daskvars.variables.variable import Variable
@@ -110,6 +111,8 @@ def assert_global_step(global_step_tensor: Any) -> None:
 def numbered(sess: Any, path: str, step: Any, with_zeros: bool) -> tuple[str, int | None]:
     """Return the path of a checkpoint of a step, and the step; None where there is none.
 
+    The number comes before ``.zip``, where a path ends so.
+
     Args:
       sess: the session that has the step.
       path: what the number is added to.
@@ -128,4 +131,6 @@ def numbered(sess: Any, path: str, step: Any, with_zeros: bool) -> tuple[str, in
         raise TypeError(
             f"global_step must be an integer or an integer variable: {step!r}"
         ) from None
-    return (f"{path}-{value:08d}" if with_zeros else f"{path}-{value}"), value
+    stem = path.removesuffix(ARCHIVE_SUFFIX)
+    number = f"-{value:08d}" if with_zeros else f"-{value}"
+    return stem + number + path[len(stem) :], value

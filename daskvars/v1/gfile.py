@@ -13,8 +13,9 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import fsspec
 
@@ -55,6 +56,9 @@ _ERRORS: list[tuple[type[OSError], type[Exception]]] = [
 ]
 
 
+PathName: TypeAlias = str | bytes | PathLike[str]
+
+
 class FileStatistics(NamedTuple):
     """What `Stat` tells: size in bytes, time of the last change in ns, whether it is a folder."""
 
@@ -63,7 +67,7 @@ class FileStatistics(NamedTuple):
     is_directory: bool
 
 
-def _elsewhere(path: Any) -> tuple[fsspec.AbstractFileSystem, str] | None:
+def _elsewhere(path: PathName) -> tuple[fsspec.AbstractFileSystem, str] | None:
     """Return the file system of a URL and its path there, None for a path of this machine."""
     text = os.fsdecode(path)
     scheme = re.match(r"([a-z][a-z0-9+.-]+)://", text)
@@ -77,7 +81,7 @@ def _elsewhere(path: Any) -> tuple[fsspec.AbstractFileSystem, str] | None:
         ) from error
 
 
-def _url(given: Any, there: tuple[fsspec.AbstractFileSystem, str], path: str) -> str:
+def _url(given: PathName, there: tuple[fsspec.AbstractFileSystem, str], path: str) -> str:
     """Return the URL of a path of a file system, spelled as the one that was given."""
     text, known = os.fsdecode(given), there[1].lstrip("/")
     if known not in text:
@@ -85,19 +89,19 @@ def _url(given: Any, there: tuple[fsspec.AbstractFileSystem, str], path: str) ->
     return text[: text.rindex(known)] + path.lstrip("/")
 
 
-def _local(path: Any) -> str:
+def _local(path: PathName) -> str:
     """Return a path of this machine as a string."""
     return os.fsdecode(path).removeprefix("file://")
 
 
-def _opened(path: Any, mode: str) -> Any:
+def _opened(path: PathName, mode: str) -> Any:
     """Open a file, here or elsewhere, for bytes."""
     there = _elsewhere(path)
     return there[0].open(there[1], mode) if there else open(_local(path), mode)
 
 
 @contextmanager
-def _as_errors(path: Any) -> Iterator[None]:
+def _as_errors(path: PathName) -> Iterator[None]:
     try:
         yield
     except NotImplementedError as error:
@@ -107,7 +111,7 @@ def _as_errors(path: Any) -> Iterator[None]:
         raise kind(None, None, f"{os.fsdecode(path)}; {error.strerror or error}") from error
 
 
-def _check_there(path: Any) -> None:
+def _check_there(path: PathName) -> None:
     """Raise NotFoundError where there is no such file; file systems elsewhere may not say so."""
     if not Exists(path):
         raise NotFoundError(None, None, f"{os.fsdecode(path)}; No such file or directory")
@@ -204,19 +208,19 @@ class GFile:
 FastGFile = Open = GFile
 
 
-def Exists(filename: Any) -> bool:
+def Exists(filename: PathName) -> bool:
     """Return whether there is a file or folder of that path."""
     there = _elsewhere(filename)
     return there[0].exists(there[1]) if there else os.path.exists(_local(filename))
 
 
-def IsDirectory(dirname: Any) -> bool:
+def IsDirectory(dirname: PathName) -> bool:
     """Return whether there is a folder of that path."""
     there = _elsewhere(dirname)
     return there[0].isdir(there[1]) if there else os.path.isdir(_local(dirname))
 
 
-def MkDir(dirname: Any) -> None:
+def MkDir(dirname: PathName) -> None:
     """Make a folder.
 
     Raises:
@@ -231,7 +235,7 @@ def MkDir(dirname: Any) -> None:
             os.mkdir(_local(dirname))
 
 
-def MakeDirs(dirname: Any) -> None:
+def MakeDirs(dirname: PathName) -> None:
     """Make a folder and those that it lies in, as far as they do not exist."""
     there = _elsewhere(dirname)
     with _as_errors(dirname):
@@ -241,7 +245,7 @@ def MakeDirs(dirname: Any) -> None:
             os.makedirs(_local(dirname), exist_ok=True)
 
 
-def Remove(filename: Any) -> None:
+def Remove(filename: PathName) -> None:
     """Delete a file. Raises NotFoundError where there is none."""
     there = _elsewhere(filename)
     with _as_errors(filename):
@@ -252,7 +256,7 @@ def Remove(filename: Any) -> None:
             os.remove(_local(filename))
 
 
-def DeleteRecursively(dirname: Any) -> None:
+def DeleteRecursively(dirname: PathName) -> None:
     """Delete a folder and all that is in it. Raises NotFoundError where there is none."""
     there, path = _elsewhere(dirname), Path(_local(dirname))
     with _as_errors(dirname):
@@ -265,7 +269,7 @@ def DeleteRecursively(dirname: Any) -> None:
             path.unlink()
 
 
-def Glob(filename: Any) -> list[str]:
+def Glob(filename: PathName) -> list[str]:
     """Return the sorted paths that match a pattern with ``*``, ``?`` and ``[...]``, or several."""
     patterns = filename if isinstance(filename, list | tuple) else [filename]
     return sorted(path for pattern in patterns for path in _matching(pattern))
@@ -279,7 +283,7 @@ def _matching(pattern: Any) -> list[str]:
         return [_url(pattern, there, path) for path in there[0].glob(there[1])]
 
 
-def ListDirectory(dirname: Any) -> list[str]:
+def ListDirectory(dirname: PathName) -> list[str]:
     """Return the sorted names in a folder. Raises NotFoundError where there is no folder."""
     there = _elsewhere(dirname)
     if not IsDirectory(dirname):
@@ -291,7 +295,7 @@ def ListDirectory(dirname: Any) -> list[str]:
         return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
 
 
-def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+def Walk(top: PathName, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield (folder, names of folders in it, names of files in it) for all folders from `top` on.
 
     Args:
@@ -311,7 +315,11 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
         yield place, sorted(folders), sorted(files)
 
 
-def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+def Copy(
+    oldpath: PathName,
+    newpath: PathName,
+    overwrite: bool = False,
+) -> None:
     """Copy a file.
 
     Raises:
@@ -327,7 +335,11 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
             shutil.copyfileobj(source, target)
 
 
-def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+def Rename(
+    oldname: PathName,
+    newname: PathName,
+    overwrite: bool = False,
+) -> None:
     """Give a file or folder another path.
 
     Elsewhere than on this machine it may be a copy first, which others see meanwhile.
@@ -342,7 +354,9 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
         if not (old or new):
             os.replace(_local(oldname), _local(newname))
         elif not (old and new and old[0] is new[0]):
-            raise NotImplementedError(f"{newname} is elsewhere: copy it, and remove this")
+            raise NotImplementedError(
+                f"{os.fsdecode(newname)} is elsewhere: copy it, and remove this"
+            )
         else:
             _check_there(oldname)
             old[0].mv(old[1], new[1], recursive=IsDirectory(oldname))
@@ -353,7 +367,7 @@ def _check_free(path: Any, overwrite: bool) -> None:
         raise AlreadyExistsError(None, None, f"file already exists: {path}. Pass overwrite=True.")
 
 
-def Stat(filename: Any) -> FileStatistics:
+def Stat(filename: PathName) -> FileStatistics:
     """Return size, time of the last change and kind of a file. Raises NotFoundError."""
     there = _elsewhere(filename)
     with _as_errors(filename):

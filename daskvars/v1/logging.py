@@ -45,22 +45,22 @@ _logger = logging.getLogger("daskvars")
 _counts: Counter[tuple[int, str]] = Counter()  # how often each message was to be logged
 
 
-def log(level: int, msg: str, *args: Any, **kwargs: Any) -> None:
+def log(level: int, msg: str, *args: object, **kwargs: Any) -> None:
     """Log a message, formatted with ``%``, at a level."""
     _logger.log(level, msg, *args, **kwargs)
 
 
-def debug(msg: str, *args: Any, **kwargs: Any) -> None:
+def debug(msg: str, *args: object, **kwargs: Any) -> None:
     """Log what helps to find a mistake."""
     _logger.debug(msg, *args, **kwargs)
 
 
-def info(msg: str, *args: Any, **kwargs: Any) -> None:
+def info(msg: str, *args: object, **kwargs: Any) -> None:
     """Log what goes on."""
     _logger.info(msg, *args, **kwargs)
 
 
-def warning(msg: str, *args: Any, **kwargs: Any) -> None:
+def warning(msg: str, *args: object, **kwargs: Any) -> None:
     """Log what may be wrong."""
     _logger.warning(msg, *args, **kwargs)
 
@@ -68,12 +68,12 @@ def warning(msg: str, *args: Any, **kwargs: Any) -> None:
 warn = warning
 
 
-def error(msg: str, *args: Any, **kwargs: Any) -> None:
+def error(msg: str, *args: object, **kwargs: Any) -> None:
     """Log what is wrong."""
     _logger.error(msg, *args, **kwargs)
 
 
-def fatal(msg: str, *args: Any, **kwargs: Any) -> None:
+def fatal(msg: str, *args: object, **kwargs: Any) -> None:
     """Log what cannot go on; it does not end the program."""
     _logger.critical(msg, *args, **kwargs)
 
@@ -81,18 +81,18 @@ def fatal(msg: str, *args: Any, **kwargs: Any) -> None:
 vlog = log
 
 
-def log_if(level: int, msg: str, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: str, condition: Any, *args: object) -> None:
     """Log a message if `condition` is true."""
     if condition:
         log(level, msg, *args)
 
 
-def log_every_n(level: int, msg: str, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: str, n: int, *args: object) -> None:
     """Log a message the first time it is given, and every `n`-th time after that."""
     log_if(level, msg, _count(level, msg) % n == 0, *args)
 
 
-def log_first_n(level: int, msg: str, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: str, n: int, *args: object) -> None:
     """Log a message the first `n` times it is given."""
     log_if(level, msg, _count(level, msg) < n, *args)
 

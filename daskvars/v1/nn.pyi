@@ -33,6 +33,7 @@ from daskvars.nn import dropout as dropout
 from daskvars.nn import dynamic_rnn as dynamic_rnn
 from daskvars.nn import elu as elu
 from daskvars.nn import embedding_lookup as embedding_lookup
+from daskvars.nn import embedding_lookup_sparse as embedding_lookup_sparse
 from daskvars.nn import fused_batch_norm as fused_batch_norm
 from daskvars.nn import gelu as gelu
 from daskvars.nn import global_norm as global_norm
@@ -58,6 +59,7 @@ from daskvars.nn import relu as relu
 from daskvars.nn import relu6 as relu6
 from daskvars.nn import relu_layer as relu_layer
 from daskvars.nn import rnn_cell as rnn_cell
+from daskvars.nn import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from daskvars.nn import selu as selu
 from daskvars.nn import separable_conv2d as separable_conv2d
 from daskvars.nn import sigmoid as sigmoid

@@ -9,12 +9,15 @@ from __future__ import annotations
 __all__ = [
     "disable_control_flow_v2",
     "disable_eager_execution",
+    "disable_resource_variables",
     "disable_tensor_equality",
     "disable_v2_behavior",
     "disable_v2_tensorshape",
     "enable_eager_execution",
+    "enable_resource_variables",
     "enable_v2_behavior",
     "executing_eagerly",
+    "resource_variables_enabled",
 ]
 
 
@@ -47,4 +50,17 @@ def enable_v2_behavior() -> None:
 
 def executing_eagerly() -> bool:
     """Return False: what is called through `daskvars.v1` builds a graph."""
+    return False
+
+
+def enable_resource_variables() -> None:
+    """Do nothing: there is one kind of variable, whose reads are as consistent as theirs."""
+
+
+def disable_resource_variables() -> None:
+    """Do nothing: see `enable_resource_variables`."""
+
+
+def resource_variables_enabled() -> bool:
+    """Return False: variables print and compare as TensorFlow 1's reference variables."""
     return False

@@ -26,7 +26,7 @@ complex_types = (numbers.Complex, numpy.number)
 bytes_or_text_types = (bytes, str)
 
 
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
     """Return text or bytes as bytes. Raises TypeError for anything else.
 
     >>> as_bytes("name")
@@ -39,7 +39,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
 
 
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
     """Return text or bytes as text. Raises TypeError for anything else."""
     return as_bytes(bytes_or_text, encoding).decode(encoding)
 

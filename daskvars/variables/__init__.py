@@ -27,7 +27,7 @@ What `get_variable` makes has the same key in a graph and in the eager program. 
 constructor makes, unless its scope was opened before: the eager program does not number name scopes
 (a training loop would never stop counting), so the name is made unique within the one scope.
 
-Rooms: ``scopes`` and ``partitions``. Files: ``variable``, its ``arguments``, ``updates`` and
-``reading``; ``initializers`` and ``initial_value``; ``regularizers``; ``collections``,
-``colocation``.
+Rooms: ``scopes`` and ``partitions``. Files: ``variable``, its ``arguments``, ``chunks`` (as asked,
+or by default), ``updates`` and ``reading``; ``initializers`` and ``initial_value``;
+``regularizers``; ``collections``, ``colocation``.
 """

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy
 
-from daskvars import config, shapes
-from daskvars.chunk_grid import Chunks, normalize_chunks
-from daskvars.dtypes import DType, as_dtype, infer_dtype
-from daskvars.errors import LayoutError
+from daskvars import shapes
+from daskvars.dtypes import DType, DTypeLike, as_dtype, infer_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.graph import Graph
 from daskvars.graph.scopes.collections import GraphKeys
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.shapes import ShapeLike
 
 
 def variable_name(builder: Any, name: str | None) -> str:
@@ -26,7 +25,7 @@ def variable_name(builder: Any, name: str | None) -> str:
     return Graph.op_name(builder, name, "Variable")
 
 
-def value_dtype(value: Any) -> DType:
+def value_dtype(value: TensorLike) -> DType:
     """Return the dtype that a tensor made of `value` would have, without making one if possible."""
     dtype = getattr(value, "dtype", None)
     if dtype is not None:
@@ -45,7 +44,7 @@ def checked_constraint(constraint: Any) -> Any:
     return constraint
 
 
-def dtype_in_second_place(trainable: Any, dtype: Any) -> tuple[Any, Any]:
+def dtype_in_second_place(trainable: Any, dtype: DTypeLike | None) -> tuple[Any, Any]:
     """Return (trainable, dtype), where a dtype was written in the place of `trainable`."""
     if isinstance(trainable, bool) or trainable is None:
         return trainable, dtype
@@ -82,7 +81,7 @@ def collections_of(collections: Iterable[str] | None, trainable: bool) -> list[s
 
 
 def checked_shape(
-    name: str, value: Tensor, shape: Any, expected_shape: Any, validate_shape: bool
+    name: str, value: Tensor, shape: ShapeLike, expected_shape: ShapeLike, validate_shape: bool
 ) -> shapes.Shape:
     """Return the static shape of a variable with the initial value `value`."""
     found = value.spec.shape
@@ -102,26 +101,3 @@ def checked_shape(
             "validate_shape=False, or set_shape on it."
         )
     return found
-
-
-def layout_of(chunks: Any, shape: shapes.Shape, dtype: DType, name: str) -> Chunks | None:
-    """Return the layout of a variable, None for one chunk.
-
-    Raises:
-      ValueError: chunks are given, but the shape is not known, or they do not fit it.
-    """
-    limit = config.get().chunk_bytes
-    if chunks is None:
-        size = shapes.size(shape)
-        if size is None or size * dtype.size <= limit:
-            return None
-        chunks = "auto"
-    if not shapes.is_known(shape):
-        raise ValueError(
-            f"variable {name} of unknown shape {shapes.show(shape)} cannot have chunks={chunks!r}"
-        )
-    try:
-        layout = normalize_chunks(chunks, shape, dtype, limit)
-    except LayoutError as error:
-        raise LayoutError(f"Variable {name!r}: {error}") from error.__cause__
-    return layout if any(len(sizes) > 1 for sizes in layout) else None

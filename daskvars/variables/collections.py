@@ -16,6 +16,7 @@ from daskvars.ops.gather_scatter.gather import boolean_mask
 from daskvars.ops.math.comparison import equal, logical_not
 from daskvars.ops.math.reduce import reduce_all
 from daskvars.ops.state.assign import is_variable_initialized
+from daskvars.shapes import is_known
 from daskvars.variables.colocation import owner
 from daskvars.variables.variable import Variable
 
@@ -27,9 +28,6 @@ def global_variables(scope: str | None = None) -> list[Variable]:
       scope: a regular expression that their names must begin with.
     """
     return owner().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
-
-
-all_variables = global_variables
 
 
 def local_variables(scope: str | None = None) -> list[Variable]:
@@ -94,11 +92,6 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
     return group(*owner().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
 
 
-initialize_variables = variables_initializer
-initialize_all_variables = global_variables_initializer
-initialize_local_variables = local_variables_initializer
-
-
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
@@ -146,7 +139,7 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
 def _looked_at(variable: Variable) -> Tensor:
     """Return something that takes the variable's value to compute, but little of it."""
     value = variable.read_value()
-    shape = variable.shape
-    if shape.is_fully_defined():
-        value = first_part(value, [0] * len(shape), [min(1, n) for n in shape.as_list()])
+    shape = value.spec.shape
+    if is_known(shape):
+        value = first_part(value, [0] * len(shape), [min(1, n) for n in shape])
     return reduce_all(equal(value, value))

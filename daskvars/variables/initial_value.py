@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from daskvars.dtypes import DTypeLike
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.patterns import Effect
 from daskvars.graph.func_graph import FuncGraph
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.cond import cond
 from daskvars.ops.state.assign import READ, is_variable_initialized, read_variable
 from daskvars.variables.colocation import building_in, place
 
 
-def made_by_function(builder: Any, name: str, function: Callable[[], Any], dtype: Any) -> Tensor:
+def made_by_function(
+    builder: Any, name: str, function: Callable[[], Any], dtype: DTypeLike
+) -> Tensor:
     """Return what `function` makes, its ops under ``<name>/Initializer/``.
 
     In a graph they are placed later, with the variable: see `place_initial_value`.
@@ -35,7 +38,7 @@ def made_by_function(builder: Any, name: str, function: Callable[[], Any], dtype
         return convert_to_tensor(value, dtype, "initial_value")
 
 
-def made_of_value(builder: Any, name: str, value: Any, dtype: Any) -> Tensor:
+def made_of_value(builder: Any, name: str, value: TensorLike, dtype: DTypeLike) -> Tensor:
     """Return `value` as a tensor, a constant ``<name>/initial_value`` if it is data.
 
     Raises:

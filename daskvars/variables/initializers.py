@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
-from daskvars.dtypes import DType, as_dtype, float32
+from daskvars.dtypes import DType, DTypeLike, as_dtype, float32
 from daskvars.graph.tensor import Tensor, TensorLike, WithOperators
 from daskvars.ops.array import constant as constants
 from daskvars.ops.array.ranges import eye
@@ -39,9 +39,13 @@ class Initializer:
     """
 
     _arguments: tuple[str, ...] = ()
+    dtype: DType = float32
 
     def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
+        self,
+        shape: Sequence[int],
+        dtype: DTypeLike | None = None,
+        partition_info: PartitionInfo | None = None,
     ) -> Tensor:
         """Return a tensor.
 
@@ -50,6 +54,10 @@ class Initializer:
           dtype: its dtype, by default the initializer's own.
           partition_info: where a part of a partitioned variable lies in the whole.
         """
+        return self._value(shape, self.dtype if dtype is None else dtype, partition_info)
+
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
+        """Return a tensor of a dtype; `part` says of what it is a part."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__")
 
     def get_config(self) -> dict[str, Any]:
@@ -67,36 +75,31 @@ class Initializer:
         return f"{type(self).__name__}({arguments})"
 
 
-class Zeros(Initializer):
+class OfDtype(Initializer):
+    """An initializer of which all that can be chosen is the dtype."""
+
+    _arguments = ("dtype",)
+
+    def __init__(self, dtype: DTypeLike = float32) -> None:
+        self.dtype = as_dtype(dtype)
+
+
+class Zeros(OfDtype):
     """Zeros; False for bool, "" for string.
 
     >>> Zeros(dtype="int32").get_config()
     {'dtype': 'int32'}
     """
 
-    _arguments = ("dtype",)
-
-    def __init__(self, dtype: Any = float32) -> None:
-        self.dtype = as_dtype(dtype)
-
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        return constants.zeros(shape, self.dtype if dtype is None else dtype)
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
+        return constants.zeros(shape, dtype)
 
 
-class Ones(Initializer):
+class Ones(OfDtype):
     """Ones; True for bool."""
 
-    _arguments = ("dtype",)
-
-    def __init__(self, dtype: Any = float32) -> None:
-        self.dtype = as_dtype(dtype)
-
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        return constants.ones(shape, self.dtype if dtype is None else dtype)
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
+        return constants.ones(shape, dtype)
 
 
 class Constant(Initializer):
@@ -117,7 +120,9 @@ class Constant(Initializer):
 
     _arguments = ("value", "dtype", "verify_shape")
 
-    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False) -> None:
+    def __init__(
+        self, value: TensorLike = 0, dtype: DTypeLike = float32, verify_shape: bool = False
+    ) -> None:
         if isinstance(value, WithOperators) or callable(value):
             raise TypeError(
                 f"Invalid type for initial value: {type(value).__name__}. Give a number, a list or "
@@ -130,7 +135,7 @@ class Constant(Initializer):
     def __call__(
         self,
         shape: Sequence[int],
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         partition_info: PartitionInfo | None = None,
         verify_shape: Any = None,
     ) -> Tensor:
@@ -158,17 +163,14 @@ class RandomUniform(Initializer):
         minval: float = 0,
         maxval: float | None = None,
         seed: int | None = None,
-        dtype: Any = float32,
+        dtype: DTypeLike = float32,
     ) -> None:
         self.minval = minval
         self.maxval = maxval
         self.seed = seed
         self.dtype = as_dtype(dtype)
 
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        dtype = self.dtype if dtype is None else dtype
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         return random.random_uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
 
@@ -185,27 +187,25 @@ class RandomNormal(Initializer):
     _arguments = ("mean", "stddev", "seed", "dtype")
 
     def __init__(
-        self, mean: float = 0.0, stddev: float = 1.0, seed: int | None = None, dtype: Any = float32
+        self,
+        mean: float = 0.0,
+        stddev: float = 1.0,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
     ) -> None:
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        dtype = self.dtype if dtype is None else dtype
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         return random.random_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
 class TruncatedNormal(RandomNormal):
     """Normal draws, repeated while further than two standard deviations from the mean."""
 
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        dtype = self.dtype if dtype is None else dtype
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
 
@@ -217,16 +217,15 @@ class UniformUnitScaling(Initializer):
 
     _arguments = ("factor", "seed", "dtype")
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(
+        self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32
+    ) -> None:
         self.factor = factor
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        dtype = self.dtype if dtype is None else dtype
-        inputs = max(1.0, float(math.prod(_whole(shape, partition_info)[:-1])))
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
+        inputs = max(1.0, float(math.prod(_whole(shape, part)[:-1])))
         bound = math.sqrt(3 / inputs) * self.factor
         return random.random_uniform(shape, -bound, bound, dtype, self.seed)
 
@@ -256,7 +255,7 @@ class VarianceScaling(Initializer):
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
         seed: int | None = None,
-        dtype: Any = float32,
+        dtype: DTypeLike = float32,
     ) -> None:
         if scale <= 0.0:
             raise ValueError(f"`scale` must be positive float, got {scale!r}")
@@ -274,11 +273,8 @@ class VarianceScaling(Initializer):
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        dtype = self.dtype if dtype is None else dtype
-        fan_in, fan_out = compute_fans(_whole(shape, partition_info))
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
+        fan_in, fan_out = compute_fans(_whole(shape, part))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
@@ -299,7 +295,7 @@ class GlorotUniform(VarianceScaling):
 
     _arguments = ("seed", "dtype")
 
-    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
@@ -308,7 +304,7 @@ class GlorotNormal(VarianceScaling):
 
     _arguments = ("seed", "dtype")
 
-    def __init__(self, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
@@ -323,15 +319,14 @@ class Orthogonal(Initializer):
 
     _arguments = ("gain", "seed", "dtype")
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32) -> None:
+    def __init__(
+        self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32
+    ) -> None:
         self.gain = gain
         self.seed = seed
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        dtype = self.dtype if dtype is None else dtype
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
         if len(shape) < 2:
             raise ValueError(
                 f"The tensor to initialize must be at least two-dimensional, got shape {shape}"
@@ -352,22 +347,19 @@ class Identity(Initializer):
 
     _arguments = ("gain", "dtype")
 
-    def __init__(self, gain: float = 1.0, dtype: Any = float32) -> None:
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32) -> None:
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(
-        self, shape: Sequence[int], dtype: Any = None, partition_info: PartitionInfo | None = None
-    ) -> Tensor:
-        dtype = self.dtype if dtype is None else dtype
-        whole = _whole(shape, partition_info)
+    def _value(self, shape: Sequence[int], dtype: Any, part: PartitionInfo | None) -> Tensor:
+        whole = _whole(shape, part)
         if len(whole) != 2:
             raise ValueError(
                 f"Identity matrix initializer can only be used for 2D matrices, got shape {whole}."
             )
         value = eye(whole[0], whole[1], dtype=dtype)
-        if partition_info is not None:
-            value = part_of(value, partition_info.var_offset, shape)
+        if part is not None:
+            value = part_of(value, part.var_offset, shape)
         return multiply(value, self.gain)
 
 
@@ -411,8 +403,8 @@ def compute_fans(shape: Sequence[int]) -> tuple[float, float]:
     return shape[-2] * field, shape[-1] * field
 
 
-def _whole(shape: Sequence[int], partition_info: PartitionInfo | None) -> Sequence[int]:
-    return shape if partition_info is None else partition_info.full_shape
+def _whole(shape: Sequence[int], part: PartitionInfo | None) -> Sequence[int]:
+    return shape if part is None else part.full_shape
 
 
 def _floating(dtype: Any) -> DType:

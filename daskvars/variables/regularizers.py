@@ -12,7 +12,7 @@ from typing import Any
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant as constants
 from daskvars.ops.math.arithmetic import abs as absolute
 from daskvars.ops.math.arithmetic import add_n, multiply, square
@@ -35,7 +35,7 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     if _checked_scale(scale) == 0.0:
         return _no_loss
 
-    def l1(weights: Any, name: str | None = None) -> Tensor:
+    def l1(weights: TensorLike, name: str | None = None) -> Tensor:
         with name_scope(scope, "l1_regularizer", [weights]):
             return multiply(_scale_for(weights, scale), reduce_sum(absolute(weights)), name=name)
 
@@ -59,7 +59,7 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     if _checked_scale(scale) == 0.0:
         return _no_loss
 
-    def l2(weights: Any, name: str | None = None) -> Tensor:
+    def l2(weights: TensorLike, name: str | None = None) -> Tensor:
         with name_scope(scope, "l2_regularizer", [weights]):
             half = _scale_for(weights, scale / 2)
             return multiply(half, reduce_sum(square(weights)), name=name)
@@ -72,7 +72,7 @@ def l1_l2_regularizer(
 ) -> Regularizer:
     """Give the sum of both; see `l1_regularizer` and `l2_regularizer`."""
     scope = scope or "l1_l2_regularizer"
-    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope=scope)
+    return _sum([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope)
 
 
 def sum_regularizer(
@@ -80,10 +80,11 @@ def sum_regularizer(
 ) -> Regularizer | None:
     """Give the sum of what `regularizer_list` gives; None entries are left out, None if all are."""
     regularizers = [r for r in regularizer_list if r is not None]
-    if not regularizers:
-        return None
+    return _sum(regularizers, scope) if regularizers else None
 
-    def total(weights: Any) -> Tensor | None:
+
+def _sum(regularizers: Sequence[Regularizer], scope: str | None) -> Regularizer:
+    def total(weights: TensorLike) -> Tensor | None:
         with name_scope(scope, "sum_regularizer", [weights]) as name:
             losses = [loss for r in regularizers if (loss := r(weights)) is not None]
             return add_n(losses, name=name) if losses else None

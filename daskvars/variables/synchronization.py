@@ -28,19 +28,6 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_TOWER = ONLY_FIRST_REPLICA
 
 
-def enable_resource_variables() -> None:
-    """Do nothing: there is one kind of variable, whose reads are as consistent as theirs."""
-
-
-def disable_resource_variables() -> None:
-    """Do nothing: see `enable_resource_variables`."""
-
-
-def resource_variables_enabled() -> bool:
-    """Return False: variables print and compare as TensorFlow 1's reference variables."""
-    return False
-
-
 def resolved_trainable(trainable: bool | None, synchronization: Any) -> bool:
     """Return whether a variable is trainable: by default yes, but not where it is `ON_READ`."""
     if trainable is None:

@@ -2,20 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, overload
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, overload
 
 from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike, WithOperators
 from daskvars.ops.gather_scatter import scatter as scattering
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.state import assign as assign_ops
 from daskvars.ops.state.slice_assign import strided_slice_assign
 
 
-class VariableUpdates:
+class Assigning(Protocol):
+    """A method that assigns: it returns the new value, or the operation if that is not read."""
+
+    @overload
+    def __call__(
+        self,
+        delta: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: Literal[True] = True,
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self,
+        delta: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        *,
+        read_value: Literal[False],
+    ) -> Operation: ...
+
+
+class Scattering(Protocol):
+    """A method that changes the rows that IndexedSlices name, and returns the new value."""
+
+    def __call__(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor: ...
+
+
+def _assigning(method_name: str, change: Callable[..., Tensor], doc: str) -> Assigning:
+    def assigning(
+        self: VariableUpdates,
+        delta: TensorLike,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Tensor | Operation:
+        updated = self._updated(change(self.handle, delta, use_locking, name))
+        return updated if read_value else updated.op
+
+    return _method(assigning, method_name, doc)
+
+
+def _scattering(doc: str, scatter: Callable[..., Tensor]) -> Scattering:
+    def scattered(
+        self: VariableUpdates,
+        sparse_delta: IndexedSlices,
+        use_locking: bool = False,
+        name: str | None = None,
+    ) -> Tensor:
+        return self._scattered(scatter, sparse_delta, name)
+
+    return accepts("use_locking")(_method(scattered, scatter.__name__, doc))
+
+
+def _method(function: Callable[..., Any], name: str, doc: str) -> Any:
+    """Name a function as if it were written in `VariableUpdates`."""
+    function.__name__, function.__doc__ = name, doc
+    function.__qualname__ = f"VariableUpdates.{name}"
+    del function.__annotations__["self"]
+    return function
+
+
+class VariableUpdates(WithOperators):
     """The part of `Variable` that makes assigning ops.
 
     In a graph these take effect when run, in the eager program at once.
@@ -68,63 +134,8 @@ class VariableUpdates:
         updated = self._updated(new)
         return updated if read_value else updated.op
 
-    @overload
-    def assign_add(
-        self,
-        delta: TensorLike,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: Literal[True] = True,
-    ) -> Tensor: ...
-    @overload
-    def assign_add(
-        self,
-        delta: TensorLike,
-        use_locking: bool = False,
-        name: str | None = None,
-        *,
-        read_value: Literal[False],
-    ) -> Operation: ...
-    def assign_add(
-        self,
-        delta: TensorLike,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Tensor | Operation:
-        """Add `delta`; see `assign`."""
-        new = assign_ops.assign_add(self.handle, delta, use_locking, name)
-        updated = self._updated(new)
-        return updated if read_value else updated.op
-
-    @overload
-    def assign_sub(
-        self,
-        delta: TensorLike,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: Literal[True] = True,
-    ) -> Tensor: ...
-    @overload
-    def assign_sub(
-        self,
-        delta: TensorLike,
-        use_locking: bool = False,
-        name: str | None = None,
-        *,
-        read_value: Literal[False],
-    ) -> Operation: ...
-    def assign_sub(
-        self,
-        delta: TensorLike,
-        use_locking: bool = False,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Tensor | Operation:
-        """Subtract `delta`; see `assign`."""
-        new = assign_ops.assign_sub(self.handle, delta, use_locking, name)
-        updated = self._updated(new)
-        return updated if read_value else updated.op
+    assign_add = _assigning("assign_add", assign_ops.assign_add, "Add `delta`; see `assign`.")
+    assign_sub = _assigning("assign_sub", assign_ops.assign_sub, "Subtract `delta`; see `assign`.")
 
     def count_up_to(self, limit: int) -> Tensor:
         """Add one to a scalar integer variable and return its value from before.
@@ -135,7 +146,7 @@ class VariableUpdates:
         counted = assign_ops.count_up_to(self.handle, limit)
         return self._updated(counted)
 
-    def load(self, value: TensorLike, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Set the variable to `value`, an array, in `session` without making any op.
 
         Raises:
@@ -173,61 +184,33 @@ class VariableUpdates:
         new = scatter(self.handle, sparse_delta.indices, sparse_delta.values, name=name)
         return self._updated(new)
 
-    @accepts("use_locking")
-    def scatter_add(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Add `sparse_delta` (IndexedSlices) to rows; repeated indices add up."""
-        return self._scattered(assign_ops.scatter_add, sparse_delta, name)
-
-    @accepts("use_locking")
-    def scatter_sub(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Subtract `sparse_delta` (IndexedSlices) from rows; repeated indices add up."""
-        return self._scattered(assign_ops.scatter_sub, sparse_delta, name)
-
-    @accepts("use_locking")
-    def scatter_update(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Set rows to those of `sparse_delta` (IndexedSlices)."""
-        return self._scattered(assign_ops.scatter_update, sparse_delta, name)
-
-    @accepts("use_locking")
-    def scatter_mul(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Multiply rows by `sparse_delta` (IndexedSlices)."""
-        return self._scattered(assign_ops.scatter_mul, sparse_delta, name)
-
-    @accepts("use_locking")
-    def scatter_div(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Divide rows by `sparse_delta` (IndexedSlices)."""
-        return self._scattered(assign_ops.scatter_div, sparse_delta, name)
-
-    @accepts("use_locking")
-    def scatter_min(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Take the minimum of rows and `sparse_delta` (IndexedSlices)."""
-        return self._scattered(assign_ops.scatter_min, sparse_delta, name)
-
-    @accepts("use_locking")
-    def scatter_max(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Take the maximum of rows and `sparse_delta` (IndexedSlices)."""
-        return self._scattered(assign_ops.scatter_max, sparse_delta, name)
-
-    @accepts("use_locking")
-    def batch_scatter_update(
-        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
-    ) -> Tensor:
-        """Set slices in each of a batch; see `batch_scatter_update` of the package."""
-        return self._scattered(scattering.batch_scatter_update, sparse_delta, name)
+    scatter_add = _scattering(
+        "Add `sparse_delta` (IndexedSlices) to rows; repeated indices add up.",
+        assign_ops.scatter_add,
+    )
+    scatter_sub = _scattering(
+        "Subtract `sparse_delta` (IndexedSlices) from rows; repeated indices add up.",
+        assign_ops.scatter_sub,
+    )
+    scatter_update = _scattering(
+        "Set rows to those of `sparse_delta` (IndexedSlices).", assign_ops.scatter_update
+    )
+    scatter_mul = _scattering(
+        "Multiply rows by `sparse_delta` (IndexedSlices).", assign_ops.scatter_mul
+    )
+    scatter_div = _scattering(
+        "Divide rows by `sparse_delta` (IndexedSlices).", assign_ops.scatter_div
+    )
+    scatter_min = _scattering(
+        "Take the minimum of rows and `sparse_delta` (IndexedSlices).", assign_ops.scatter_min
+    )
+    scatter_max = _scattering(
+        "Take the maximum of rows and `sparse_delta` (IndexedSlices).", assign_ops.scatter_max
+    )
+    batch_scatter_update = _scattering(
+        "Set slices in each of a batch; see `batch_scatter_update` of the package.",
+        scattering.batch_scatter_update,
+    )
 
     def scatter_nd_update(
         self, indices: TensorLike, updates: TensorLike, name: str | None = None

@@ -3,29 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import dask.array
 from numpy.typing import NDArray
 
 from daskvars.accepted import accepts
-from daskvars.dtypes import DType, as_dtype
+from daskvars.chunk_grid import ChunksLike
+from daskvars.dtypes import DType, DTypeLike, as_dtype
+from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.tensor import Operation, Tensor, WithOperators
+from daskvars.graph.scopes.device import DeviceLike
+from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.graph.tensor import Operation, Tensor
+from daskvars.notebooks import ShownInNotebooks
+from daskvars.ops.protocols.array_protocols import ArrayProtocols
+from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import override_operators
 from daskvars.ops.state.assign import first_assignment, first_read, read_variable, variable_handle
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 from daskvars.variables import initial_value as initial_values
 from daskvars.variables.arguments import (
     checked_constraint,
     checked_shape,
     collections_of,
     dtype_in_second_place,
-    layout_of,
     variable_name,
 )
+from daskvars.variables.chunks import layout_of
 from daskvars.variables.colocation import building_in, owner, place
 from daskvars.variables.partitions.slices import SaveSliceInfo
 from daskvars.variables.reading import read_around
@@ -39,7 +47,9 @@ from daskvars.variables.updates import VariableUpdates
 
 
 @accepts("use_resource")
-class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
+class Variable(
+    DaskCollection, ArrayProtocols, VariableUpdates, ShownInNotebooks, metaclass=MadeByCreators
+):
     """State that outlives a run: an array under a name, with ops that read and assign it.
 
     In a graph the variable has no value before its `initializer` is run in a session. In the eager
@@ -82,18 +92,18 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         trainable: bool | None = None,
         collections: Iterable[str] | None = None,
         validate_shape: bool = True,
-        caching_device: Any = None,
+        caching_device: DeviceLike | None = None,
         name: str | None = None,
         variable_def: dict[str, Any] | None = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike | None = None,
         import_scope: str | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
         use_resource: bool | None = None,
         synchronization: Any = VariableSynchronization.AUTO,
         aggregation: Any = VariableAggregation.NONE,
-        shape: Any = None,
-        chunks: Any = None,
+        shape: ShapeLike | None = None,
+        chunks: ChunksLike | None = None,
     ) -> None:
         self._save_slice_info: Any = None
         self._constraint = checked_constraint(constraint)
@@ -172,10 +182,10 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
 
     # -- what it is ---------------------------------------------------------------------------
 
-    @property
-    def handle(self) -> Tensor:
-        """The tensor that stands for the variable itself: what is assigned to, fetched, fed."""
-        return self._handle
+    handle: Tensor = forwards(
+        "_handle",
+        "The tensor that stands for the variable itself: what is assigned to, fetched, fed.",
+    )
 
     @property
     def key(self) -> str:
@@ -185,27 +195,15 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     @property
     def chunks(self) -> Any:
         """The layout in Dask's notation, or None for one chunk."""
-        return self._handle.op.attrs["chunks"]
+        found = self._handle.op.attrs["chunks"]
+        return found if found is not None and math.prod(map(len, found)) > 1 else None
 
-    @property
-    def name(self) -> str:
-        """The name, ``<operation>:0``."""
-        return self._name
-
-    @property
-    def op(self) -> Operation:
-        """The operation that makes the handle."""
-        return self._handle.op
-
-    @property
-    def graph(self) -> Any:
-        """The graph it belongs to, None in the eager program."""
-        return self._handle.graph
-
-    @property
-    def device(self) -> str:
-        """The device it is on, such as "/job:ps/task:1", or ""."""
-        return self._handle.op.device
+    name: str = forwards("_name", "The name, ``<operation>:0``.")
+    op: Operation = forwards("_handle.op", "The operation that makes the handle.")
+    graph: Any = forwards("_handle.graph", "The graph it belongs to, None in the eager program.")
+    device: str = forwards(
+        "_handle.op.device", 'The device it is on, such as "/job:ps/task:1", or "".'
+    )
 
     @property
     def dtype(self) -> DType:
@@ -213,30 +211,22 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
         dtype = self._handle.spec.dtype
         return dtype.base_dtype if self._handle.graph is None else dtype
 
-    @property
-    def shape(self) -> TensorShape:
-        """The static shape."""
-        return self._handle.shape
+    shape: TensorShape = forwards("_handle.shape", "The static shape.")
 
     def get_shape(self) -> TensorShape:
         """Return the static shape."""
         return self._handle.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merge `shape` into the static shape. Raises ValueError when they are incompatible."""
         self._handle.set_shape(shape)
         if self._snapshot is not None:
             self._snapshot.set_shape(shape)
 
-    @property
-    def trainable(self) -> bool:
-        """Whether optimizers train it by default."""
-        return self._trainable
-
-    @property
-    def constraint(self) -> Callable[[Tensor], Tensor] | None:
-        """The function that projects a value after an update, or None."""
-        return self._constraint
+    trainable: bool = forwards("_trainable", "Whether optimizers train it by default.")
+    constraint: Callable[[Tensor], Tensor] | None = forwards(
+        "_constraint", "The function that projects a value after an update, or None."
+    )
 
     # -- values -------------------------------------------------------------------------------
 
@@ -264,7 +254,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
     _ref = _as_graph_element
     _shared_name = property(lambda self: self.op.name)
 
-    def eval(self, session: Any = None) -> NDArray[Any]:
+    def eval(self, session: SessionLike | None = None) -> NDArray[Any]:
         """Return the value in `session`, by default the default session.
 
         Raises:
@@ -281,10 +271,40 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
             )
         return self.read_value().numpy()
 
-    @property
-    def initializer(self) -> Operation | None:
-        """The operation that assigns the initial value; None in the eager program."""
-        return self._initializer_op
+    def to_dask(self) -> dask.array.Array:
+        """Return the present value of an eager variable as a dask array of its chunks.
+
+        The array is of this version of the value: it does not change when the variable does. Its
+        blocks stay where they are: on a cluster they are keys of its workers, in this process
+        arrays of the variable's own memory, read only; the next update in place then copies, once.
+
+        Returns:
+          A dask array of the variable's shape, dtype and chunks.
+
+        Raises:
+          NotImplementedError: it is a variable of a graph: `Session.run(variable, as_dask=True)`.
+
+        >>> import daskvars as dv, numpy as np
+        >>> table = dv.Variable(np.ones((4, 2)), chunks=(2, 2))
+        >>> before = table.to_dask()
+        >>> _ = table.assign_add(np.ones((4, 2)))
+        >>> before.numblocks, float(before.sum().compute()), float(table.to_dask().sum().compute())
+        ((2, 1), 8.0, 16.0)
+        """
+        if self.graph is not None:
+            raise NotImplementedError(
+                f"Variable {self.op.name} of a graph has values in sessions only: use "
+                "session.run(variable, as_dask=True)."
+            )
+        return self._handle.to_dask()
+
+    def __dask_graph__(self) -> Mapping[Any, Any] | None:
+        return super().__dask_graph__() if self.graph is None else None
+
+    initializer: Operation | None = forwards(
+        "_initializer_op",
+        "The operation that assigns the initial value; None in the eager program.",
+    )
 
     @property
     def initial_value(self) -> Tensor:
@@ -402,7 +422,7 @@ class Variable(VariableUpdates, WithOperators, metaclass=MadeByCreators):
                 synchronization=self.synchronization,
                 aggregation=self.aggregation,
                 shape=shape,
-                chunks=self.chunks,
+                chunks=self._handle.op.attrs["chunks"],
             )
         return copied
 

@@ -3,13 +3,12 @@
 import copy
 import functools
 import gc
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import daskvars as dv
+from tests import fresh
 
 
 @pytest.fixture(autouse=True)
@@ -227,7 +226,4 @@ def test_the_first_cell_of_a_process_is_not_another():
     """A process that never resets names and keys variables as before."""
     program = "import daskvars as dv; v = dv.Variable(1.0, name='v'); dv.reset(); del v; dv.sync();"
     program += "w = dv.Variable(2.0, name='v'); print(w.name, w.key, float(w))"
-    shown = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert shown.stdout == "v:0 v 2.0\n"
+    assert fresh.run(program) == "v:0 v 2.0\n"

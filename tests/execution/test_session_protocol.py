@@ -25,7 +25,7 @@ def test_the_configuration_limits_the_threads():
         (tf.ConfigProto(), config.thread_count()),
     ]:
         with tf.Session(config=given) as session:
-            assert session.engine.executor.num_workers == wanted
+            assert session.engine.acquire().num_workers == wanted
 
 
 def test_what_changes_no_result_is_accepted():

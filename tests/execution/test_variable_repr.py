@@ -1,14 +1,12 @@
 """A variable's repr says what it is and where; it fetches and computes nothing large for that."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 import daskvars as dv
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.state.values import Values
+from tests import fresh
 
 
 def test_a_small_value_that_is_here_is_shown():
@@ -54,13 +52,9 @@ os._exit(0)  # in order it would compute what was recorded
 
 @pytest.mark.slow
 def test_a_lazy_value_of_256_gigabytes_prints_at_once():
-    shown = subprocess.run(
-        [sys.executable, "-c", _LAZY], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert shown.stdout.startswith(
-        "<tf.Variable 'lazy:0' shape=(1000000000, 64) dtype=float32 chunks="
-    )
-    assert shown.stdout.endswith("not computed yet>\n")
+    shown = fresh.run(_LAZY)
+    assert shown.startswith("<tf.Variable 'lazy:0' shape=(1000000000, 64) dtype=float32 chunks=")
+    assert shown.endswith("not computed yet>\n")
 
 
 _ON_WORKERS = """
@@ -84,8 +78,5 @@ with (
 
 @pytest.mark.slow
 def test_a_value_on_workers_stays_there():
-    shown = subprocess.run(
-        [sys.executable, "-c", _ON_WORKERS], capture_output=True, text=True, timeout=60
-    )
     wanted = "<tf.Variable 'remote:0' shape=(2,) dtype=float32, on Dask workers>\n"
-    assert shown.stdout == wanted, shown.stderr
+    assert fresh.run(_ON_WORKERS) == wanted

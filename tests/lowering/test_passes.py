@@ -236,7 +236,7 @@ BREACHES = [
     ("prune", lambda ops: ops.__delitem__(-1), "is not run"),
     *[
         (step, breach, message)
-        for step in ("functionalize", "specialize", "route", "propagate", "place", "split_update")
+        for step in ("functionalize", "specialize", "route", "shard", "place", "split_update")
         for breach, message in [
             (backwards, "comes later or never"),
             (twice, "in the program twice"),
@@ -256,7 +256,7 @@ BREACHES = [
     ],
     *[
         (step, breach, message)
-        for step in ("propagate", "place", "split_update")
+        for step in ("shard", "place", "split_update")
         for breach, message in [
             (lacks_layouts, "lacks a layout"),
             (lacks_wishes, "what chunks it wants"),

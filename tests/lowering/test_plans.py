@@ -9,6 +9,7 @@ import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import lowering
 from daskvars.execution.engine.feeds import feed_specs
+from daskvars.lowering.shard import Machine
 
 
 def mlp(units=(16, 32, 10)):
@@ -58,8 +59,10 @@ def test_only_gradients_and_weights_travel_between_two_workers(batch):
             fed, values = session._feeds({x: batch[0], y: batch[1]})
             engine = session.engine
             places = AlternatePlaces()
-            specs = feed_specs(fed, values, 2)
-            plan = lowering.lower([loss], [train], specs, engine.state_of, places=places)
+            specs = feed_specs(fed, values)
+            plan = lowering.lower(
+                [loss], [train], specs, engine.state_of, places=places, machine=Machine(2, True)
+            )
             gradients = sum(places.trainable)
     updates = [region for region in plan.regions if region.place]
     assert {region.place for region in updates} == {"@0", "@1"}

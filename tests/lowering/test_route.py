@@ -26,9 +26,12 @@ ROWS, IDS = 11, np.array([[3, 10, 3], [0, 7, 10]])
 def plans(monkeypatch):
     found = []
     bind = LocalExecutor.bind
-    monkeypatch.setattr(
-        LocalExecutor, "bind", lambda self, plan: (found.append(plan), bind(self, plan))[1]
-    )
+
+    def noted(self, plan, *more):
+        found.append(plan)
+        return bind(self, plan, *more)
+
+    monkeypatch.setattr(LocalExecutor, "bind", noted)
     return found
 
 
@@ -56,7 +59,7 @@ def trained(name, chunks):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("chunks", [(4, 2), (3, 1)])
+@pytest.mark.parametrize("chunks", [(4, 2), (3, 1), (11, 1)])
 def test_a_cut_table_is_trained_as_a_whole_one(name, chunks):
     for whole, cut in zip(trained(name, None), trained(name, chunks), strict=True):
         np.testing.assert_allclose(whole, cut, rtol=1e-6)
@@ -69,6 +72,16 @@ def test_an_update_is_one_task_for_each_block(name, plans):
     assert [region.num_tasks for region in plan.regions] == [3, 1, 3]
     kernels = {getattr(call.kernel, "__name__", "") for call in plan.regions[-1].program.calls}
     assert {"own_rows", "scatter_rows"} <= kernels
+    assert ("deduplicate" in kernels) is (name != "sgd")  # which takes all rows as they come
+
+
+@pytest.mark.parametrize("name", ["adagrad", "momentum", "rmsprop", "ftrl", "adam"])
+def test_gradients_are_added_up_where_the_columns_are(name, plans):
+    trained(name, (11, 1))
+    plan = plans[-2]  # the last one fetches
+    assert plan.regions[-1].num_tasks == 2
+    kernels = {getattr(call.kernel, "__name__", "") for call in plan.regions[-1].program.calls}
+    assert {"deduplicate", "scatter_rows"} <= kernels
 
 
 def test_rows_of_a_cut_table_travel_once(plans):

@@ -3,6 +3,7 @@
 import numpy as np
 
 import daskvars as dv
+from daskvars.graph.interpreter import apply
 from daskvars.ops.array import one_hot
 from daskvars.ops.gather_scatter import (
     gather,
@@ -13,6 +14,7 @@ from daskvars.ops.gather_scatter import (
 from daskvars.ops.gather_scatter import (
     scatter as scattering,
 )
+from daskvars.ops.sparse import places
 from tests.ops.sample import Sample, gradient
 
 RNG = np.random.default_rng(6)
@@ -275,4 +277,15 @@ SORTED = [
     Sample("ArgSort", lambda x: sorting.sort(x, 0, "DESCENDING"), (TABLE,), (0,), id="sort-first"),
 ]
 
-SAMPLES = [*PICKED, *FOLDED, *SORTED]
+PLACES = np.array([[2, 0], [0, 1], [2, 0], [1, 3]])
+SPARSE = [
+    Sample("SparseOrder", lambda i: apply(places.ORDER, i), (PLACES,)),
+    Sample("SparseDistinct", places.distinct, (PLACES,)),
+    Sample(
+        "SparseReshape",
+        lambda i: apply(places.RESHAPE, i, np.array([3, 4]), np.array([2, 6])),
+        (PLACES,),
+    ),
+]
+
+SAMPLES = [*PICKED, *FOLDED, *SORTED, *SPARSE]

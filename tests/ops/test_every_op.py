@@ -58,6 +58,29 @@ def test_chunked_is_whole(sample):
         checks.assert_inferred(tensor, value)
 
 
+# How an array is given, and the view of it that is the array.
+ORDERS = {
+    "columns first": (np.transpose, dv.transpose),
+    "strided": (lambda a: np.repeat(a, 2, axis=-1), lambda x: x[..., ::2]),
+    "backwards": (lambda a: a[..., ::-1], lambda x: x[..., ::-1]),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@those(lambda sample: not sample.random and any(np.ndim(a) for a in sample.inputs))
+def test_the_order_of_memory_changes_nothing(sample, order):
+    given, viewed = ORDERS[order]
+    arrays = [np.asarray(array) for array in sample.inputs]
+
+    def call(*tensors):
+        pairs = zip(tensors, arrays, strict=True)
+        return sample.call(*[viewed(x) if array.ndim else x for x, array in pairs])
+
+    inputs = tuple(given(array) if array.ndim else array for array in arrays)
+    found = checks.graph_run(dataclasses.replace(sample, call=call, inputs=inputs))[1]
+    checks.assert_same(found, checks.whole(sample)[1], sample.rtol)
+
+
 def takes_any_sizes(sample):
     """Return whether a user calls the op, with sizes that follow from its inputs alone.
 

@@ -4,6 +4,7 @@ Each test says one thing that is relied on; where a new Dask breaks one, only th
 """
 
 import inspect
+import os
 import pickle as standard_pickle
 from operator import add, getitem
 
@@ -11,7 +12,7 @@ import dask
 import dask.array
 import numpy as np
 import pytest
-from distributed import Future, Scheduler, SchedulerPlugin, get_client
+from distributed import Future, Scheduler, SchedulerPlugin, WorkerPlugin, get_client
 from distributed.core import Status
 from distributed.scheduler import TaskState
 from distributed.worker_state_machine import TaskState as WorkerTask
@@ -143,6 +144,34 @@ def test_the_current_client_is_the_default_or_the_one_entered(client):
     assert internals.current_client() is None
 
 
+class DiesOnce(WorkerPlugin):
+    """Ends the first worker that it is told to, as a kill would, and no other."""
+
+    name = "dies-once"
+    idempotent = True
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def setup(self, worker):
+        try:
+            self.marker.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os._exit(1)
+
+
+def test_a_plugin_reaches_all_workers_though_one_dies(tmp_path):
+    with clusters.running(2) as client:
+        plugin = DiesOnce(tmp_path / "dead")
+        internals.register_on_workers(client, plugin)
+        assert plugin.marker.exists()
+        client.wait_for_workers(2, timeout=60)
+        assert set(client.run(lambda dask_worker: "dies-once" in dask_worker.plugins).values()) == {
+            True
+        }
+
+
 def test_a_handler_answers_what_a_client_asks(client):
     async def answer(request):
         return request[::-1]
@@ -159,6 +188,49 @@ def test_an_event_reaches_the_client_it_is_sent_to(client):
     ((stamp, told),) = heard
     assert told == {"n": 1} and stamp > 1e9
     client.unsubscribe_topic("daskvars-test")
+
+
+def test_scheduler_and_workers_and_clients_tell_each_other_things(client):
+    def listen(dask_scheduler):
+        heard = dask_scheduler.daskvars_heard = []
+
+        def hear(worker=None, client=None, **message):
+            heard.append((worker or client, message))
+
+        internals.add_scheduler_stream_handler(dask_scheduler, "daskvars-test", hear)
+
+    def answer(dask_worker):
+        def told(number):
+            internals.send_to_scheduler(dask_worker, "daskvars-test", [number], "")
+
+        internals.add_stream_handler(dask_worker, "daskvars-test", told)
+
+    client.run_on_scheduler(listen)
+    client.run(answer)
+    asked = client.run_on_scheduler(
+        lambda dask_scheduler: internals.send_to_workers(dask_scheduler, "daskvars-test", number=7)
+    )
+    assert sorted(asked) == sorted(client.scheduler_info()["workers"])
+    internals.call_soon(
+        client, 0.01, lambda: internals.tell_scheduler(client, "daskvars-test", found=8)
+    )
+    until(client, lambda dask_scheduler: len(dask_scheduler.daskvars_heard) == len(asked) + 1)
+    heard = dict(client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.daskvars_heard))
+    assert heard.pop(client.id) == {"found": 8}
+    assert heard == {key: {"slices": (7,), "fence": ""} for key in asked}
+
+
+def test_figures_go_with_heartbeats(client):
+    client.run(
+        lambda dask_worker: internals.add_figures(dask_worker, "daskvars-test", lambda w: {"n": 3})
+    )
+    until(
+        client,
+        lambda dask_scheduler: all(
+            w.metrics.get("daskvars-test") == {"n": 3} for w in dask_scheduler.workers.values()
+        ),
+    )
+    client.run(lambda dask_worker: internals.remove_figures(dask_worker, "daskvars-test"))
 
 
 def test_pickle_takes_functions_by_value():
@@ -360,3 +432,41 @@ def test_memory_that_versions_share_is_counted_once(client):
     del first, second, third
     until(client, lambda scheduler: not {*keys} & scheduler.tasks.keys())
     client.run(weights, [], workers=[worker])
+
+
+def test_what_was_let_go_is_said_with_the_next_message_or_after_a_while(client):
+    scheduler = client.cluster.scheduler
+    worker = client.cluster.workers[0]
+    said, send = [], worker.batched_send
+
+    def heard(message):
+        said.append((message["op"], message.get("key")))
+        send(message)
+
+    async def delay(seconds):
+        worker.batched_send = heard
+        internals.delay_releases(worker, seconds)
+
+    def computed_and_let_go(number):
+        future = client.submit(add, number, 1, key=f"let-go-{number}", workers=[worker.address])
+        assert future.result() == number + 1
+        del future
+        wait_until(lambda: f"let-go-{number}" not in worker.data, "it is let go", 20)
+
+    async def restore():
+        worker.batched_send = send
+
+    try:
+        client.sync(delay, 3600.0)
+        computed_and_let_go(1)
+        assert ("release-worker-data", "let-go-1") not in said
+        computed_and_let_go(2)
+        assert said.index(("release-worker-data", "let-go-1")) < said.index(
+            ("task-finished", "let-go-2")
+        )
+        client.sync(delay, 0.05)
+        computed_and_let_go(3)
+        wait_until(lambda: ("release-worker-data", "let-go-3") in said, "it is said", 20)
+        assert until(client, lambda _: "let-go-3" not in scheduler.tasks)
+    finally:
+        client.sync(restore)

@@ -20,7 +20,7 @@ HOLDERS = {
     "rows": lambda: ShardRows((1000, 2), None, ARRAY.copy(), None),
     "rows that are views": lambda: ShardRows((1000, 2), None, np.zeros((2, 1000)).T, None),
     "list": lambda: TensorList(1000, ARRAY.copy()),
-    "program": lambda: PackedRegion("program", bytes(SIZE)),
+    "program": lambda: PackedRegion(bytes(SIZE)),
 }
 
 

@@ -176,7 +176,7 @@ def read_plan(document: Any, place: Path, can_run: bool) -> None:
             ]
         )
     program = RegionProgram(calls=calls, **fields)
-    region = WorkerRegion(program, {}, {}, tuples(document["kept"]), "CPU", 0, ())
+    region = WorkerRegion(program, {}, tuples(document["kept"]), "CPU", 0, ())
     region.main(*[np.ones((3, 4), "f4"), np.ones((4, 2), "f4"), np.ones(2, "f4")])
 
 

@@ -1,13 +1,35 @@
-"""Event files: one line of JSON per value, written, reopened and read back."""
+"""Event files of both formats: written, reopened and read back."""
 
 import glob
 import json
+import logging
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.summary.file_writer import FILE_VERSION
+from daskvars.summary import event_files
+from daskvars.summary.event_lines import FILE_VERSION
+
+
+@pytest.fixture
+def json_lines(monkeypatch):
+    """TensorBoard is not installed."""
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    event_files._tell_once.cache_clear()
+
+
+@pytest.fixture(params=["json_lines", "tfevents"])
+def written_as(request):
+    """Either format."""
+    if request.param == "tfevents":
+        pytest.importorskip("tensorboard")
+    else:
+        request.getfixturevalue("json_lines")
+    return request.param
 
 
 def scalar(tag, value):
@@ -22,7 +44,7 @@ def events(directory):
     return [e for path in files(directory) for e in tf.train.summary_iterator(path)]
 
 
-def test_lines_hold_time_step_tag_and_value(tmp_path):
+def test_lines_hold_time_step_tag_and_value(tmp_path, json_lines):
     with tf.Graph().as_default(), tf.Session() as session:
         both = tf.summary.merge([tf.summary.scalar("a", 1.5), tf.summary.histogram("h", [1.0])])
         with tf.summary.FileWriter(tmp_path) as writer:
@@ -36,7 +58,7 @@ def test_lines_hold_time_step_tag_and_value(tmp_path):
     assert second["wall_time"] == first["wall_time"] >= head["wall_time"]
 
 
-def test_everything_comes_back_as_it_was_added(tmp_path):
+def test_everything_comes_back_as_it_was_added(tmp_path, written_as):
     with tf.Graph().as_default() as graph:
         tf.constant(0, name="zero")
     writer = tf.summary.FileWriter(tmp_path, graph)
@@ -53,17 +75,21 @@ def test_everything_comes_back_as_it_was_added(tmp_path):
         writer.add_run_metadata(metadata, "run", 5)
     writer.add_event(tf.Event(wall_time=12.5, step=6, summary=scalar("late", 1.0)))
     writer.close()
-    _, drawn, again, started, nan, both, run, late = events(tmp_path)
+    _, drawn, again, started, nan, both, run, *words, late = events(tmp_path)
     assert [node["name"] for node in drawn.graph_def] == ["zero"]
     assert (again.step, again.graph_def) == (7, drawn.graph_def)
     assert (started.step, started.session_log.status) == (1, tf.SessionLog.START)
     assert np.isnan(nan.summary.value[0].simple_value)
     assert [(v.tag, v.simple_value) for v in both.summary.value] == [("x", 0.0), ("y", 2.0)]
-    assert tf.RunMetadata.FromString(run.tagged_run_metadata.run_metadata) == metadata
+    found = tf.RunMetadata.FromString(run.tagged_run_metadata.run_metadata)
+    if written_as == "json_lines":
+        assert found == metadata and not words
+    else:  # TensorBoard's record has the steps alone: the rest is text
+        assert words[0].summary.value[0].tensor["values"] == ["    num_tasks: 4"]
     assert (late.wall_time, late.step) == (12.5, 6)
 
 
-def test_events_wait_for_the_queue_or_a_flush(tmp_path):
+def test_events_wait_for_the_queue_or_a_flush(tmp_path, json_lines):
     writer = tf.summary.FileWriter(tmp_path, max_queue=2)
     writer.add_summary(scalar("a", 1), 1)
     assert len(events(tmp_path)) == 1
@@ -75,16 +101,18 @@ def test_events_wait_for_the_queue_or_a_flush(tmp_path):
     writer.close()
 
 
-def test_a_line_that_is_not_complete_is_left_out(tmp_path):
+def test_an_end_that_is_not_complete_is_left_out(tmp_path, written_as):
     with tf.summary.FileWriter(tmp_path) as writer:
         writer.add_summary(scalar("a", 1), 1)
     (path,) = files(tmp_path)
-    with open(path, "a") as file:
-        file.write('{"wall_time": 1.0, "st')
-    assert len(events(tmp_path)) == 2
+    whole = Path(path).read_bytes()
+    for end in (3, 13, 30):
+        with open(path, "wb") as file:
+            file.write(whole + whole[:end])
+        assert len(events(tmp_path)) == 2
 
 
-def test_a_closed_writer_drops_events_until_it_is_reopened(tmp_path):
+def test_a_closed_writer_drops_events_until_it_is_reopened(tmp_path, written_as):
     writer = tf.summary.FileWriter(tmp_path, filename_suffix=".mine")
     writer.close()
     with pytest.warns(UserWarning, match="reopen"):
@@ -97,6 +125,29 @@ def test_a_closed_writer_drops_events_until_it_is_reopened(tmp_path):
     assert len(files(tmp_path)) == 2
     assert all(path.endswith(".mine") for path in files(tmp_path))
     assert [e.step for e in events(tmp_path) if e.HasField("summary")] == [2]
+
+
+def test_the_log_says_once_that_tensorboard_is_missing(tmp_path, json_lines, caplog):
+    with caplog.at_level(logging.WARNING, "daskvars"):
+        for _ in range(2):
+            tf.summary.FileWriter(tmp_path).close()
+    (record,) = caplog.records
+    assert "pip install 'daskvars[tensorboard]'" in record.getMessage()
+
+
+def test_what_tensorboard_wrote_needs_it_to_be_read(tmp_path, request):
+    pytest.importorskip("tensorboard")
+    tf.summary.FileWriter(tmp_path).close()
+    request.getfixturevalue("json_lines")
+    with pytest.raises(tf.errors.UnimplementedError, match=r"daskvars\[tensorboard"):
+        events(tmp_path)
+
+
+def test_eager_summaries_are_written_as_they_are(tmp_path, written_as):
+    with dv.summary.FileWriter(tmp_path) as writer:
+        writer.add_summary(dv.summary.scalar("loss", dv.constant(0.5)), 1)
+    value = events(tmp_path)[-1].summary.value[0]
+    assert (value.tag, value.simple_value) == ("loss", 0.5)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Summary ops: names and tags, values, collections, merging."""
 
+import io
 import json
+import wave
 
 import numpy as np
 import pytest
@@ -85,6 +87,65 @@ def test_clips_of_sound(shape, channels):
     assert (clip.sample_rate, clip.num_channels, clip.length_frames) == (16000.0, channels, 3)
     with pytest.raises(ValueError, match="rank 2 or 3"):
         tf.summary.audio("b", [1.0], 1.0)
+
+
+def test_sound_is_a_wav_file():
+    sound = np.array([[0.0, 0.5, -1.0, 2.0]], "f4")
+    (value,) = values_of(tf.summary.audio("a", tf.constant(sound), 8000, max_outputs=1))
+    assert value.audio.content_type == "audio/wav"
+    with wave.open(io.BytesIO(value.audio.encoded_audio_string)) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (8000, 1, 2)
+        frames = np.frombuffer(file.readframes(9), "<i2")
+    assert frames.tolist() == [0, 1 << 14, -(1 << 15), (1 << 15) - 1]
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="frames per second"),
+    ):
+        session.run(tf.summary.audio("b", tf.constant(sound), 0.0))
+
+
+def pixels_of(value):
+    """What another reader sees in the PNG file of a summary."""
+    Image = pytest.importorskip("PIL.Image")
+    return np.asarray(Image.open(io.BytesIO(value.image.encoded_image_string)))
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_images_of_bytes_are_png_files_of_the_same_pixels(channels):
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 5, 7, channels), "u1")
+    found = [pixels_of(v) for v in values_of(tf.summary.image("i", tf.constant(pixels)))]
+    np.testing.assert_array_equal(np.reshape(found, pixels.shape), pixels)
+
+
+# TensorFlow's rule: what is positive fills 0 to 255, else zero is in the middle.
+@pytest.mark.parametrize(
+    "numbers, shown",
+    [
+        ([0.0, 1.0, 2.0], [0, 127, 255]),
+        ([-1.0, 0.0, 0.5], [1, 128, 191]),
+        ([0.0, 0.0, 0.0], [0, 0, 0]),
+        ([np.nan, 1.0, np.inf], [255, 255, 255]),
+    ],
+)
+@pytest.mark.parametrize("dtype", [tf.float16, tf.float32, tf.float64])
+def test_images_of_numbers_are_scaled(dtype, numbers, shown):
+    image = tf.reshape(tf.constant(numbers, dtype), [1, 1, 3, 1])
+    (value,) = values_of(tf.summary.image("i", image))
+    assert pixels_of(value).ravel().tolist() == shown
+
+
+def test_pixels_that_are_not_finite_are_red():
+    image = tf.constant(np.array([[[[np.nan, 0, 0], [0, 1, 0]]]], "f4"))
+    (value,) = values_of(tf.summary.image("i", image))
+    assert pixels_of(value).tolist() == [[[255, 0, 0], [0, 255, 0]]]
+
+
+def test_channels_that_no_image_has_are_refused():
+    with pytest.raises(ValueError, match=r"1 .grey., 3 .*found 2"):
+        tf.summary.image("i", tf.ones([1, 2, 2, 2]))
+    x = tf.placeholder(tf.float32, [1, None, None, None])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="channels"):
+        session.run(tf.summary.image("j", x), {x: np.ones((1, 2, 2, 2), "f4")})
 
 
 def test_images_text_and_tensors():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import daskvars
 import daskvars.v1 as tf
+from daskvars.v1 import graph_mode
 
 FOLDER = Path(tf.__file__).parent
 MADE = "Made by tests/typed/stubs.py; a test compares them."
@@ -22,7 +23,8 @@ def texts() -> dict[str, str]:
     found = {"__init__.pyi": _stub("The names of TensorFlow 1.", _names())}
     for name, parts in namespaces():
         lines = [line for part in parts for line in _of_module(part)]
-        found[f"{name}.pyi"] = _stub(f"The names of ``tf.{name}``.", lines)
+        last = {line.rpartition(" ")[2]: line for line in lines}  # v1's own of the package's
+        found[f"{name}.pyi"] = _stub(f"The names of ``tf.{name}``.", last.values())
     compat = [*_of_module(tf.text), "from daskvars import v1 as v1"]
     return found | {"compat.pyi": _stub("The names of ``tf.compat``.", compat)}
 
@@ -33,7 +35,7 @@ def _stub(title: str, lines: Iterable[str]) -> str:
 
 def namespaces() -> Iterator[tuple[str, tuple[types.ModuleType, ...]]]:
     """Give each namespace that no module has as a whole, and what it is made of."""
-    for module, besides in tf._BESIDES.items():
+    for module, besides in graph_mode.BESIDES.items():
         yield module.__name__.rpartition(".")[2], (module, *besides)
 
 

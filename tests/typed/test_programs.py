@@ -14,6 +14,7 @@ import zarr
 
 import daskvars as dv
 import daskvars.v1 as tf
+from tests import fresh
 from tests.typed import cluster_training, eager_training, graph_training, stubs
 
 PROGRAMS = [eager_training, graph_training, cluster_training]
@@ -81,5 +82,4 @@ def test_a_stub_names_what_the_namespace_has(name):
 
 @pytest.mark.parametrize("name", dict(stubs.namespaces()))
 def test_a_namespace_is_imported_as_a_module_is(name):
-    code = f"import daskvars.v1.{name} as found, daskvars.v1 as tf; assert found is tf.{name}"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    fresh.run(f"import daskvars.v1.{name} as found, daskvars.v1 as tf; assert found is tf.{name}")

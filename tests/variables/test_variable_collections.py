@@ -8,12 +8,11 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Operation
 from daskvars.ops.math.arithmetic import add_n
 from daskvars.train.optimizers.slots import create_zeros_slot
+from daskvars.v1.old_names import all_variables, initialize_all_variables
 from daskvars.variables.collections import (
-    all_variables,
     assert_variables_initialized,
     global_variables,
     global_variables_initializer,
-    initialize_all_variables,
     local_variables_initializer,
     model_variables,
     moving_average_variables,

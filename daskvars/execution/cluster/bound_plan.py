@@ -7,24 +7,31 @@ scheduler puts in the keys of the newest version when the graph arrives
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from operator import getitem
+from typing import Any, NamedTuple, Protocol
 
+import dask.array
+import numpy
 from distributed import Future
 
 from daskvars import chunk_grid
-from daskvars.execution.cluster.output_groups import new_value_bytes
 from daskvars.execution.cluster.remote_blocks import BAD, Reference, RemoteBlock, own, wait
 from daskvars.execution.cluster.result_futures import ResultFuture, RunResults
 from daskvars.execution.cluster.run_feeds import RunFeeds, cut, leaf_block_ids
-from daskvars.execution.cluster.run_graphs import Template
+from daskvars.execution.cluster.run_graphs import Template, in_place
+from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.blocks import owned, whole
+from daskvars.execution.engine.dask_arrays import chunks_of
 from daskvars.execution.engine.lazy_feeds import LazyFeed
 from daskvars.execution.engine.steps import full_layout, record_of
+from daskvars.lowering.collector import paused_collector
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan
-from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.remote.tasks.region_tasks import identity, shape_of
+from daskvars.remote.task_keys import outputs_key
+from daskvars.remote.tasks.stage_tasks import as_outputs, fetched, identity, shape_of
 from daskvars.remote.versions.shared_graphs import references, shared_run_graph
 from daskvars.remote.versions.shared_versions import (
     BlockLocation,
@@ -32,17 +39,49 @@ from daskvars.remote.versions.shared_versions import (
     RunHeader,
     StaleViewError,
 )
+from daskvars.shape_arithmetic import is_known
 from daskvars.state.format.manifest import VariableRecord
 
 Keys = Callable[[Any], tuple[int, int]]
 
 
+class RunSender(StateClient, Protocol):
+    """What plans are bound to, and sends their runs: `executor.ClusterExecutor`.
+
+    Attributes:
+      pending_results: results that nobody has looked at.
+    """
+
+    pending_results: weakref.WeakSet[RunResults]
+
+    @property
+    def seals_every_run(self) -> bool:
+        """Whether a run is on disk when it returns."""
+
+    @property
+    def preferred_worker(self) -> str:
+        """The worker on which this client's own share of asynchronous training is done."""
+
+    def submit(
+        self, bound: BoundPlan, feeds: Sequence[Any], random_keys: dict[int, Any], is_awaited: bool
+    ) -> Any:
+        """Send a run."""
+
+    def results(self, run: Any) -> list[Any]:
+        """Wait until a run is finished, and return its outputs."""
+
+    def dask_results(self, run: Any, names: Sequence[str]) -> list[dask.array.Array]:
+        """Wait until a run is finished, and return its outputs as dask arrays."""
+
+    def fetch(self, wanted: RunResults | None = None) -> None:
+        """Bring results that were not waited for."""
+
+
 class ResultLocation(NamedTuple):
-    """A result of the run being made: its key, and as in `Reference`."""
+    """A result of the run being made: its key, and which of the outputs there, None for all."""
 
     key: Any
     position: int | None
-    extra_bytes: int
 
 
 class BoundPlan:
@@ -50,16 +89,21 @@ class BoundPlan:
 
     A run without outputs is sent and not waited for. One with outputs returns when all of it,
     updates and effects included, has succeeded: it raises its own errors.
+
+    Args:
+      executor: what runs it.
+      plan: the plan.
+      names: of its outputs, in order, for people.
     """
 
-    def __init__(self, executor: Any, plan: Plan) -> None:
-        self.executor, self.plan = executor, plan
+    def __init__(self, executor: RunSender, plan: Plan, names: Sequence[str] = ()) -> None:
+        self.executor, self.plan, self.names = executor, plan, tuple(names)
         self.values = executor.values
         self.token = f"{executor.token}.{executor.next_number()}"
-        self.template = Template(plan, self.token)
+        self._templates = 0
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
         self.records = {
-            key: VariableRecord(key, value.spec.dtype.name, value.spec.shape, layout)
+            key: VariableRecord(key, value.spec.dtype.name, concrete(value.spec.shape), layout)
             for key, value in plan.updates.items()
             if (layout := full_layout(value)) is not None
         }
@@ -69,14 +113,28 @@ class BoundPlan:
             if leaf.kind == STATE and (record := _record(leaf)) is not None
         }
         self.unshaped = sorted(plan.updates.keys() - self.records.keys())
-        self.new_bytes = new_value_bytes(plan, self.template.output_groups)
+        self.new_bytes = new_value_bytes(plan)
         self.programs: dict[str, Future] = {}
         self.constants: dict[str, Future] = {}
         self.constant_keys: dict[BlockId, str] = {}
         self._checked = -1
+        self._template: Template | None = None
+
+    @property
+    def template(self) -> Template:
+        """What its runs have in common on the workers that there are now."""
+        if self._template is None:
+            self._templates += 1
+            with paused_collector():
+                stages, annotations = self.executor.placement.staged(self.plan)
+                token = f"{self.token}.{self._templates}"
+                self._template = Template(stages, token, annotations)
+        return self._template
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
-        is_awaited = bool(self.plan.outputs or not self.plan.updates)
+        is_awaited = bool(
+            self.plan.outputs or not self.plan.updates or self.executor.seals_every_run
+        )
         run = self._sent(feeds, key_of, is_awaited)
         return self.executor.results(run) if is_awaited else []
 
@@ -86,12 +144,19 @@ class BoundPlan:
         With other clients they are waited for: only then the run is known to be committed.
         """
         shapes = [value.spec.shape for value in self.plan.outputs]
-        unknown = any(shape is None or None in shape for shape in shapes)
-        if unknown or not self.plan.updates or not self.executor.is_private:
+        known = [shape for shape in shapes if is_known(shape)]
+        is_awaited = len(known) < len(shapes) or not self.executor.is_private
+        if is_awaited or not self.plan.updates:
             return self(feeds, key_of)
         results = RunResults(self.executor, self._sent(feeds, key_of, False))
         self.executor.pending_results.add(results)
-        return [ResultFuture(results, number, shape) for number, shape in enumerate(shapes)]
+        return [ResultFuture(results, number, shape) for number, shape in enumerate(known)]
+
+    def as_dask(
+        self, feeds: Sequence[Any], key_of: Keys, names: Sequence[str]
+    ) -> list[dask.array.Array]:
+        """Run, and return the outputs as dask arrays, `names` in the names of their tasks."""
+        return self.executor.dask_results(self._sent(feeds, key_of, True), names)
 
     def _sent(self, feeds: Sequence[Any], key_of: Keys, is_awaited: bool) -> Any:
         executor, plan, values = self.executor, self.plan, self.values
@@ -113,21 +178,31 @@ class BoundPlan:
         """Raise where no worker may run a task, or have a variable, before anything is sent."""
         placement = self.executor.placement
         if self._checked != placement.version:
+            self._template = None
+            self.programs, self.constants = {}, {}
             placement.check(self.plan)
             placement.check_variables(self.state_keys)
             self._checked = placement.version
 
     def explain(self) -> str:
         """Return the plan as text: what runs where, and why."""
-        return self.plan.explain(self.executor.placement.where)
+        placement = self.executor.placement
+        summary = placement.staged(self.plan)[0].summary()
+        return "\n".join([*summary, self.plan.explain(placement.where)])
 
     def ensure_sent(self) -> None:
         """Send programs and large constants, once, or again where they were lost."""
         sent = [*self.programs.values(), *self.constants.values()]
         if sent and all(future.status not in BAD for future in sent):
             return
-        packed = {region.key: region for region in self.template.packed}
-        self.programs = self.executor.put_data(packed)
+        packed, where = {}, {}
+        for stage, found in zip(
+            self.template.packed_stages, self.template.annotations, strict=True
+        ):
+            packed[stage.key] = stage
+            if "workers" in found:  # elsewhere, Dask would copy it there in every run
+                where[stage.key] = {"workers": found["workers"], "allow_other_workers": True}
+        self.programs = self.executor.put_data(packed, where)
         constants, annotations_of = {}, {}
         by_block = self._constant_annotations()
         for block_id in leaf_block_ids(self.template):
@@ -166,6 +241,7 @@ class Dispatch:
       number: under which it is sent; the scheduler tells by it what became of it.
       first_phase: what must be computed before the rest is sent.
       futures: everything that it must compute.
+      version: of the variables as it leaves them, as this client counts.
     """
 
     def __init__(
@@ -227,7 +303,7 @@ class Dispatch:
         for key in self.bound.unshaped:
             (located,) = self.updates[key].values()
             shapes[key] = f"shape-{self.stamp}-{len(shapes)}"
-            self.tasks[shapes[key]] = Task(shapes[key], shape_of, *_located_argument(located))
+            self.tasks[shapes[key]] = Task(shapes[key], shape_of, _located_argument(located))
             self.wanted[shapes[key]] = None
         keys = list(self.wanted)
         self.first_phase = self._submit_first_phase(self.tasks, keys)
@@ -266,10 +342,11 @@ class Dispatch:
         if writes:
             new = {k: dict.fromkeys(blocks, RemoteBlock()) for k, blocks in self.updates.items()}
             values.commit(new, values.version, self.records)
+        self.version = values.version
         for block_id, where in self.fetched.items():
             if isinstance(where, ResultLocation):
                 future = self._by_key[where.key]
-                self.fetched[block_id] = Reference(future, where.position, where.extra_bytes)
+                self.fetched[block_id] = Reference(future, where.position)
         # Whoever looks at the results later must not keep variables of old alive.
         self._by_key, self.run_feeds, self.first_phase = {}, None, []
         self.tasks, self.annotations, self.updates = {}, {}, {}
@@ -309,37 +386,31 @@ class Dispatch:
     def _made(self) -> tuple[dict[Any, Any], dict[str, dict[Any, Any]], dict[str, Any]]:
         """Return tasks, annotations, and where the variables' new blocks will be."""
         template, plan = self.bound.template, self.plan
-        tasks, annotations = template.graph(
-            self.stamp,
-            [packed.key for packed in template.packed],
-            self._leaf,
-            self.executor.placement.annotations_at,
-        )
+        tasks, annotations = template.graph(self.stamp, self._leaf, self._block)
         updates = {
             key: {index: self._located(value.block_id(index)) for index in value.indices()}
             for key, value in plan.updates.items()
         }
         self.fetched = {
-            block_id: self._located(block_id, fetched=True)
+            block_id: self._fetched(block_id)
             for value in plan.outputs
             for block_id in map(value.block_id, value.indices())
         }
-        for output_key in template.sinks:
-            self.wanted[output_key.key(self.stamp)] = None
+        # What is taken through a table must be there until all have it.
+        through = [n for level, found in template.gathers.items() if level for n in found]
+        self.wanted.update((template.key(n, self.stamp), None) for n in [*template.sinks, *through])
         tasks.update(self.run_feeds.tasks)
         tasks.update(self.picks)
         return tasks, annotations, updates
 
-    def _leaf(self, block_id: BlockId) -> tuple[Any, int | None]:
-        """Return what a task takes for a block from outside, and which of the outputs there."""
+    def _leaf(self, block_id: BlockId) -> Any:
+        """Return what a task takes for a block from outside."""
         leaf = self.plan.leaves[block_id.origin.position]
-        if leaf.kind == STATE:
-            return self._block(block_id), None
         if leaf.kind == FEED:
-            return self.run_feeds.argument(block_id), None
+            return self.run_feeds.argument(block_id)
         if leaf.kind == KEY:
-            return self.random_keys[block_id.origin.position], None
-        return TaskRef(self.bound.constant_keys[block_id]), None
+            return self.random_keys[block_id.origin.position]
+        return TaskRef(self.bound.constant_keys[block_id])
 
     def _block(self, block_id: BlockId) -> BlockRef:
         leaf = self.plan.leaves[block_id.origin.position]
@@ -347,39 +418,52 @@ class Dispatch:
         block = (0,) * rank if leaf.layout is None else block_id.block
         return BlockRef(leaf.what, block, leaf.is_stale)
 
-    def _located(self, block_id: BlockId, fetched: bool = False) -> Any:
-        """Return where a result is: a Target, a block that is there, or (fetched) a value."""
+    def _located(self, block_id: BlockId) -> Any:
+        """Return where a variable's new block is: a ResultLocation, or a block that is there."""
         number, position = block_id.origin
         if number >= 0:
-            template = self.bound.template
-            output_key = template.output_key(block_id)
-            key = output_key.key(self.stamp)
+            output = self.bound.template.state_output(block_id)
+            key = self.bound.template.key(output.stage, self.stamp)
             self.wanted[key] = None
-            return ResultLocation(
-                key, output_key.position, template.output_groups[number].extra_bytes(position)
-            )
+            return ResultLocation(key, output.position)
         leaf = self.plan.leaves[position]
         if leaf.kind == STATE:
-            return self._read(block_id) if fetched else self._block(block_id)
-        if leaf.kind == FEED:
-            lazy = isinstance(self.feeds[leaf.what], LazyFeed)
-            if fetched and not lazy:
-                return owned(cut(self.feeds[leaf.what], leaf.layout, block_id.block))
-            fed: Any = self.run_feeds.reference(block_id).key
-            self.wanted[fed] = None
-            return ResultLocation(fed, None, 0)
-        if fetched:
-            return owned(cut(leaf.what, leaf.layout, block_id.block))
-        return RemoteBlock(
-            Reference(self.bound.constants[self.bound.constant_keys[block_id]], None)
-        )
-
-    def _read(self, block_id: BlockId) -> ResultLocation:
-        """Return where to fetch a variable's block: a result of its own, alone under its key."""
-        key = f"read-{self.stamp}-{len(self.picks)}"
-        self.picks[key] = Task(key, identity, self._block(block_id))
+            return self._block(block_id)
+        key = outputs_key("value", self.stamp, len(self.picks))
+        self.picks[key] = Task(key, as_outputs, self._leaf(block_id))
         self.wanted[key] = None
-        return ResultLocation(key, None, 0)
+        return ResultLocation(key, 0)
+
+    def _fetched(self, block_id: BlockId) -> Any:
+        """Return where a result is: a ResultLocation, or the value itself."""
+        number, position = block_id.origin
+        if number >= 0:
+            return self._fetched_output(block_id)
+        leaf = self.plan.leaves[position]
+        if leaf.kind == STATE:
+            return self._picked(identity, self._block(block_id))
+        if leaf.kind == FEED and isinstance(self.feeds[leaf.what], LazyFeed):
+            key: Any = self.run_feeds.reference(block_id).key
+            self.wanted[key] = None
+            return ResultLocation(key, None)
+        value = self.feeds[leaf.what] if leaf.kind == FEED else leaf.what
+        return owned(cut(value, leaf.layout, block_id.block))
+
+    def _fetched_output(self, block_id: BlockId) -> ResultLocation:
+        template = self.bound.template
+        output = template.output(block_id)
+        key = template.key(output.stage, self.stamp)
+        if template.is_plain(output.stage) or template.is_shown(block_id):
+            self.wanted[key] = None
+            return ResultLocation(key, output.position)
+        return self._picked(fetched, (output.position,), TaskRef(key))._replace(position=0)
+
+    def _picked(self, function: Callable[..., Any], *arguments: Any) -> ResultLocation:
+        """Return where to fetch what stays on a worker: a result of its own, which travels."""
+        key = f"read-{self.stamp}-{len(self.picks)}"
+        self.picks[key] = Task(key, function, *arguments)
+        self.wanted[key] = None
+        return ResultLocation(key, None)
 
     # -- fetching -------------------------------------------------------------------------------
 
@@ -387,6 +471,17 @@ class Dispatch:
         """Return the keys that the outputs are under."""
         found = [where.future for where in self.fetched.values() if isinstance(where, Reference)]
         return list({future.key: future for future in found}.values())
+
+    def located_outputs(self) -> list[tuple[numpy.dtype[Any], chunk_grid.Chunks, dict[Any, Any]]]:
+        """Return dtype, chunks and blocks of the outputs: where each is, or the block itself."""
+        return [
+            (
+                value.spec.dtype.np,
+                chunks_of(value),
+                {index: self.fetched[value.block_id(index)] for index in value.indices()},
+            )
+            for value in self.plan.outputs
+        ]
 
     def assembled(self, data: dict[Any, Any]) -> list[Any]:
         """Return the outputs, from what is under their keys."""
@@ -427,7 +522,7 @@ def first_phase_tasks(tasks: Mapping[Any, Any]) -> dict[Any, Any]:
 def _record(leaf: LeafInfo) -> VariableRecord | None:
     """Return what a plan expects a variable to be; None where it takes any shape."""
     shape = leaf.spec.shape
-    if shape is None or None in shape:
+    if not is_known(shape):
         return None
     layout = leaf.layout or chunk_grid.whole(shape)
     return VariableRecord(leaf.what, leaf.spec.dtype.name, shape, layout)
@@ -436,16 +531,26 @@ def _record(leaf: LeafInfo) -> VariableRecord | None:
 def _block_location(where: Any) -> BlockLocation | BlockRef:
     """Return where a new block is, as plain data."""
     if isinstance(where, RemoteBlock):
-        reference = where.reference
-        return BlockLocation(reference.future.key, reference.position, reference.extra_bytes)
-    return BlockLocation(*where) if isinstance(where, ResultLocation) else where
+        return where.location
+    if isinstance(where, ResultLocation):
+        assert where.position is not None
+        return BlockLocation(where.key, where.position)
+    return where
 
 
-def _located_argument(where: Any) -> tuple[Any, int | None]:
-    """Return what a task takes for a new block: its key or variable, and the output meant."""
+def _located_argument(where: Any) -> Any:
+    """Return what a task takes for a new block."""
     location = _block_location(where)
-    return (
-        (location, None)
-        if isinstance(location, BlockRef)
-        else (TaskRef(location.key), location.position)
+    if isinstance(location, BlockRef):
+        return location
+    return Task(None, getitem, TaskRef(location.key), location.position)
+
+
+def new_value_bytes(plan: Plan) -> int:
+    """Return the bytes of new values of variables, but for those of which only rows change."""
+    return sum(
+        value.nbytes()
+        for value in plan.updates.values()
+        if value.origin.region < 0
+        or value.origin.position not in in_place(plan, value.origin.region)
     )

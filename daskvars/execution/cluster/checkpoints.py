@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from distributed import Client, Future
 
 from daskvars.chunk_grid import block_indices, block_slices
-from daskvars.execution.cluster.chunk_tasks import write_chunks
+from daskvars.execution.cluster.chunk_tasks import SPLIT_BYTES, write_chunks
 from daskvars.execution.cluster.errors import error_of
-from daskvars.execution.cluster.output_groups import SPLIT_BYTES
 from daskvars.execution.cluster.placement import ClusterPlacement
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, wait
 from daskvars.remote.dask_internals import RunGraph, Task
+from daskvars.remote.task_keys import outputs_key
 from daskvars.remote.tasks.chunk_tasks import (
     load_selections,
     write_in_background,
@@ -22,7 +23,9 @@ from daskvars.remote.tasks.chunk_tasks import (
 from daskvars.state import SnapshotWriter, open_zarr_store
 from daskvars.state.checkpoint import check_wanted, open_checkpoint, shifted
 from daskvars.state.format.grids import Blocks
-from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.format.manifest import Manifest, VariableRecord
+from daskvars.state.format.one_file import check_replaceable, pack
+from daskvars.state.stores.addresses import archive_path
 
 
 def save(
@@ -39,18 +42,41 @@ def save(
       client: the cluster.
       stamp: a text for keys that was not used before.
       values: name -> record and blocks.
-      where: path or URL, which all workers reach.
+      where: path or URL, which all workers reach. For one file, workers write their chunks into a
+        directory beside it, from which this process makes the file: every byte is written twice.
       global_step: the step that is noted in it.
       in_flight: of the runs that made the values: what must succeed. With it workers write in
         threads beside those of their other tasks.
     """
+    archive = archive_path(where)
+    if archive is not None:
+        check_replaceable(archive, overwrite=True)
+        beside = f"{archive}.{stamp}.partial"
+        try:
+            manifest = write(client, stamp, values, beside, global_step, in_flight)
+            pack(*open_zarr_store(beside, "r"), manifest, archive)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    else:
+        write(client, stamp, values, where, global_step, in_flight)
+
+
+def write(
+    client: Client,
+    stamp: str,
+    values: Mapping[str, tuple[VariableRecord, Blocks]],
+    where: Any,
+    global_step: int | None,
+    in_flight: Sequence[Future] | None,
+) -> Manifest:
+    """Have workers write a checkpoint of many objects; see `save`."""
     storage, path = open_zarr_store(where, "a")
     writer = SnapshotWriter(storage, path, global_step or 0, overwrite=True)
     writer.declare(record for record, _ in values.values())
     blocks = {name: found for name, (_, found) in values.items()}
-    write = write_stored_chunks if in_flight is None else write_in_background
+    put = write_stored_chunks if in_flight is None else write_in_background
     try:
-        digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, write)
+        digests = write_chunks(client, f"save-{stamp}", writer, storage, blocks, put)
         wait(client, in_flight or ())
         failed = next((future for future in in_flight or () if future.status != "finished"), None)
         if failed is not None:
@@ -58,7 +84,7 @@ def save(
     except Exception:
         writer.abort()
         raise
-    writer.commit(digests, global_step=global_step)
+    return writer.commit(digests, global_step=global_step)
 
 
 def restore(
@@ -111,7 +137,7 @@ def restore(
     graph = {}
     annotations: dict[str, dict[Any, Any]] = {"workers": {}, "allow_other_workers": {}}
     for number, ((_, (workers, is_loose, device_type)), blocks) in enumerate(batches.items()):
-        key = f"restore-{stamp}-{number}"
+        key = outputs_key("restore", stamp, number)
         selections = tuple((names[name], selection) for name, _, selection in blocks)
         graph[key] = Task(
             key, load_selections, storage, path, selections, source.token, device_type
@@ -127,5 +153,5 @@ def restore(
             raise error_of(future)
     for blocks, future in zip(batches.values(), futures, strict=True):
         for position, (key, index, _) in enumerate(blocks):
-            found[key][index].reference = Reference(future, position)
+            found[key][index].found = Reference(future, position)
     return found

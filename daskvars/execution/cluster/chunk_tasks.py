@@ -8,12 +8,15 @@ from typing import Any
 
 from distributed import Client
 
-from daskvars.execution.cluster.output_groups import SPLIT_BYTES
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
 from daskvars.remote.tasks.chunk_tasks import Fragment, write_stored_chunks
 from daskvars.state.format.chunks import chunk_ref
 from daskvars.state.format.grids import Blocks, Index, Layout
 from daskvars.state.format.manifest import VariableRecord
+
+SPLIT_BYTES = 1 << 20
+"""Bytes from which a chunk is worth a task of its own, which costs about as much as to move them.
+"""
 
 
 @dataclass(eq=False, slots=True)

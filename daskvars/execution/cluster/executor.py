@@ -40,25 +40,32 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import dask.array
 import distributed
 import psutil
 from distributed import Client, Future
 from zarr.storage import StorePath
 
 from daskvars import config
+from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import as_dtype
 from daskvars.errors import AbortedError, UnavailableError, enumerated, permanent
 from daskvars.execution.cluster import checkpoints as cluster_checkpoints
 from daskvars.execution.cluster import reports
 from daskvars.execution.cluster.bound_plan import BoundPlan
+from daskvars.execution.cluster.dask_arrays import Part, on_workers
 from daskvars.execution.cluster.errors import GONE, LostError, unavailable
-from daskvars.execution.cluster.in_flight import InFlight, Run
+from daskvars.execution.cluster.in_flight import InFlight
 from daskvars.execution.cluster.placement import ClusterPlacement, by_annotation
 from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, own, remote_blocks
 from daskvars.execution.cluster.result_futures import RunResults
 from daskvars.execution.cluster.run_feeds import MAX_GRAPH_BYTES, scattered
 from daskvars.execution.cluster.seals import Sealer
+from daskvars.execution.cluster.sent_run import SentRun
+from daskvars.execution.cluster.traces import traces_of
 from daskvars.execution.cluster.worker_info import workers_of
+from daskvars.execution.engine import events
+from daskvars.execution.engine.dask_arrays import array_name
 from daskvars.execution.engine.durable import MAX_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
 from daskvars.graph.definitions.opdef import Spec
@@ -67,12 +74,16 @@ from daskvars.remote.dask_internals import (
     DataNode,
     LineagePlugin,
     RunGraph,
+    Task,
+    TaskRef,
     call_handler,
     futures_of,
     pickle,
+    register_on_workers,
 )
-from daskvars.remote.task_keys import new_token
-from daskvars.remote.tasks.region_tasks import PackedRegion
+from daskvars.remote.exchange import Exchanges
+from daskvars.remote.task_keys import new_token, outputs_key
+from daskvars.remote.tasks.stage_tasks import as_outputs, fetched
 from daskvars.remote.versions.shared_graphs import OPERATION, topic
 from daskvars.remote.versions.shared_versions import (
     BlockLocation,
@@ -114,6 +125,7 @@ class ClusterExecutor:
       scheduler: the scheduler's id.
       session_index: how many sessions were on the cluster's states before this one.
       in_flight: the runs in flight.
+      lost_runs: what sends them again where data is lost.
       sealer: what makes them durable.
       pending_results: results that nobody has looked at.
       is_retrieved: whether the values have left the cluster, and nothing is lost.
@@ -129,6 +141,7 @@ class ClusterExecutor:
         self.placement = ClusterPlacement(workers_of(client), self.values.__contains__)
         self.sealer = Sealer(self, store)
         self.in_flight = InFlight(self)
+        self.lost_runs = self.in_flight.lost_runs
         self.users = 0
         self.is_retrieved = self._was_cut_off = False
         self.pending_results: weakref.WeakSet[RunResults] = weakref.WeakSet()
@@ -136,6 +149,7 @@ class ClusterExecutor:
         self._numbers = itertools.count(1)
         reports.listen_to_losses(client, self.token)
         prepare(client)
+        self.traces = traces_of(client)
         client.subscribe_topic(topic(self.token), self.in_flight.on_message)
         self.scheduler, self.session_index, looked = self.call_scheduler(
             "open",
@@ -194,7 +208,7 @@ class ClusterExecutor:
     def lost_error(self) -> UnavailableError:
         """Return the error of what was here and cannot be had, since the cluster is gone."""
         names = sorted(self.values.capture()[1])
-        num_runs, durable = self.in_flight.num_unsealed, self.sealer.version
+        num_runs, durable = self.in_flight.num_returned, self.sealer.version
         last = (
             "No version of them was durable: run the initializers again"
             if durable is None
@@ -239,9 +253,13 @@ class ClusterExecutor:
 
     # -- runs -----------------------------------------------------------------------------------
 
-    def bind(self, plan: Plan) -> BoundPlan:
+    def automatic_chunks(self, spec: Spec, device: str, found: Chunks | None) -> Chunks | None:
+        """Return how a variable is cut of which nobody has said that."""
+        return self.placement.automatic_chunks(spec, device, found)
+
+    def bind(self, plan: Plan, names: Sequence[str] = ()) -> BoundPlan:
         """Return ``run(feeds, key_of) -> results`` for `plan`; see `LocalExecutor.bind`."""
-        bound = BoundPlan(self, plan)
+        bound = BoundPlan(self, plan, names)
         self._bound.add(bound)
         return bound
 
@@ -253,9 +271,14 @@ class ClusterExecutor:
         if self.is_private:
             return run()
         found = self._attempted(run)
-        if self.sealer.is_durable and not config.get().seal_every_s and self.in_flight.num_unsealed:
+        if self.seals_every_run and self.in_flight.num_unsealed:
             self.seal()
         return found
+
+    @property
+    def seals_every_run(self) -> bool:
+        """Whether a run is on disk when it returns."""
+        return self.is_shared and self.sealer.is_durable and not config.get().seal_every_s
 
     def _attempted(self, run: Callable[[], Any]) -> Any:
         for _ in range(MAX_ATTEMPTS):
@@ -276,22 +299,32 @@ class ClusterExecutor:
 
     def submit(
         self, bound: BoundPlan, feeds: Sequence[Any], random_keys: dict[int, Any], is_awaited: bool
-    ) -> Run:
+    ) -> SentRun:
         """Send a run; wait while too many are in flight."""
 
-        def send() -> Run:
+        def send() -> SentRun:
             self.check_connected()
+            if events.level != self.traces.level:
+                self.traces.begin(self, events.level)
             with self.values.run_lock:
                 self.in_flight.admit(bound.new_bytes)
-            run = Run(bound, feeds, random_keys, is_awaited)
+            run = SentRun(bound, feeds, random_keys, is_awaited)
             self.in_flight.send(run)
             return run
 
         return self.recovering(send)
 
-    def results(self, run: Run) -> list[Any]:
+    def results(self, run: SentRun) -> list[Any]:
         """Wait until a run is finished, and return its outputs; see `InFlight.results`."""
-        return self.in_flight.results(run)
+        found = self.in_flight.results(run)
+        self._show_scalars(run, found)
+        return found
+
+    def _show_scalars(self, run: SentRun, values: Sequence[Any]) -> None:
+        """Have the dashboard show what is one number of what a run with updates gave."""
+        bound = run.bound
+        if bound.names and bound.plan.updates:
+            self.traces.note_scalars(self.name, bound.names, values, run.dispatch.version)
 
     def fetch(self, wanted: RunResults | None = None) -> None:
         """Bring results that were not waited for: those wanted, and all that are there.
@@ -306,6 +339,7 @@ class ClusterExecutor:
         found = dict(self.in_flight.fetch(first.run, [results.run for results in ready]))
         for results in [first, *ready]:
             if results.run in found:
+                self._show_scalars(results.run, found[results.run])
                 results.values, results.run = found[results.run], None
                 self.pending_results.discard(results)
 
@@ -329,9 +363,9 @@ class ClusterExecutor:
             try:
                 return action()
             except (LostError, LostStateError) as error:
-                if not self.in_flight.can_repeat(error):
+                if not self.lost_runs.can_repeat(error):
                     raise
-                self.in_flight.repeat()
+                self.lost_runs.repeat()
         return action()
 
     # -- values ---------------------------------------------------------------------------------
@@ -341,9 +375,7 @@ class ClusterExecutor:
         futures = futures_of(self.client, set(keys_of(variables)))
         return {
             key: {
-                index: RemoteBlock(
-                    Reference(futures[location.key], location.position, location.extra_bytes)
-                )
+                index: RemoteBlock(Reference(futures[location.key], location.position))
                 for index, location in blocks.items()
             }
             for key, (_, blocks) in variables.items()
@@ -365,6 +397,33 @@ class ClusterExecutor:
         found = self.call_scheduler("pin", name=self.name, client=self.client.id)
         self._set_records({key: record for key, (record, _) in found.items()}, self._durable)
         return self._pinned(found, keys)
+
+    def dask_array(self, key: str) -> dask.array.Array:
+        """Return the present value of a variable, this client's runs done, as a dask array."""
+        with self.values.run_lock:
+            (blocks,) = self.read([key])
+            record = self.values.record(key)
+        references = {index: block.reference for index, block in blocks.items()}
+        version = [(index, where.future.key, where.position) for index, where in references.items()]
+        name = array_name(key, self.scheduler, version)
+        part = Part(name, as_dtype(record.dtype).np, record.chunks, references)
+        return on_workers(self.client, f"{self.token}-{self.next_number()}", [part])[0]
+
+    def dask_results(self, run: SentRun, names: Sequence[str]) -> list[dask.array.Array]:
+        """Wait until a run is finished, and return its outputs as dask arrays.
+
+        Raises:
+          OpError: it failed, or one before it; the variables are as before that run.
+        """
+        dispatch = self.in_flight.settled(run)
+        stamp = f"{self.token}-{self.next_number()}"
+        parts = [
+            Part(array_name(name, stamp, number), dtype, chunks, blocks)
+            for number, (name, (dtype, chunks, blocks)) in enumerate(
+                zip(names, dispatch.located_outputs(), strict=True)
+            )
+        ]
+        return on_workers(self.client, stamp, parts)
 
     def read_in_flight(self, keys: Collection[str]) -> list[Blocks]:
         """Return the blocks of variables as the runs sent so far will leave them."""
@@ -398,7 +457,7 @@ class ClusterExecutor:
         """Set variables to blocks, which are moved to the workers if they are not there."""
         with self.values.run_lock:
             self.in_flight.process_messages()
-            self.in_flight.discard_log(self._put(new, records))
+            self.lost_runs.discard_log(self._put(new, records))
             self.refresh()
 
     def _put(
@@ -429,7 +488,7 @@ class ClusterExecutor:
             state = local.made_read_only()
             blocks = {key: found for key, (_, found) in state.items()}
             records = {key: record for key, (record, _) in state.items()}
-            self.in_flight.discard_log(self._put(blocks, records, True))
+            self.lost_runs.discard_log(self._put(blocks, records, True))
         self.refresh()
 
     def _loaded(self, store: Any, head: Any) -> dict[str, Any]:
@@ -453,17 +512,16 @@ class ClusterExecutor:
         """Put plain data under keys: small data as tasks, which Dask can repeat, else scattered.
 
         Args:
-          data: key -> array or packed region.
+          data: key -> array or packed stage.
           annotations_of: key -> Dask annotations, where it matters on which worker it is.
         """
         annotations_of = annotations_of or {}
         limit = min(config.get().feed_scatter_bytes, MAX_GRAPH_BYTES)
         small, large, room = {}, {}, MAX_GRAPH_BYTES
         for key, value in data.items():
-            size = len(value.data) if isinstance(value, PackedRegion) else value.nbytes
-            if size <= min(limit, room):
+            if value.nbytes <= min(limit, room):
                 small[key] = value
-                room -= size
+                room -= value.nbytes
             else:
                 large[key] = value
         found = (
@@ -492,11 +550,23 @@ class ClusterExecutor:
                     )
         if not local:
             return {}
-        futures = self.put_data(local, annotations_of)
+        futures = self._adopted(self.put_data(local, annotations_of), annotations_of)
         new: dict[str, Any] = {key: dict(state[key]) for key, _ in where.values()}
         for name, (key, index) in where.items():
-            new[key][index] = RemoteBlock(Reference(futures[name], None))
+            new[key][index] = RemoteBlock(Reference(futures[name], 0))
         return new
+
+    def _adopted(
+        self, data: Mapping[str, Future], annotations_of: Mapping[str, dict[str, Any]]
+    ) -> dict[str, Future]:
+        """Make values that were put what a stage gives, each where it is."""
+        stamp = f"{self.token}.{self.next_number()}"
+        keys = {name: outputs_key("value", stamp, number) for number, name in enumerate(data)}
+        graph = {key: Task(key, as_outputs, TaskRef(name)) for name, key in keys.items()}
+        annotations = by_annotation({keys[name]: annotations_of[name] for name in data})
+        found = self.client.get(RunGraph(graph, annotations, stamp), list(graph), sync=False)
+        distributed.wait([*data.values(), *found])
+        return dict(zip(keys, found, strict=True))
 
     # -- checkpoints ----------------------------------------------------------------------------
 
@@ -608,6 +678,7 @@ class ClusterExecutor:
         if self.sealer.version is None:
             return self._set({}, NO_VERSION, True)
         store = self.sealer.open_store()
+        assert store is not None
         head = store.manifest(self.sealer.version.number)
         self.placement.check_variables(head.records)
         return self._reset(store, head, is_own=True)
@@ -677,20 +748,30 @@ class ClusterExecutor:
                 f"{nbytes:,} bytes of variables do not fit into this process, which has"
                 f" {room:,} free; version {self.sealer.version} of them is durable",
             )
-        blocks = self.read(keys)
-        futures = {b.reference.future.key: b.reference.future for b in remote_blocks(blocks)}
-        data = self.client.gather(futures)
+        self.local.put(dict(zip(keys, self._brought(self.read(keys)), strict=True)), records)
 
-        def fetched(block: Any) -> Any:
-            future, position, _ = block.reference
-            found = data[future.key]
-            return own(found if position is None else found[position])
-
-        found = {
-            key: {index: fetched(block) for index, block in variable.items()}
-            for key, variable in zip(keys, blocks, strict=True)
+    def _brought(self, variables: Sequence[Blocks]) -> list[Blocks]:
+        """Return the blocks of variables as arrays of this process."""
+        positions: dict[Any, dict[int, int]] = {}
+        for block in remote_blocks(variables):
+            key, position = block.location
+            found = positions.setdefault(key, {})
+            found.setdefault(position, len(found))
+        stamp = f"{self.token}-{self.next_number()}"
+        keys = {key: f"read-{stamp}-{number}" for number, key in enumerate(positions)}
+        graph = {
+            key: Task(key, fetched, tuple(positions[name]), TaskRef(name))
+            for name, key in keys.items()
         }
-        self.local.put(found, records)
+        data = dict(
+            zip(keys, self.client.get(RunGraph(graph, {}, stamp), list(graph)), strict=True)
+        )
+
+        def brought(block: Any) -> Any:
+            key, position = block.location
+            return own(data[key][positions[key][position]])
+
+        return [{i: brought(block) for i, block in blocks.items()} for blocks in variables]
 
     def close(self) -> None:
         """Finish the runs in flight, and let go of the state; one with a name stays there.
@@ -728,8 +809,9 @@ def prepare(client: Client) -> None:
     """Have a cluster keep states, once for each client."""
     if client not in _prepared:
         client.register_plugin(VersionKeeper())
-        client.register_plugin(LineagePlugin())
-        client.register_plugin(WorkerMemory())
+        register_on_workers(client, LineagePlugin())
+        register_on_workers(client, WorkerMemory())
+        register_on_workers(client, Exchanges())
         reports.listen_to_pauses(client)
         _prepared.add(client)
 
@@ -742,11 +824,7 @@ def drop_state(client: Client, name: str) -> None:
 
 def block_locations(blocks: Blocks) -> dict[Any, BlockLocation]:
     """Return where blocks are, as plain data."""
-    found = {}
-    for index, block in blocks.items():
-        future, position, extra_bytes = block.reference
-        found[index] = BlockLocation(future.key, position, extra_bytes)
-    return found
+    return {index: block.location for index, block in blocks.items()}
 
 
 def cluster_executor(

@@ -4,88 +4,55 @@ What becomes of them the scheduler tells (`remote.versions.version_keeper`). It 
 client's own thread (`on_message`), and acted on by whoever sends the next run or waits for one
 (`process_messages`).
 
-Data that is lost Dask computes again. What Dask cannot, since its inputs are gone as well, a client
-that knows itself alone on its state can: it keeps a log of the runs since the last seal, and sends
-them again on what was sealed, with the same inputs and random numbers (`repeat`). On a state with
-several clients no one of them has all the runs, so there it is an error until `recover()`.
+Where data is lost, `lost_runs` sends them again.
 """
 
 from __future__ import annotations
 
-import math
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 from distributed import Future
 
 from daskvars import config
 from daskvars.errors import AbortedError, UnavailableError
-from daskvars.execution.cluster.bound_plan import BoundPlan, Dispatch
+from daskvars.execution.cluster.bound_plan import Dispatch
 from daskvars.execution.cluster.errors import (
-    LostError,
     error_of,
     is_gone,
     unavailable,
     with_run_note,
 )
+from daskvars.execution.cluster.lost_runs import LostRuns, num_updates
 from daskvars.execution.cluster.remote_blocks import BAD, wait
-from daskvars.execution.engine import events
+from daskvars.execution.cluster.seals import Sealer
+from daskvars.execution.cluster.sent_run import SentRun
+from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.durable import MAX_ATTEMPTS
-from daskvars.remote.versions.shared_versions import LostStateError, StaleViewError
+from daskvars.remote.dask_internals import sync_while_connected
+from daskvars.remote.versions.shared_versions import StaleViewError
 from daskvars.state.format.manifest import VersionId
 
-MAX_LOSSES = 5  # while runs are sent again
 POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
 
 
-@dataclass(eq=False, slots=True, weakref_slot=True)
-class Run:
-    """A run that was sent.
+class SealedState(StateClient, Protocol):
+    """A state that is sealed while runs are in flight: `executor.ClusterExecutor`.
 
     Attributes:
-      bound, feeds, random_keys: what it is run with.
-      is_awaited: whether its caller waits for it, and gets its error.
-      dispatch: as it was sent last.
-      is_done: whether it is finished.
-      error: why it never will be.
-      attempts: how often it was sent.
+      sealer: what makes versions durable.
     """
 
-    bound: BoundPlan
-    feeds: Sequence[Any]
-    random_keys: dict[int, Any]
-    is_awaited: bool
-    dispatch: Any = None
-    is_done: bool = False
-    error: Exception | None = None
-    attempts: int = 0
+    sealer: Sealer
 
-    def is_settled(self, dispatch: Any) -> bool:
-        """Whether it is known what became of it as it was sent by `dispatch`."""
-        return self.is_done or self.error is not None or self.dispatch is not dispatch
+    def seal_if_requested(self) -> None:
+        """Make what is finished durable if the scheduler has asked for it."""
 
-
-class LoggedRun(NamedTuple):
-    """A finished run, as far as it takes to send it again.
-
-    Attributes:
-      bound, feeds, random_keys: as of the run.
-      run: the run itself, if somebody still wants its results.
-    """
-
-    bound: BoundPlan
-    feeds: Sequence[Any]
-    random_keys: dict[int, Any]
-    run: weakref.ref[Run]
-
-    def to_resend(self) -> Run:
-        """Return the run, to be sent again."""
-        return self.run() or Run(self.bound, self.feeds, self.random_keys, False)
+    def rewind(self) -> tuple[int, int]:
+        """Set the state back to its last durable version, if this client can go on from there."""
 
 
 class InFlight:
@@ -95,30 +62,32 @@ class InFlight:
       runs: by the number under which they were sent last.
       messages: what the scheduler has told and nobody has acted on.
       epoch: see `remote.versions.shared_versions`.
-      log: the runs since the last seal that are finished and changed variables, by number.
+      changed: held while the runs or their log change.
+      run_lock: held while runs are sent, one after the other.
+      lost_runs: sends runs again where data is lost.
     """
 
-    def __init__(self, executor: Any) -> None:
+    def __init__(self, executor: SealedState) -> None:
         self.executor = executor
         self.epoch = 0
-        self.runs: dict[int, Run] = {}
+        self.runs: dict[int, SentRun] = {}
         self.messages: deque[dict[str, Any]] = deque()
-        self.log: dict[int, LoggedRun] = {}
         self.changed = threading.Condition()
-        self._sealed = 0  # the number of the last run that is
-        self._unlogged: float = 0  # of what was last put without a run
-        self._to_repeat: dict[int, Run] = {}
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the log, on what was sealed, gives the present values."""
-        return self._unlogged <= self._sealed
+        self.run_lock = executor.values.run_lock
+        self.lost_runs = LostRuns(self)
 
     @property
     def num_unsealed(self) -> int:
         """How many runs that change variables were sent since the last seal."""
         with self.changed:
-            return len(self.log) + sum(bool(r.bound.plan.updates) for r in self.runs.values())
+            return len(self.lost_runs.log) + num_updates(self.runs.values())
+
+    @property
+    def num_returned(self) -> int:
+        """How many of those have returned to their callers: the others get their own errors."""
+        with self.changed:
+            returned = (run for run in self.runs.values() if not run.is_awaited)
+            return len(self.lost_runs.log) + num_updates(returned)
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -152,7 +121,7 @@ class InFlight:
         with self.changed:
             return sum(run.bound.new_bytes for run in self.runs.values())
 
-    def send(self, run: Run) -> None:
+    def send(self, run: SentRun) -> None:
         """Send a run, or send it again."""
         run.attempts += 1
         run.is_done = False
@@ -170,7 +139,7 @@ class InFlight:
             dispatch = Dispatch(run.bound, run.feeds, run.random_keys, self.epoch)
             dispatch.send_first_phase()
             self._check_first_phase(dispatch)
-            with executor.values.run_lock:
+            with self.run_lock:
                 if dispatch.epoch == self.epoch:  # what it has seen was not undone meanwhile
                     dispatch.number = executor.next_number()  # in the order of sending
                     self.runs[dispatch.number], run.dispatch = run, dispatch
@@ -184,9 +153,13 @@ class InFlight:
         if failed is not None:
             raise self._error_of(failed, dispatch)
 
+    def rewind(self) -> tuple[int, int]:
+        """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
+        return self.executor.rewind()
+
     # -- waiting --------------------------------------------------------------------------------
 
-    def results(self, run: Run) -> list[Any]:
+    def results(self, run: SentRun) -> list[Any]:
         """Wait until a run is finished, and return its outputs.
 
         Raises:
@@ -206,9 +179,24 @@ class InFlight:
             if data is not None:
                 keys = [future.key for future in futures]
                 return dispatch.assembled(dict(zip(keys, data, strict=True)))
-            self._resend_lost(run)
+            self.lost_runs.resend(run)
 
-    def fetch(self, wanted: Run, others: Sequence[Run]) -> list[tuple[Run, list[Any]]]:
+    def settled(self, run: SentRun) -> Dispatch:
+        """Wait until a run is finished, and return what was sent of it, whose outputs stay there.
+
+        Raises:
+          OpError: it failed, or one before it; the variables are as before that run.
+        """
+        while True:
+            dispatch = run.dispatch
+            if run.error is None:
+                self.wait(partial(run.is_settled, dispatch))
+            if run.error is not None:
+                raise run.error
+            if run.dispatch is dispatch:
+                return dispatch
+
+    def fetch(self, wanted: SentRun, others: Sequence[SentRun]) -> list[tuple[SentRun, list[Any]]]:
         """Bring the results of a run, and with them those of others that are finished.
 
         Returns:
@@ -232,7 +220,8 @@ class InFlight:
         if not futures:
             return []
         try:
-            return executor.client.gather(futures)
+            gather = partial(executor.client.gather, asynchronous=True)
+            return sync_while_connected(executor.client, gather, futures)
         except Exception as error:  # noqa: BLE001 - what it means is told with the run
             executor.check_connected()
             if is_gone(error):  # Dask may not have taken the run: then nobody else says so
@@ -249,7 +238,7 @@ class InFlight:
                 if condition():
                     return
             self.executor.check_connected()
-            with self.executor.values.run_lock:
+            with self.run_lock:
                 self.process_messages()
                 self._drop_cancelled()
 
@@ -259,7 +248,7 @@ class InFlight:
         Raises:
           OpError: one failed; the variables are as they were before it.
         """
-        self.wait(lambda: not (self.runs or self.messages or self._to_repeat))
+        self.wait(lambda: not (self.runs or self.messages or self.lost_runs.is_pending))
 
     def _drop_cancelled(self) -> None:
         """Fail runs that are cancelled and of which the scheduler knows nothing: nobody tells."""
@@ -281,19 +270,13 @@ class InFlight:
             if message.get("seal"):
                 self.executor.sealer.is_requested = True
             if "sealed" in message:
-                self._note_seal(message["sealed"])
+                self.lost_runs.note_seal(message["sealed"])
                 self.executor.sealer.version = VersionId(*message["durable"])
             elif "done" not in message:
                 self.messages.append(message)
             elif (run := self.runs.pop(message["done"], None)) is not None:
-                self._finished(message["done"], run)
+                self.lost_runs.add(message["done"], run)
             self.changed.notify_all()
-
-    def _finished(self, number: int, run: Run) -> None:
-        run.is_done = True
-        run.dispatch.release()
-        if number > self._sealed and run.bound.plan.updates:
-            self.log[number] = LoggedRun(run.bound, run.feeds, run.random_keys, weakref.ref(run))
 
     def process_messages(self) -> None:
         """Act on what the scheduler has told: send again what was undone.
@@ -301,8 +284,8 @@ class InFlight:
         Raises:
           OpError: a run failed that nobody waits for.
         """
-        if self._to_repeat and not any("reset" in message for message in self.messages):
-            self._repeat()
+        if self.lost_runs.is_pending and not any("reset" in message for message in self.messages):
+            self.lost_runs.repeat_pending()
         error: Exception | None = None
         while self.messages:
             message = self.messages.popleft()
@@ -335,11 +318,11 @@ class InFlight:
                 self._resend_from(number)
             return None
         error = self._error(failed, number)
-        if self.can_repeat(error):
+        if self.lost_runs.can_repeat(error):
             attempts = max(run.attempts for run in self.runs.values())
             if attempts >= MAX_ATTEMPTS:
-                return self._postpone(error)
-            self.repeat()
+                return self.lost_runs.postpone(error)
+            self.lost_runs.repeat()
             return None
         del self.runs[number]
         unwaited = None if failed.is_awaited else reported_error(error, number)
@@ -350,7 +333,7 @@ class InFlight:
             self.executor.refresh()
         return unwaited
 
-    def _error(self, failed: Run, number: int) -> Exception:
+    def _error(self, failed: SentRun, number: int) -> Exception:
         """Return the error of a run of which the scheduler has told that it failed."""
         wait(self.executor.client, failed.dispatch.futures)
         future = failed.dispatch.failed
@@ -368,103 +351,14 @@ class InFlight:
         found.__cause__ = error
         return found
 
-    # -- what Dask cannot compute again ---------------------------------------------------------
-
-    def can_repeat(self, error: BaseException) -> bool:
-        """Return whether an error says that data is lost, and sending the runs again helps."""
-        return self.is_complete and isinstance(error, LostError | LostStateError)
-
-    def repeat(self) -> None:
-        """Send all runs since the last seal again, on what was sealed, in their order.
-
-        Raises:
-          OpError: they could not be sent; whoever needs the variables next tries again.
-        """
-        with self.executor.values.run_lock:
-            with self.changed:
-                self._collect()
-            self._repeat()
-
-    def _postpone(self, error: Exception) -> Exception | None:
-        """Give the runs that somebody waits for an error; the next call repeats the others."""
-        with self.changed:
-            self._collect()
-            awaited = [number for number, run in self._to_repeat.items() if run.is_awaited]
-            for number in awaited:
-                self._to_repeat.pop(number).error = error
-            for run in self._to_repeat.values():
-                run.attempts = 0
-        return None if awaited else error
-
-    def _collect(self) -> None:
-        """Take all runs since the last seal, to be sent again."""
-        self._to_repeat.update({n: logged.to_resend() for n, logged in self.log.items()})
-        self._to_repeat.update(self.runs)
-        self.log, self.runs = {}, {}
-
-    def _repeat(self) -> None:
-        for attempt in range(MAX_LOSSES + 1):
-            try:
-                self._attempt_repeat()
-                return
-            except LostError:
-                if attempt == MAX_LOSSES:
-                    raise
-
-    def _attempt_repeat(self) -> None:
-        epoch, sealed = self.executor.rewind()
-        with self.changed:
-            self._note_seal(sealed)
-            for number in [number for number in self._to_repeat if number <= sealed]:
-                self._finished(number, self._to_repeat.pop(number))
-            self.epoch = epoch
-        runs = [run for _, run in sorted(self._to_repeat.items())]
-        events.publish(events.RunsRepeated(sum(bool(run.bound.plan.updates) for run in runs)))
-        try:
-            for run in runs:
-                self.send(run)
-        except BaseException:
-            with self.changed:
-                self.runs, self.log = {}, {}
-            raise
-        self._to_repeat = {}
-
-    def _resend_lost(self, run: Run) -> None:
-        """Send a finished run again whose results are lost."""
-        number = run.dispatch.number
-        if not run.bound.plan.updates:
-            self.send(run)
-        elif self.is_complete and number > self._sealed:
-            with self.changed:
-                self._finished(number, run)
-            self.repeat()
-        else:
-            raise LostError(
-                None,
-                None,
-                f"run {number} was committed, but what it returned is lost with a "
-                "worker; read the variables",
-            )
-
-    def _note_seal(self, number: int) -> None:
-        """Take note that all runs up to one are sealed."""
-        self._sealed = max(self._sealed, number)
-        self.log = {sent: logged for sent, logged in self.log.items() if sent > self._sealed}
-
-    def discard_log(self, number: float = math.inf) -> None:
-        """Keep no log until a seal that has what was put under that number."""
-        with self.changed:
-            self.log.clear()
-            self._unlogged = number
-
     def abandon(self, epoch: int) -> None:
         """Give up all runs: the state was set to what is sealed."""
         with self.changed:
             self.epoch = epoch
             for run in self.runs.values():
                 run.error = AbortedError(None, None, "the variables were set back meanwhile")
-            self.runs, self.log, self._to_repeat = {}, {}, {}
-            self._unlogged = 0
+            self.runs = {}
+            self.lost_runs.abandon()
 
 
 def reported_error(error: Exception, number: int) -> Exception:

@@ -12,26 +12,27 @@ costs little balance, because those that begin alike are updated by one task.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
-from daskvars.errors import PlacementError, ResourceExhaustedError, UnavailableError
-from daskvars.execution.cluster.worker_info import WorkerInfo, Workers, listed, matching
+from daskvars.errors import ResourceExhaustedError
+from daskvars.execution.cluster.device_workers import DeviceWorkers, op_in_words
+from daskvars.execution.cluster.worker_info import WorkerInfo, Workers
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.scopes.device import DeviceSpec
 from daskvars.lowering.place import device_of, device_type_of
 from daskvars.lowering.plan import Plan, Region
+from daskvars.lowering.program import spec_bytes
+from daskvars.lowering.propagate import is_cut
+from daskvars.lowering.stages import ANYWHERE, Stage, StagePlan, stages
+from daskvars.shape_arithmetic import is_known
 
-logger = logging.getLogger("daskvars")
-
-START_PATIENCE_S = 60.0  # for a task of the cluster that has not been there yet
-PATIENCE_S = 3.0  # for one that is gone: a nanny needs about two to replace its worker
 SLACK_BYTES = 2 << 20  # of imbalance that no task of its own is worth
 SLACK_SHARE = 1 / 8
+MIN_CUT_BYTES = 1 << 20  # of a variable that is cut for its update: a chunk is worth its message
 MAX_VARIABLES = 1_000  # before those of variables that are gone are forgotten
 # Of a worker's memory, what a task of each of its threads should take and give: half of it is the
 # task's own before and after, and Dask begins to spill at 60 % and keeps tasks back at 80 %.
@@ -48,16 +49,14 @@ class VariablePlace(NamedTuple):
     num_chunks: int
 
 
-class ClusterPlacement:
-    """Gives places and workers to the plans of one executor.
+class ClusterPlacement(DeviceWorkers):
+    """Gives places and workers to the plans of one executor; its devices: see `DeviceWorkers`.
 
     Args:
       workers: the cluster's workers.
       is_alive: tells of a key whether there is a variable of it.
 
     Attributes:
-      workers: as given.
-      soft: whether a device that no worker offers is replaced by one that is like it.
       variable_places: where variables live, by key.
       why_anywhere: the reason, in words, of what may run anywhere.
     """
@@ -65,127 +64,18 @@ class ClusterPlacement:
     why_anywhere = "by cost: next to what it takes"
 
     def __init__(self, workers: Workers, is_alive: Callable[[str], bool]) -> None:
-        self.workers, self._is_alive = workers, is_alive
-        self.soft = False
+        super().__init__(workers)
+        self._is_alive = is_alive
         self._most_variables = MAX_VARIABLES
         self.variable_places: dict[str, VariablePlace] = {}
-        self._seen: set[str] = set()
-        self._found: dict[tuple[str, bool], list[WorkerInfo]] = {}
         self._loads: Counter[str] = Counter()
         self._used: dict[tuple[str, int], list[str]] = {}  # the latest last
-        self._version = -1
 
-    # -- devices --------------------------------------------------------------------------------
-
-    @property
-    def worker_infos(self) -> tuple[WorkerInfo, ...]:
-        """What the live workers offer; what was found out about them before is forgotten."""
-        worker_infos = self.workers.worker_infos
-        if self._version != self.workers.version:
-            self._version = self.workers.version
-            self._found = {}
-            self._loads = Counter()
-            for variable_place in self.variable_places.values():
-                self._loads.update(self._shares(variable_place))
-        return worker_infos
-
-    @property
-    def version(self) -> int:
-        """Counts how often the workers have changed."""
-        return self.workers.version if self.worker_infos is not None else 0
-
-    @property
-    def addresses(self) -> list[str]:
-        """The workers that any task may run on."""
-        return [info.address for info in self.fitting("")]
-
-    def fitting(self, device: str) -> list[WorkerInfo]:
-        """Return the workers of a device; may be none."""
-        worker_infos, key = self.worker_infos, (device, self.soft)
-        if key not in self._found:
-            wanted = self._softened(device) if self.soft else device
-            self._found[key] = matching(worker_infos, wanted)
-        return self._found[key]
-
-    def is_bound(self, device: str) -> bool:
-        """Return whether a device may not be left to Dask: it is only some of the workers.
-
-        One that names a task or a GPU is bound even while there are no other workers.
-        """
-        spec = DeviceSpec.from_string(device)
-        named = spec.task is not None or spec.device_type == "GPU"
-        return named or len(self.fitting(device)) < len(self.worker_infos)
-
-    def require(self, device: str, what: str, op: Any = None) -> list[WorkerInfo]:
-        """Return the workers of a device, waited for if they were there before or are starting.
-
-        Raises:
-          PlacementError: no worker is, or was, one of that device.
-          UnavailableError: those that were are gone.
-        """
-        found = self.fitting(device)
-        if not found and device:
-            if device in self._seen:
-                self.workers.wait_for(device, PATIENCE_S)
-            elif self._is_starting(device):
-                self.workers.wait_for(device, START_PATIENCE_S)
-            found = self.fitting(device)
-            if not found:
-                raise self._refusal(device, what, op)
-        self._seen.add(device)
-        return found
-
-    def _is_starting(self, device: str) -> bool:
-        spec = DeviceSpec.from_string(device)
-        return any(
-            spec.job == job and spec.task in (None, task) for job, task in self.workers.expected
-        )
-
-    def _refusal(self, device: str, what: str, op: Any) -> Exception:
-        wanted = f"Cannot assign a device for {what}: it asks for {device}"
-        listing = f"Workers: {listed(self.worker_infos)}."
-        if device in self._seen:
-            return UnavailableError(
-                None,
-                op,
-                f"{wanted}, whose workers are gone. {listing} It goes on when a worker of "
-                "that name is there again; or set ConfigProto(allow_soft_placement=True).",
-            )
-        return PlacementError(
-            None,
-            op,
-            f"{wanted}, which no worker offers. {listing} Start a worker that does "
-            "(`dask worker --name ps-0 --resources GPU=1`), ask for another device, or set "
-            "ConfigProto(allow_soft_placement=True).",
-        )
-
-    def _softened(self, device: str) -> str:
-        """Return the device with the fewest demands dropped that some worker meets."""
-        spec = DeviceSpec.from_string(device)
-        for dropped in ((), ("device_index",), ("device_type",), ("task",)):
-            spec = spec.replace(**dict.fromkeys(dropped))
-            if matching(self.worker_infos, spec.to_string()):
-                return spec.to_string()
-        return ""
-
-    def of_device(self, device: str, name: str) -> tuple[str, str]:
-        """Return the place of an operation on a device, and the reason in words.
-
-        Raises:
-          PlacementError, UnavailableError: there is none; see `require`.
-        """
-        wanted = normal(device)
-        self.require(wanted, _named(name), name)
-        if not self.soft or matching(self.worker_infos, wanted):
-            return wanted, "pinned by tf.device" if wanted else ""
-        logger.warning(
-            "soft placement: %s asks for %s, which no worker offers; it runs on %s. Workers: %s",
-            name,
-            device,
-            self._softened(wanted) or "any worker",
-            listed(self.worker_infos),
-        )
-        return wanted, f"soft-placed: no worker offers {wanted}"
+    def _on_change(self) -> None:
+        super()._on_change()
+        self._loads = Counter()
+        for variable_place in self.variable_places.values():
+            self._loads.update(self._shares(variable_place))
 
     # -- memory ---------------------------------------------------------------------------------
 
@@ -204,6 +94,28 @@ class ClusterPlacement:
         return FLIGHT_SHARE * sum(limits) if all(limits) else math.inf
 
     # -- variables ------------------------------------------------------------------------------
+
+    def automatic_chunks(self, spec: Spec, device: str, found: Chunks | None) -> Chunks | None:
+        """Return how a variable is cut of which nobody has said that; None: not at all.
+
+        A large one is cut by rows, a chunk for each worker, so that all take part in its update.
+        What is cut stays so when there are more workers, or fewer.
+
+        Args:
+          spec: its dtype and shape.
+          device: that it asks for: there it stays, whole.
+          found: the chunks that it has, if it has a value.
+        """
+        if found is not None and is_cut(found) and tuple(map(sum, found)) == spec.shape:
+            return found
+        shape, count = spec.shape, len(self.fitting(""))
+        if device or count < 2 or spec.dtype is None:
+            return None
+        if not shape or not is_known(shape) or shape[0] < count:
+            return None
+        if spec_bytes(spec) < MIN_CUT_BYTES:
+            return None
+        return (chunk_grid.split_evenly(shape[0], count), *chunk_grid.whole(shape[1:]))
 
     def of_variable(self, key: str, device: str, spec: Spec, layout: Chunks | None) -> str:
         """Return the place of a variable that a program writes; it is chosen once.
@@ -303,11 +215,70 @@ class ClusterPlacement:
         if found and (count > 1 or "@" in place):
             wanted: dict[str, Any] = {"workers": [self._worker(place, number, count)]}
         elif bound:
-            own = [o for o in found if (o.job, o.task) == self.workers.preferred]
-            wanted = {"workers": [info.address for info in own or found]}
+            wanted = {"workers": [info.address for info in self._own(found)]}
         else:
             return {}
         return wanted if bound else {**wanted, "allow_other_workers": True}
+
+    def staged(self, plan: Plan) -> tuple[StagePlan, list[dict[str, Any]]]:
+        """Return the stages of a plan on the workers that there are, and of each its annotations.
+
+        Raises:
+          PlacementError, UnavailableError: there is none for some; see `require`.
+        """
+        while True:
+            version = self.version
+            try:
+                found = self._stages(plan)
+                annotations = [self._stage_annotations(plan, stage) for stage in found.stages]
+            except LookupError:
+                if self.version == version:
+                    raise
+            else:
+                if self.version == version:
+                    return found, annotations
+
+    def _stages(self, plan: Plan) -> StagePlan:
+        numbers = {info.address: i for i, info in enumerate(self.worker_infos)}
+        is_uncut = len({region.place for region in plan.regions}) == 1 and all(
+            region.num_tasks == 1 and "@" not in region.place for region in plan.regions
+        )
+
+        def worker_of(region: Region, number: int) -> int:
+            device, count = device_of(region.place), region.num_tasks
+            found = self.fitting(device)
+            if not found or is_uncut:
+                return ANYWHERE
+            if count > 1 or "@" in region.place:
+                return numbers[self._worker(region.place, number, count)]
+            return numbers[self._own(found)[0].address] if self.is_bound(device) else ANYWHERE
+
+        def state_worker_of(key: str, index: Any, number: int) -> int:
+            where = self.variable_places.get(key)
+            if where is None or not self.fitting(device_of(where.place)):
+                return ANYWHERE
+            return numbers[self._worker(where.place, number, where.num_chunks)]
+
+        return stages(plan, len(numbers), worker_of, state_worker_of, self.most_task_bytes)
+
+    def _own(self, found: list[WorkerInfo]) -> list[WorkerInfo]:
+        """Return of some workers the program's own, if it is one, else all."""
+        return [o for o in found if (o.job, o.task) == self.workers.preferred] or found
+
+    def _stage_annotations(self, plan: Plan, stage: Stage) -> dict[str, Any]:
+        numbers = [found.region for found in stage.blocks]
+        numbers += [block_id.origin.region for block_id in stage.passed]
+        places = {plan.regions[number].place for number in numbers}
+        if stage.worker == ANYWHERE:
+            return self.annotations_at(min(places))
+        devices = {device_of(place) for place in places}
+        for device in devices:
+            self.require(device, "tasks")
+        is_bound = any(map(self.is_bound, devices))
+        if not is_bound and len(self.worker_infos) < 2:
+            return {}
+        wanted = {"workers": [self.worker_infos[stage.worker].address]}
+        return wanted if is_bound else {**wanted, "allow_other_workers": True}
 
     def variable_annotations(self, key: str, number: int, count: int) -> dict[str, Any]:
         """Return the Dask annotations of a task that makes chunk `number` of a variable."""
@@ -323,7 +294,7 @@ class ClusterPlacement:
         """Raise where a region has no worker to be on; see `require`."""
         for region in plan.regions:
             op = region.ops[0]
-            self.require(device_of(region.place), _named(op.name), op.name)
+            self.require(device_of(region.place), op_in_words(op.name), op.name)
 
     def check_variables(self, keys: Iterable[str]) -> None:
         """Raise where a variable has no worker to be on; see `require`."""
@@ -335,11 +306,6 @@ class ClusterPlacement:
         """Return where the tasks of a region run, in words."""
         return self.described(device_of(region.place))
 
-    def described(self, device: str) -> str:
-        """Return a device, and the workers on which its tasks run."""
-        names = ", ".join(dict.fromkeys(info.name for info in self.fitting(normal(device))))
-        return f"{device or 'anywhere'} (workers {names or 'none'})"
-
 
 def by_annotation(annotations_of: Mapping[Any, dict[str, Any]]) -> dict[str, dict[Any, Any]]:
     """Return key -> annotation -> value as annotation -> key -> value, as graphs have it."""
@@ -350,24 +316,5 @@ def by_annotation(annotations_of: Mapping[Any, dict[str, Any]]) -> dict[str, dic
     return found
 
 
-def normal(device: str) -> str:
-    """Return what matters of a device: there is one replica, and CPUs are not told apart.
-
-    >>> normal("/job:ps/replica:0/task:1/cpu:0"), normal("/gpu:1")
-    ('/job:ps/task:1/device:CPU:*', '/device:GPU:1')
-    """
-    spec = DeviceSpec.from_string(device)
-    if spec.replica == 0:
-        spec.replica = None
-    if spec.device_type == "CPU":
-        spec.device_index = None
-    return spec.to_string()
-
-
 def _place(device: str, offset: int) -> str:
     return device if device and not offset else f"{device}@{offset}"
-
-
-def _named(name: str) -> str:
-    scope = name.rpartition("/")[0]
-    return f"operation {name!r} (scope {scope!r})" if scope else f"operation {name!r}"

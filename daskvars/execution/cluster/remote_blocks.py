@@ -11,6 +11,7 @@ import numpy
 from distributed import CancelledError, Client, Future
 
 from daskvars.device_array import DeviceArray, as_given
+from daskvars.remote.versions.shared_versions import BlockLocation
 from daskvars.state.format.grids import Blocks
 from daskvars.versioned import Versioned
 
@@ -22,22 +23,37 @@ class Reference(NamedTuple):
 
     Attributes:
       future: the key that holds it.
-      position: which of the outputs under that key, None if the block is all of it.
-      extra_bytes: how much the other outputs are, about.
+      position: which of the outputs under that key, None if it is all of it.
     """
 
     future: Future
     position: int | None
-    extra_bytes: int = 0
 
 
 class RemoteBlock:
-    """A block of a variable on a cluster: the Dask key that holds it, if it was looked up."""
+    """A block of a variable on a cluster.
 
-    __slots__ = ("reference",)
+    Attributes:
+      found: where it is to be had, None if nobody has looked that up.
+    """
 
-    def __init__(self, reference: Reference | None = None) -> None:
-        self.reference = reference
+    __slots__ = ("found",)
+
+    def __init__(self, found: Reference | None = None) -> None:
+        self.found = found
+
+    @property
+    def reference(self) -> Reference:
+        """Where it is to be had."""
+        assert self.found is not None
+        return self.found
+
+    @property
+    def location(self) -> BlockLocation:
+        """That, as plain data."""
+        future, position = self.reference
+        assert position is not None
+        return BlockLocation(future.key, position)
 
 
 def remote_blocks(states: Iterable[Blocks]) -> Iterator[RemoteBlock]:

@@ -7,7 +7,14 @@ rest, since it lets go of what they could be computed again from.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+
+class Fetcher(Protocol):
+    """What brings the results of runs: `executor.ClusterExecutor`."""
+
+    def fetch(self, wanted: RunResults | None = None) -> None:
+        """Bring those wanted, and all that are there."""
 
 
 class RunResults:
@@ -19,7 +26,7 @@ class RunResults:
       values: the results, None before they are fetched.
     """
 
-    def __init__(self, executor: Any, run: Any) -> None:
+    def __init__(self, executor: Fetcher, run: Any) -> None:
         self.executor, self.run = executor, run
         self.values: list[Any] | None = None
 
@@ -36,6 +43,7 @@ class RunResults:
         """
         if self.values is None:
             self.executor.fetch(self)
+        assert self.values is not None
         return self.values
 
 

@@ -19,21 +19,43 @@ import tempfile
 import time
 import warnings
 import weakref
-from typing import Any
+from typing import Any, Protocol
 
 from daskvars import config
 from daskvars.chunk_grid import block_slices
 from daskvars.execution.cluster.chunk_tasks import write_chunks
+from daskvars.execution.cluster.lost_runs import LostRuns
+from daskvars.execution.cluster.state_client import StateClient
 from daskvars.execution.engine.durable import seal_version
 from daskvars.remote.dask_internals import Task
 from daskvars.remote.tasks.chunk_tasks import load_outputs
 from daskvars.remote.versions.shared_versions import Variables
 from daskvars.state import VersionId, ZarrStore
+from daskvars.state.format.grids import Blocks
 from daskvars.state.stores.store import Digests
 
 SHARE = 20  # a seal may cost 1/20 of the time
 WAIT_S = 0.02  # between questions whether another client has finished its seal
 SEAL_PRIORITY = 1  # before the tasks of runs in flight, which have 0
+
+
+class Sealable(StateClient, Protocol):
+    """A state that can be sealed: `executor.ClusterExecutor`.
+
+    Attributes:
+      lost_runs: what sends runs again on what was sealed.
+    """
+
+    lost_runs: LostRuns
+
+    def fetch(self) -> None:
+        """Bring results that were not waited for."""
+
+    def pinned(self, variables: Variables) -> dict[str, Blocks]:
+        """Return the blocks of variables, which this client keeps as long as it has them."""
+
+    def workers_without_access(self, path: str) -> list[str]:
+        """Return the workers that do not see a directory."""
 
 
 class Sealer:
@@ -51,7 +73,7 @@ class Sealer:
       num_seals: how many snapshots were written from here.
     """
 
-    def __init__(self, executor: Any, store: ZarrStore | None) -> None:
+    def __init__(self, executor: Sealable, store: ZarrStore | None) -> None:
         self.executor, self.store = executor, store
         self.is_durable = store is not None
         self.version: VersionId | None = None
@@ -87,7 +109,7 @@ class Sealer:
             pause = min(SHARE * took, config.get().seal_every_s) if self._works else float("inf")
             executor.call_scheduler("end_seal", pause_s=pause, **done, **session)
         if not self._works:
-            executor.in_flight.discard_log()
+            executor.lost_runs.discard_log()
         return True
 
     def _written(self, variables: Variables, changed: set[str], base: VersionId) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from distributed import Client
@@ -91,29 +90,6 @@ def _order(info: WorkerInfo) -> Any:
     return info.job, info.task is None, info.task or 0, info.name, info.address
 
 
-def matching(worker_infos: Sequence[WorkerInfo], device: str) -> list[WorkerInfo]:
-    """Return the workers on which operations of a device may run.
-
-    A GPU's number counts those of the task, or without a task those of all workers that fit the
-    rest. A CPU is one of a worker without GPUs, if there is any.
-    """
-    spec = DeviceSpec.from_string(device)
-    if spec.replica not in (None, 0):
-        return []
-    found = [o for o in worker_infos if spec.job in (None, o.job) and spec.task in (None, o.task)]
-    if spec.device_type is None:
-        return found
-    if spec.device_type == "CPU":
-        return [info for info in found if not info.num_gpus] or found
-    if spec.device_type != "GPU":
-        return []
-    found = [info for info in found if info.num_gpus]
-    if spec.device_index is None:
-        return found
-    gpus = [info for info in found for _ in range(info.num_gpus)]
-    return gpus[spec.device_index : spec.device_index + 1]
-
-
 def listed(worker_infos: Iterable[WorkerInfo]) -> str:
     """Return offers as text."""
     return "; ".join(map(str, worker_infos)) or "none"
@@ -161,16 +137,6 @@ class Workers:
             if [o[:6] for o in found] != [o[:6] for o in self._infos]:
                 self.version += 1
             self._infos = found
-
-    def wait_for(self, device: str, patience_s: float) -> list[WorkerInfo]:
-        """Return the workers that fit a device, once there are any, or none in that time."""
-        end = time.monotonic() + patience_s
-        found = matching(self.worker_infos, device)
-        while not found and time.monotonic() < end:
-            time.sleep(0.1)
-            self.refresh()
-            found = matching(self._infos, device)
-        return found
 
 
 def workers_of(client: Client) -> Workers:

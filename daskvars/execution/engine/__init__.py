@@ -4,7 +4,8 @@
   which cluster there is, and whose executor it is.
 - ``executables``, ``plan_cache``, ``exact_keys``: fetches and functions as plans, made once for
   each signature; ``steps``: a plan's regions compiled for this process.
-- ``feeds``, ``lazy_feeds``, ``fetches``, ``conversions``: values in and out, of any nesting.
+- ``feeds``, ``lazy_feeds``, ``fetches``, ``conversions``: values in and out, of any nesting;
+  ``dask_arrays``: values as arrays of Dask.
 - ``durable``: versions written to a store and taken over from it; ``targets``: names of stores and
   servers; ``pending_saves``: checkpoints written while the program goes on; ``reconcile``: values
   that a graph did not make.

@@ -9,7 +9,10 @@ import numpy
 
 from daskvars import chunk_grid
 from daskvars.device_array import on_host
+from daskvars.dtypes import variant
+from daskvars.kernels.control.tensor_lists import joined
 from daskvars.lowering.plan import BlockId, PlanValue, Region
+from daskvars.lowering.program import concrete
 from daskvars.remote.tasks.block_arguments import Cut, Take
 
 
@@ -56,12 +59,19 @@ def whole(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
     """Return a value's blocks as one array."""
     if value.layout is None:
         return on_host(fetch(value.block_id(value.indices()[0])))
+    shape = concrete(value.spec.shape)
+    blocks = (
+        (on_host(fetch(value.block_id(index))), chunk_grid.block_slices(value.layout, index))
+        for index in value.indices()
+    )
+    if value.spec.dtype is variant:
+        every = (slice(None),) * len(value.layout)
+        return joined(numpy, shape, [(block, every, target) for block, target in blocks])
     result = None
-    for index in value.indices():
-        block = on_host(fetch(value.block_id(index)))
+    for block, target in blocks:
         if result is None:
-            result = numpy.empty(value.spec.shape, block.dtype)
-        result[chunk_grid.block_slices(value.layout, index)] = block
+            result = numpy.empty(shape, block.dtype)
+        result[target] = block
     return result
 
 

@@ -1,11 +1,15 @@
-"""How objects that stand for several tensors are fetched and fed: IndexedSlices and users' own."""
+"""How objects that stand for several tensors are fetched and fed: sparse ones and users' own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy
+
+from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.sparse_tensor import SparseTensor, sparse_parts
 
 
 class Conversion(NamedTuple):
@@ -47,6 +51,20 @@ def conversion_of(item: Any) -> Conversion | None:
     return next((c for c in _conversions if isinstance(item, c.type)), None)
 
 
+def _sparse_pairs(key: SparseTensor, value: Any) -> Iterator[tuple[Any, Any]]:
+    indices, values, shape = sparse_parts(value)
+    yield key.indices, indices
+    yield key.values, values
+    known = constant_value(key.dense_shape)
+    if known is None:
+        yield key.dense_shape, shape
+    elif not numpy.array_equal(known, shape):
+        raise ValueError(
+            f"Cannot feed a sparse tensor of shape {tuple(map(int, shape))} for {key.name!r}, "
+            f"which has shape {tuple(known.tolist())}"
+        )
+
+
 def feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
     """Yield pairs of one tensor and its value for a key of a feed_dict and the value fed to it.
 
@@ -61,6 +79,8 @@ def feed_pairs(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(key, IndexedSlices):
         slots = [key.values, key.indices, *([] if key.dense_shape is None else [key.dense_shape])]
         yield from zip(slots, tuple(value), strict=False)
+    elif isinstance(key, SparseTensor):
+        yield from _sparse_pairs(key, value)
     else:
         conversion = conversion_of(key)
         if conversion is None or conversion.feed is None:

@@ -9,11 +9,13 @@ import hashlib
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import dask.array
+
 from daskvars import config
-from daskvars.chunk_grid import Chunks
+from daskvars.chunk_grid import Chunks, whole
 from daskvars.dtypes import DType
 from daskvars.errors import UnavailableError
 from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
@@ -29,13 +31,13 @@ from daskvars.execution.engine.executables import Executable, SharedExecutable
 from daskvars.execution.engine.executors import active_client, forget_closed
 from daskvars.execution.engine.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.plan_cache import PlanCache
-from daskvars.execution.engine.reconcile import reconcile, used_by
+from daskvars.execution.engine.reconcile import reconcile
 from daskvars.execution.engine.targets import client_of
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
-from daskvars.lowering.program import STATE
+from daskvars.lowering.program import STATE, concrete
 from daskvars.state import Values, ZarrStore, forget_values
 from daskvars.state.format.grids import layout_shape
 from daskvars.state.format.keypath import check_key
@@ -107,9 +109,12 @@ class Engine:
         self.is_closed = False
         self._lock = threading.RLock()
 
-    @property
-    def executor(self) -> LocalExecutor | ClusterExecutor:
-        """What runs plans: the Dask client that is active when the first run needs it, if any."""
+    def acquire(self) -> LocalExecutor | ClusterExecutor:
+        """Return what runs plans: on the Dask client that is active when the first run needs it.
+
+        The values are where it is: those that were here move to a cluster when it is first asked
+        for.
+        """
         found = self._executor
         if found is None or found.is_closed:
             found = self._opened()
@@ -172,7 +177,7 @@ class Engine:
     @property
     def updates_newest(self) -> bool:
         """Whether updates are made to a newer version than the one that a run reads."""
-        return self._is_async and self.executor.is_shared
+        return self._is_async and self.acquire().is_shared
 
     def executable(
         self,
@@ -193,7 +198,7 @@ class Engine:
             self._num_draws = dict(draws)
             return run()
 
-        return self.executor.transact(attempt)
+        return self.acquire().transact(attempt)
 
     def state_of(self, handle: Tensor) -> tuple[Spec, Chunks | None, bool]:
         """Return what lowering must know of a variable: spec, chunks, whether it has a value."""
@@ -203,9 +208,15 @@ class Engine:
         if self.name:
             self._handles[key] = handle
         present = key in self.values
+        chunks = chunks or self._automatic_chunks(key, spec, handle.op.device)
         if present and (spec.shape is None or None in spec.shape):
             spec = Spec(spec.dtype, layout_shape(self.values.record(key).chunks))
         return spec, chunks, present
+
+    def _automatic_chunks(self, key: str, spec: Spec, device: str) -> Chunks | None:
+        """Return the chunks of a variable of which nobody has said how it is cut; None: whole."""
+        found = self.values.record(key).chunks if key in self.values else None
+        return self.acquire().automatic_chunks(spec, device, found)
 
     def reconcile(self, plan: Plan) -> int:
         """Bring variables that others may have made into the form that a plan is for.
@@ -218,21 +229,35 @@ class Engine:
           UnavailableError: some are lost with a cluster, and have no new values.
         """
         if self.loss is not None:
-            self._check_lost(plan, self.loss)
-        values = self.values
-        if self.name:
-            where = f"store {self.name!r}"
-            with values.run_lock:
-                reconcile(values, self.executor, self._handles, used_by(plan), where)
-        return values.external_updates
+            states = {leaf.what for leaf in plan.leaves if leaf.kind == STATE}
+            self._check_lost(states | plan.presence.keys(), self.loss)
+        where = f"store {self.name!r}" if self.name else "the session"
+        with self.values.run_lock:
+            reconcile(self.values, self.acquire(), self._handles, plan, where)
+        return self.values.external_updates
 
-    def _check_lost(self, plan: Plan, loss: Loss) -> None:
-        wanted = {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.presence.keys()
+    def _check_lost(self, wanted: Iterable[str], loss: Loss) -> None:
         if any(key in loss.keys and key not in self.values for key in wanted):
             raise loss.error
 
+    def dask_array(self, key: str) -> dask.array.Array:
+        """Return the present value of a variable as a dask array; its blocks stay where they are.
+
+        Raises:
+          FailedPreconditionError: it has no value.
+          UnavailableError: its value is lost with a cluster.
+        """
+        executor = self.acquire()
+        if self.loss is not None:
+            self._check_lost([key], self.loss)
+        return executor.recovering(lambda: executor.dask_array(key))
+
     def save(
-        self, parts: Mapping[str, Sequence[Shard]], where: str, global_step: int | None = None
+        self,
+        parts: Mapping[str, Sequence[Shard]],
+        where: str,
+        global_step: int | None = None,
+        codec: str = "",
     ) -> bool:
         """Save variables as a checkpoint.
 
@@ -240,6 +265,7 @@ class Engine:
           parts: the name that each array is saved under -> the variables that it is in.
           where: path or URL of the checkpoint.
           global_step: the step that is noted in it.
+          codec: what chunks are compressed with, by name; empty for nothing.
 
         Returns:
           False, and nothing was saved, where the chunks of parts of one array do not line up.
@@ -250,13 +276,13 @@ class Engine:
         self.saves.wait()
 
         def save() -> bool:
-            with self.executor.lease(_keys(parts)) as lease:
-                found = self._captured(parts, lease.blocks)
+            with self.acquire().lease(_keys(parts)) as lease:
+                found = self._captured(parts, lease.blocks, codec)
                 if found is not None:
-                    self.executor.save(found, where, global_step)
+                    self.acquire().save(found, where, global_step)
             return found is not None
 
-        return self.executor.recovering(save)
+        return self.acquire().recovering(save)
 
     def save_async(
         self,
@@ -264,19 +290,20 @@ class Engine:
         where: str,
         global_step: int | None,
         then: Callable[[], None],
+        codec: str = "",
     ) -> PendingSave | None:
         """Begin to save the present values as a checkpoint, and return.
 
         Args:
-          parts, where, global_step: as for `save`.
+          parts, where, global_step, codec: as for `save`.
           then: called by the thread that writes, when the checkpoint is complete.
 
         Returns:
           None, and nothing was begun, where `save` returns False.
         """
         self.saves.wait()
-        with self.executor.lease(_keys(parts), in_flight=True) as lease:
-            found = self._captured(parts, lease.blocks)
+        with self.acquire().lease(_keys(parts), in_flight=True) as lease:
+            found = self._captured(parts, lease.blocks, codec)
             if found is None:
                 return None
             values = {name: (record, dict(blocks)) for name, (record, blocks) in found.items()}
@@ -288,14 +315,14 @@ class Engine:
                 then()
 
         try:
-            save = self.executor.save_in_background(values, where, global_step)
+            save = self.acquire().save_in_background(values, where, global_step)
             return self.saves.begin(where, write)
         except BaseException:
             written.release()
             raise
 
     def _captured(
-        self, parts: Mapping[str, Sequence[Shard]], blocks: Sequence[Any]
+        self, parts: Mapping[str, Sequence[Shard]], blocks: Sequence[Any], codec: str
     ) -> dict[str, Any] | None:
         """Return name -> record and blocks of what is to be saved; None if parts do not line up."""
         values = self.values
@@ -304,12 +331,16 @@ class Engine:
             name: join_shards(name, [(p, values.record(p.key), blocks_of[p.key]) for p in found])
             for name, found in parts.items()
         }
-        joined = {name: array for name, array in arrays.items() if array is not None}
+        joined = {
+            name: (array[0].stored(codec=codec), array[1])
+            for name, array in arrays.items()
+            if array is not None
+        }
         return joined if len(joined) == len(arrays) else None
 
     def restore(
         self,
-        wanted: Mapping[str, tuple[DType, tuple[int, ...], Chunks]],
+        wanted: Mapping[str, tuple[DType, tuple[int, ...], Tensor]],
         where: str,
         names: Mapping[str, str],
         offsets: Mapping[str, tuple[int, ...]] | None = None,
@@ -318,7 +349,7 @@ class Engine:
         """Set variables from a checkpoint, all or none.
 
         Args:
-          wanted: key -> dtype, shape of the array in the checkpoint, chunks of the variable.
+          wanted: key -> dtype, shape of the array in the checkpoint, the variable.
           where: path or URL of the checkpoint, or of any Zarr group.
           names: key -> name in the checkpoint.
           offsets: key -> where in the array the variable begins, if it is a part of it.
@@ -328,17 +359,21 @@ class Engine:
         if self.loss is not None and self.store is not None and self.store.head() is not None:
             self.recover()  # what is restored follows the store's last version
         self.loss = None if self.store is not None else self.loss
-        new = self.executor.restore(where, wanted, names, offsets or {}, devices or {})
+        found = {
+            key: (dtype, shape, self.state_of(handle)[1] or whole(concrete(handle.spec.shape)))
+            for key, (dtype, shape, handle) in wanted.items()
+        }
+        new = self.acquire().restore(where, found, names, offsets or {}, devices or {})
         records: dict[str, VariableRecord] = {}
         alike: dict[Any, VariableRecord] = {}
-        for key, (dtype, _, chunks) in wanted.items():
+        for key, (dtype, _, chunks) in found.items():
             like = alike.get((dtype, chunks))
             if like is None:
                 like = VariableRecord(key, dtype.name, layout_shape(chunks), chunks)
                 alike[dtype, chunks] = like
             check_key(key)
             records[key] = like.stored(key=key)
-        self.transact(lambda: self.executor.put(new, records))
+        self.transact(lambda: self.acquire().put(new, records))
 
     def seal(self) -> None:
         """Make the present values durable: write them to the store as a new version.
@@ -348,12 +383,12 @@ class Engine:
         Raises:
           ConflictError: another process has written a version since; nothing was written.
         """
-        self.executor.seal()
+        self.acquire().seal()
 
     def sync(self) -> None:
         """Wait for the runs in flight on a cluster; raise the error of one that failed."""
         if self._executor is not None:
-            self.executor.sync()
+            self.acquire().sync()
 
     def recover(self, version: int | None = None) -> int:
         """Set the variables back to the last durable version, and return its number.
@@ -370,7 +405,7 @@ class Engine:
             self.store.roll_back_to(version)
         self._note_loss()
         if self.loss is None:
-            return self.executor.recover()
+            return self.acquire().recover()
         found = read_version(self._here, self.loss.store)
         self._is_loaded, self.loss = True, None
         return found

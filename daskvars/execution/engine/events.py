@@ -2,14 +2,23 @@
 
 Subscribers (progress, traces, the dashboard) live in `daskvars.observe`; execution knows none of
 them. Nothing is made when nobody listens.
+
+A subscriber says how much it wants to hear of the work inside runs (`remote.tracing`): nothing,
+stages and exchanges, or kernels too. What this process computes for itself is told to a tracer of
+its own; a cluster's workers are asked by whoever sends a run there (`traced_elsewhere`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
+
+from daskvars.remote import tracing
+from daskvars.remote.tracing import Slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +62,86 @@ class RunsRepeated:
     worker: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """What a process did: of this one, told after each run, or of a worker, told as it comes.
+
+    Attributes:
+      place: the worker's name; "" for this process.
+      slices: what it did.
+    """
+
+    place: str
+    slices: Sequence[Slice]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCut:
+    """Something of what workers did was not told: what, in words."""
+
+    why: str
+
+
+class Tracing(Protocol):
+    """A cluster whose workers can be asked what they do."""
+
+    def end(self, level: int) -> None:
+        """Wait for what they did until now; from then on they tell as much as `level` says."""
+
+
 Subscriber = Callable[[Any], None]
 subscribers: list[Subscriber] = []
+traced_elsewhere: list[Tracing] = []
+"""The clusters that were asked."""
+level = tracing.OFF
+"""How much the subscribers want to hear."""
+_levels: list[int] = []
+_changing = threading.Lock()
 
 
 @contextmanager
-def subscribed(subscriber: Subscriber) -> Iterator[None]:
-    """Call ``subscriber(event)`` for each event inside the block."""
+def subscribed(subscriber: Subscriber, wanted: int = tracing.OFF) -> Iterator[None]:
+    """Call ``subscriber(event)`` for each event inside the block.
+
+    Args:
+      subscriber: what is called.
+      wanted: how much of the work inside runs it wants to hear, a level of `remote.tracing`. Then
+        what workers did is waited for at the end of the block.
+    """
     subscribers.append(subscriber)
+    with _changing:
+        _levels.append(wanted)
+        _update_level()
     try:
         yield
     finally:
-        subscribers.remove(subscriber)
+        try:
+            with _changing:
+                _levels.remove(wanted)
+                _update_level()
+            for cluster in traced_elsewhere[:] if wanted else ():
+                cluster.end(level)
+        finally:
+            subscribers.remove(subscriber)
+
+
+def _update_level() -> None:
+    global level
+    wanted = max(_levels, default=tracing.OFF)
+    if wanted != level:
+        flush()
+        level = wanted
+        tracing.trace_here(tracing.Tracer(level, partial(_publish, "")) if level else None)
+
+
+def flush() -> None:
+    """Publish what this process did until now."""
+    if tracing.here is not None:
+        tracing.here.flush()
+
+
+def _publish(place: str, slices: Sequence[Slice]) -> None:
+    publish(Worked(place, slices))
 
 
 def publish(event: Any) -> None:

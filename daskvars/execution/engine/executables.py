@@ -7,11 +7,16 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
+from daskvars import config
 from daskvars.execution.engine import events, feeds
+from daskvars.execution.engine.dask_arrays import check_as_dask
+from daskvars.execution.engine.executors import Binder
 from daskvars.execution.local.devices import check_devices, local_places
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering import lower
+from daskvars.lowering.plan import Plan
 from daskvars.lowering.prune import prune
+from daskvars.lowering.shard import Machine
 
 
 class Executable:
@@ -51,30 +56,38 @@ class Executable:
         # A plan, what it was for, and the arrivals then: together, as threads run one program.
         self._last: tuple[Any, Any, int] = (None, None, -1)
 
-    def __call__(self, values: Sequence[Any], as_futures: bool = False) -> list[Any]:
+    def __call__(
+        self, values: Sequence[Any], as_futures: bool = False, as_dask: bool = False
+    ) -> list[Any]:
         """Run on the values of the fed tensors (checked already) and return those fetched.
 
         Args:
           values: of the fed tensors.
-          submit: whether results may be `ResultFuture`, where waiting for them costs time.
+          as_futures: whether results may be `ResultFuture`, where waiting for them costs time.
+          as_dask: whether they are dask arrays, which stay where they are.
+
+        Raises:
+          InvalidArgumentError: one of them cannot be a dask array; nothing has run.
         """
         if not events.subscribers:
-            return self._run(values, as_futures)
+            return self._run(values, as_futures, as_dask)
         start = time.perf_counter()
-        results = self._run(values, as_futures)
+        results = self._run(values, as_futures, as_dask)
         duration = time.perf_counter() - start
+        events.flush()
         events.publish(events.RunFinished(self.last_plan, self.engine.values.version, duration))
         return results
 
-    def _run(self, values: Sequence[Any], as_futures: bool) -> list[Any]:
+    def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
         engine = self.engine
+        executor = engine.acquire()
         shapes = feeds.signature(values) if values else ()
         bound, last_shapes, external_updates = self._last
         if (
             bound is None
             or shapes != last_shapes
             or bound.plan.presence
-            or bound.executor is not engine.executor
+            or bound.executor is not executor
             or external_updates != engine.values.external_updates
         ):
             last = bound
@@ -85,12 +98,17 @@ class Executable:
             if bound is not last or external_updates != engine.values.external_updates:
                 external_updates = engine.reconcile(bound.plan)
             self._last = bound, shapes, external_updates
+        if as_dask:
+            names = [tensor.op.name for tensor in self.fetches]
+            check_as_dask(names, [value.spec for value in bound.plan.outputs])
+            return bound.as_dask(values, self.key_of, names)
         return (bound.submit if as_futures else bound)(values, self.key_of)
 
     @property
     def last_plan(self) -> Any:
-        """The plan that ran last."""
-        return self._last[0].plan
+        """The plan that ran last, None before it."""
+        bound = self._last[0]
+        return None if bound is None else bound.plan
 
     def plan(self, values: Sequence[Any]) -> Any:
         """Return the plan for these fed values without running it."""
@@ -102,19 +120,16 @@ class Executable:
 
     def _lowered(self, values: Sequence[Any]) -> Any:
         start = time.perf_counter()
-        executor = self.engine.executor
+        executor = self.engine.acquire()
         if executor.placement is None:
             operations = prune(self.fetches, self.targets, self.fed)
             check_devices(operations, self.engine.is_soft)
-        plan = self._lower(values, 1)
-        parts = feeds.automatic_parts(executor.num_workers, plan.divisible_flops)
-        if parts > 1:
-            plan = self._lower(values, parts)
+        plan = self._lower(values, executor)
         events.publish(events.PlanLowered(plan, time.perf_counter() - start))
-        return executor.bind(plan)
+        return executor.bind(plan, [tensor.name for tensor in self.fetches])
 
-    def _lower(self, values: Sequence[Any], parts: int) -> Any:
-        specs = feeds.feed_specs(self.fed, values, parts)
+    def _lower(self, values: Sequence[Any], executor: Binder) -> Plan:
+        specs = feeds.feed_specs(self.fed, values)
         engine = self.engine
         return lower(
             self.fetches,
@@ -123,9 +138,18 @@ class Executable:
             engine.state_of,
             self.sequential,
             self.identify,
-            engine.executor.placement or local_places(),
+            executor.placement or local_places(),
             engine.updates_newest,
+            machine_of(executor),
         )
+
+
+def machine_of(executor: Binder) -> Machine:
+    """Return for what the work of a plan is cut."""
+    knobs = config.get()
+    if knobs.batch_parts is not None:
+        return Machine(knobs.batch_parts, True)
+    return Machine(executor.num_workers, False, knobs.batch_parts_min_flops)
 
 
 class SharedExecutable(Executable):
@@ -133,6 +157,6 @@ class SharedExecutable(Executable):
 
     __slots__ = ()
 
-    def _run(self, values: Sequence[Any], as_futures: bool) -> list[Any]:
+    def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
         """Run in step with the others, perhaps several times: only the last counts as a run."""
-        return self.engine.transact(partial(Executable._run, self, values, as_futures))
+        return self.engine.transact(partial(Executable._run, self, values, as_futures, as_dask))

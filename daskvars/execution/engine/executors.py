@@ -6,14 +6,38 @@ import atexit
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from distributed import Client
 
 from daskvars.errors import UnimplementedError
+from daskvars.lowering.place import Places
+from daskvars.lowering.plan import Plan
 from daskvars.remote import dask_internals
 
 Executor = TypeVar("Executor", bound=Any)
+
+
+class Binder(Protocol):
+    """What runs plans: an executor, here or on a cluster."""
+
+    @property
+    def placement(self) -> Places | None:
+        """Where things may be; None where everything is in one place."""
+
+    @property
+    def num_workers(self) -> int:
+        """How many blocks can run at once."""
+
+    def bind(self, plan: Plan) -> Any:
+        """Return ``run(feeds, key_of) -> results`` for a plan."""
+
+
+class Leaving(Protocol):
+    """An executor whose values are on a cluster."""
+
+    def retrieve_values(self, is_exit: bool = False) -> None:
+        """Take the values from the cluster, whose client is about to be closed."""
 
 
 def active_client() -> Client | None:
@@ -42,7 +66,7 @@ def registered(key: Hashable, make: Callable[[], Executor]) -> Executor:
         return found
 
 
-def forget_executor(executor: Any) -> None:
+def forget_executor(executor: object) -> None:
     """Have whoever asks for an executor like this one get another."""
     for key in [key for key, found in _shared.items() if found is executor]:
         del _shared[key]
@@ -55,7 +79,7 @@ def forget_closed() -> None:
             forget_executor(executor)
 
 
-def before_close(client: Client, executor: Any) -> None:
+def before_close(client: Client, executor: Leaving) -> None:
     """Retrieve an executor's values before its client is closed in order."""
     found = weakref.ref(executor)
 

@@ -1,4 +1,7 @@
-"""Feeds: checked against their placeholders before anything runs, and split along the batch."""
+"""Feeds: checked against their placeholders before anything runs.
+
+Along what they are cut for parallel work the planner chooses: `lowering.shard`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ import dask
 import dask.array
 import numpy
 
-from daskvars import chunk_grid, config, shapes
+from daskvars import shapes
 from daskvars.chunk_grid import Chunks
 from daskvars.execution.engine.lazy_feeds import LazyFeed
 from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.tensor import Tensor
+from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.remote.tasks.feed_tasks import fed_array, read_array
 
 
@@ -61,6 +64,8 @@ def feed_value(tensor: Tensor, value: Any) -> Any:
                 f"array, a list, a number or a dask array instead of {value!r}."
             )
         value = value.numpy()
+    elif isinstance(value, DaskCollection):
+        value = value.to_dask()
     if type(value) is not numpy.ndarray and dask.is_dask_collection(value):
         array: Any = LazyFeed(tensor.name, dask_array(value, tensor.name), dtype)
     else:
@@ -96,39 +101,6 @@ def dask_array(value: Any, name: str) -> dask.array.Array:
     return found
 
 
-def layouts(tensors: Sequence[Tensor], values: Sequence[Any], parts: int) -> list[Chunks | None]:
-    """Return the chunks of each feed: a lazy one's own, and NumPy feeds cut along the batch.
-
-    The batch is the first dimension of the first fed array whose placeholder leaves it open; in a
-    function, where shapes are those of the arguments, of the first array. All arrays that long are
-    cut with it.
-    """
-    batch = _batch_size(tensors, values) if parts > 1 else 0
-    found: list[Chunks | None] = []
-    for value in values:
-        if isinstance(value, LazyFeed):
-            found.append(value.layout)
-        elif batch >= parts and value.ndim and value.shape[0] == batch:
-            rest = tuple((n,) for n in value.shape[1:])
-            found.append((chunk_grid.split_evenly(batch, parts), *rest))
-        else:
-            found.append(None)
-    return found
-
-
-def _batch_size(tensors: Sequence[Tensor], values: Sequence[Any]) -> int:
-    arrays = [
-        (t, v)
-        for t, v in zip(tensors, values, strict=True)
-        if isinstance(v, numpy.ndarray) and v.ndim
-    ]
-    for tensor, value in arrays:
-        shape = tensor.spec.shape
-        if shape is None or shape[0] is None or isinstance(tensor.graph, FuncGraph):
-            return value.shape[0]
-    return 0
-
-
 def signature(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return what a plan depends on of the fed arrays: their shapes and chunks."""
     return tuple(
@@ -140,19 +112,14 @@ def signature(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def feed_specs(
-    tensors: Sequence[Tensor], values: Sequence[Any], parts: int
+    tensors: Sequence[Tensor], values: Sequence[Any]
 ) -> ByIdentity[tuple[Spec, Chunks | None]]:
     """Return dtype, shape and chunks of each feed, as `lower` takes them."""
-    found = zip(tensors, values, layouts(tensors, values, parts), strict=True)
     return ByIdentity(
-        (tensor, (Spec(tensor.spec.dtype.base_dtype, tuple(value.shape)), layout))
-        for tensor, value, layout in found
+        (tensor, (Spec(tensor.spec.dtype.base_dtype, tuple(value.shape)), _chunks(value)))
+        for tensor, value in zip(tensors, values, strict=True)
     )
 
 
-def automatic_parts(workers: int, flops: float) -> int:
-    """Return into how many parts the batch of a step with so many divisible flops is cut."""
-    wanted = config.get().batch_parts
-    if wanted is not None:
-        return wanted
-    return workers if flops >= config.get().batch_parts_min_flops else 1
+def _chunks(value: Any) -> Chunks | None:
+    return value.chunks if isinstance(value, LazyFeed) else None

@@ -12,6 +12,7 @@ import numpy
 from daskvars.execution.engine.conversions import conversion_of
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from daskvars.graph.tensor import Operation, Tensor
 
 _ELEMENTS = (Tensor, Operation, str, bytes)
@@ -53,6 +54,10 @@ class Structure:
             return lambda values: IndexedSlicesValue(
                 *[g(values) for g in getters], *[None] * (3 - len(getters))
             )
+        if isinstance(fetch, SparseTensor):
+            getters = [self._element(part) for part in (fetch.indices, fetch.values)]
+            getters.append(self._element(fetch.dense_shape))
+            return lambda values: SparseTensorValue(*[getter(values) for getter in getters])
         if isinstance(fetch, list | tuple):
             getters = [self._visit(item) for item in fetch]
             make = _maker(fetch)

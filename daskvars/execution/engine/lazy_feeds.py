@@ -46,11 +46,6 @@ class LazyFeed:
         self.shape: tuple[int, ...] = array.shape
         self.chunks: chunk_grid.Chunks = array.chunks
 
-    @property
-    def layout(self) -> chunk_grid.Chunks | None:
-        """The chunks, None where there is but one."""
-        return self.chunks if self.array.npartitions > 1 else None
-
 
 class LazyTasks:
     """The tasks that give the blocks of all lazy feeds of one run.

@@ -9,47 +9,59 @@ Another dtype or shape makes it another variable: that is refused.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from daskvars import dtypes
-from daskvars.chunk_grid import whole
+from daskvars.chunk_grid import Chunks, whole
 from daskvars.errors import InvalidArgumentError
+from daskvars.execution.engine.executors import Binder
+from daskvars.execution.engine.steps import full_layout
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.lowering.plan import Plan
 from daskvars.lowering.program import STATE
 from daskvars.lowering.rechunk import Rechunk, rechunk
-from daskvars.shape_arithmetic import compatible
+from daskvars.shape_arithmetic import compatible, is_known
 from daskvars.state import Values
 from daskvars.state.format.manifest import VariableRecord, shorten
 
 logger = logging.getLogger("daskvars")
 
 
-def used_by(plan: Plan) -> set[str]:
-    """Return the keys of the variables that a plan reads or writes."""
-    return {leaf.what for leaf in plan.leaves if leaf.kind == STATE} | plan.updates.keys()
+def layouts_of(plan: Plan) -> dict[str, Chunks]:
+    """Return the chunks that a plan wants the variables in that it reads or writes, where known."""
+    written = {key: full_layout(value) for key, value in plan.updates.items()}
+    read = {
+        leaf.what: leaf.layout or whole(leaf.spec.shape)
+        for leaf in plan.leaves
+        if leaf.kind == STATE and is_known(leaf.spec.shape)
+    }
+    return {key: layout for key, layout in {**written, **read}.items() if layout is not None}
 
 
 def reconcile(
-    values: Values, executor: Any, handles: Mapping[str, Tensor], keys: Iterable[str], where: str
+    values: Values, executor: Binder, handles: Mapping[str, Tensor], plan: Plan, where: str
 ) -> None:
-    """Bring variables into the chunks that a graph wants; those that have them stay untouched.
+    """Bring variables into the chunks that a plan wants; those that have them stay untouched.
 
     Args:
       values: the variables.
       executor: what runs plans on them.
-      handles: the graph's handles of them, by key.
-      keys: which of them.
+      handles: the graph's handles of those that it did not make, by key.
+      plan: what is to run.
       where: their place, for errors.
 
     Raises:
       InvalidArgumentError: some have another dtype or shape than in the graph; all are named, and
         nothing has changed.
     """
-    known = {key: values.record(key) for key in sorted(keys) if key in values}
-    wrong = [line for key, found in known.items() if (line := _difference(found, handles[key]))]
+    layouts = layouts_of(plan)
+    known = {key: values.record(key) for key in sorted(layouts) if key in values}
+    wrong = [
+        line
+        for key, found in known.items()
+        if key in handles and (line := _difference(found, handles[key]))
+    ]
     if wrong:
         raise InvalidArgumentError(
             None,
@@ -61,7 +73,9 @@ def reconcile(
             "(var_list={name: variable}) or reshapes them (reshape=True).",
         )
     other = {
-        key: change for key, found in known.items() if (change := _change(found, handles[key]))
+        key: _change(found, layouts[key], handles.get(key))
+        for key, found in known.items()
+        if found.chunks != layouts[key]
     }
     if other:
         _rechunk(values, executor, other, where)
@@ -78,16 +92,15 @@ def _difference(record: VariableRecord, handle: Tensor) -> str:
     )
 
 
-def _change(record: VariableRecord, handle: Tensor) -> Rechunk | None:
-    """Return what there is to change in a variable's chunks, if anything."""
-    wanted = handle.op.attrs["chunks"] or whole(record.shape)
-    if wanted == record.chunks:
-        return None
+def _change(record: VariableRecord, wanted: Chunks, handle: Tensor | None) -> Rechunk:
+    """Return what there is to change in a variable's chunks."""
     spec = Spec(dtypes.as_dtype(record.dtype), record.shape)
-    return Rechunk(spec, record.chunks, wanted, handle.op.device)
+    return Rechunk(spec, record.chunks, wanted, handle.op.device if handle is not None else "")
 
 
-def _rechunk(values: Values, executor: Any, variables: Mapping[str, Rechunk], where: str) -> None:
+def _rechunk(
+    values: Values, executor: Binder, variables: Mapping[str, Rechunk], where: str
+) -> None:
     for key, change in variables.items():
         logger.info(
             "variable %s of %s is rechunked: from chunks %s to %s",

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOptions
+from daskvars.execution.engine import events
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.engine.executables import Executable
 from daskvars.execution.local.devices import CPU
 from daskvars.graph.scopes.device import DeviceSpec
-from daskvars.lowering.place import device_of
-from daskvars.lowering.plan import Plan
 from daskvars.lowering.prune import prune
+from daskvars.remote import tracing
 
 
 class DeviceAttributes(NamedTuple):
@@ -33,38 +33,58 @@ class DeviceAttributes(NamedTuple):
 
 
 def recorded_run(
-    executable: Executable, values: Sequence[Any], options: Any, metadata: RunMetadata
+    executable: Executable,
+    values: Sequence[Any],
+    options: Any,
+    metadata: RunMetadata,
+    as_dask: bool = False,
 ) -> list[Any]:
     """Run a program and write into `metadata` what `options` ask for."""
-    wall, start = time.time(), time.perf_counter()
-    results = executable(values)
+    options = options or RunOptions()
+    is_traced = options.trace_level > RunOptions.NO_TRACE
+    heard: list[Any] = []
+    start = time.perf_counter()
+    if is_traced:
+        with events.subscribed(heard.append, tracing.KERNELS):
+            results = executable(values, as_dask=as_dask)
+    else:
+        results = executable(values, as_dask=as_dask)
     duration_s = time.perf_counter() - start
     plan = executable.last_plan
     metadata.Clear()
     metadata.num_tasks = plan.num_tasks
     metadata.transfer_bytes = plan.transfer_bytes
     metadata.duration_s = duration_s
-    options = options or RunOptions()
-    if options.trace_level > RunOptions.NO_TRACE:
-        _record_steps(plan, metadata, int(wall * 1e6), int(duration_s * 1e6))
+    if is_traced:
+        _record_steps(executable.engine, heard, metadata)
     if options.output_partition_graphs:
         metadata.partition_graphs.append(plan.explain())
     return results
 
 
-def _record_steps(plan: Plan, metadata: RunMetadata, start: int, duration: int) -> None:
+def _record_steps(engine: Engine, heard: Sequence[Any], metadata: RunMetadata) -> None:
+    """Write what was heard of a run's work: a node for each stage, kernel and exchange."""
+    placement = engine.acquire().placement
+    infos = () if placement is None else placement.worker_infos
+    names = {str(info.name): info.device for info in infos if info.task is not None}
     devices: dict[str, DeviceStepStats] = {}
-    for region in plan.regions:
-        device = device_of(region.place) or CPU
+    threads: dict[tuple[str, str], int] = {}
+    for event in heard:
+        if not isinstance(event, events.Worked):
+            continue
+        device = names.get(event.place, event.place) or CPU
         if device not in devices:
             devices[device] = metadata.step_stats.dev_stats.add(device=device)
-        names = dict.fromkeys(op.name for op in region.ops)
-        devices[device].node_stats.add(
-            node_name=region.label,
-            timeline_label=", ".join(names),
-            all_start_micros=start,
-            all_end_rel_micros=duration if len(plan.regions) == 1 else 0,
-        )
+        for kind, name, start_s, duration_s, thread, facts in event.slices:
+            if kind == "block":  # its kernels are there
+                continue
+            devices[device].node_stats.add(
+                node_name=name,
+                timeline_label=f"{name} = {facts.get('kernel', kind)}",
+                all_start_micros=int(start_s * 1e6),
+                all_end_rel_micros=int(duration_s * 1e6),
+                thread_id=threads.setdefault((device, thread), len(threads)),
+            )
     if not devices:
         metadata.step_stats.dev_stats.add(device=CPU)
 
@@ -76,7 +96,7 @@ def log_placement(
 
     On a cluster the workers that offer it follow.
     """
-    placement = engine.executor.placement
+    placement = engine.acquire().placement
     for op in prune(list(fetches), list(targets), fed):
         device = op.device or CPU
         if placement is not None:
@@ -86,7 +106,7 @@ def log_placement(
 
 def devices_of(engine: Engine) -> list[DeviceAttributes]:
     """Return the devices of this process, or of the workers of the active cluster."""
-    executor = engine.executor
+    executor = engine.acquire()
     if executor.placement is None:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         return [DeviceAttributes(CPU, "CPU", memory)]

@@ -3,37 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy
 
 from daskvars import backend, chunk_grid
+from daskvars.chunk_grid import Chunks
 from daskvars.device_array import moving
 from daskvars.errors import InvalidArgumentError
 from daskvars.lowering.plan import Plan, PlanValue, Region
 from daskvars.lowering.program import STATE
+from daskvars.remote import tracing
 from daskvars.remote.regions import inplace
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.program import RegionProgram
+from daskvars.shape_arithmetic import is_known
 from daskvars.state.format.manifest import VariableRecord
 
 
 class Step:
     """One region compiled for this process: what may fail, and what is done in place after it."""
 
-    def __init__(self, plan: Plan, number: int) -> None:
-        region = plan.regions[number]
+    def __init__(self, region: Region, split: inplace.RegionSplit | None) -> None:
         self.xp = backend.namespace(region.device_type)
-        pairs = updated_inputs(plan, number) if self.xp is numpy else {}
-        self.split = inplace.split(region.program, pairs) if pairs else None
+        self.split = split
         main = region.program if self.split is None else self.split.main
         self.function = moving(self.xp, compiled(main, self.xp))
+        self.label, self._main = region.label, main
         self._programs: dict[frozenset[int], RegionProgram] = {}
         if self.split is not None:
             self.second = compiled(self.split.program, numpy)
             self.kept_position = {p: i for i, p in enumerate(self.split.kept)}
             self.updated_position = {p: i for i, p in enumerate(self.split.updates)}
+
+    def traced(self, tracer: tracing.Tracer) -> Any:
+        """Return its function as one that tells what it does. A GPU's kernels run on after their
+        calls, so there the whole is told alone."""
+        meter = tracing.kernels_ran if self.xp is numpy else None
+        return tracer.around(
+            "stage", self.label, moving(self.xp, compiled(self._main, self.xp, meter))
+        )
 
     def result(self, outputs: tuple[Any, ...], position: int) -> Any:
         """Return output `position` of the region from what its first half returned."""
@@ -46,18 +57,66 @@ class Step:
 
         The new values of these are written elsewhere on the way: that costs less than a copy.
         """
-        second = compiled(self._beside(shared), numpy) if shared else self.second
-        return second(*arrays, *outputs[len(self.split.kept) :])
+        split, tracer = self.split, tracing.here
+        assert split is not None
+        program = self._beside(shared, split.program) if shared else split.program
+        if tracer is None:
+            second = compiled(program, numpy) if shared else self.second
+        else:
+            second = compiled(program, numpy, tracing.kernels_ran)
+            second = tracer.around("stage", self.label, second)
+        return second(*arrays, *outputs[len(split.kept) :])
 
-    def _beside(self, shared: frozenset[int]) -> RegionProgram:
+    def _beside(self, shared: frozenset[int], program: RegionProgram) -> RegionProgram:
         found = self._programs.get(shared)
         if found is None:
-            program = self.split.program
             into = {
                 out: register for out, register in program.into.items() if register not in shared
             }
             found = self._programs[shared] = replace(program, into=into, cache={})
         return found
+
+
+def steps_of(plan: Plan) -> list[Step]:
+    """Return the regions of a plan compiled for this process.
+
+    Second halves run one after the other: what one of them changes in place, no other may read, nor
+    another block of its own. Such a region has no second half: its updates are fresh arrays.
+    """
+    splits: list[inplace.RegionSplit | None] = []
+    for number, region in enumerate(plan.regions):
+        is_here = backend.namespace(region.device_type) is numpy
+        pairs = updated_inputs(plan, number) if is_here else {}
+        splits.append(inplace.split(region.program, pairs) if pairs else None)
+    for number, region in enumerate(plan.regions):
+        split = splits[number]
+        if split is not None and _read_late(region, split) & _changed(plan, splits):
+            splits[number] = None
+    return [Step(*pair) for pair in zip(plan.regions, splits, strict=True)]
+
+
+def _changed(plan: Plan, splits: Sequence[inplace.RegionSplit | None]) -> set[Any]:
+    """Return what second halves change in place."""
+    return {
+        region.inputs[register].origin
+        for region, split in zip(plan.regions, splits, strict=True)
+        if split is not None
+        for register in split.variables
+    }
+
+
+def _read_late(region: Region, split: inplace.RegionSplit) -> set[Any]:
+    """Return what a second half reads of what its region takes, but what it changes itself."""
+    given: dict[int, int] = {i: i for i in range(len(region.inputs))}
+    for call in region.program.calls:
+        if call.views and call.args[0] in given:
+            given.update(dict.fromkeys(call.outs, given[call.args[0]]))
+    passed = split.main.outputs[len(split.kept) :]
+    return {
+        region.inputs[given[register]].origin
+        for register in passed
+        if register in given and region.inputs[given[register]].value is not None
+    }
 
 
 def updated_inputs(plan: Plan, number: int) -> dict[int, int]:
@@ -81,9 +140,9 @@ def _registers_of_variables(plan: Plan, region: Region) -> dict[tuple[str, Any, 
     """Return (key, layout, axes) -> the region's input that is that variable, block for block."""
     registers: dict[tuple[str, Any, Any], int] = {}
     for register, region_input in enumerate(region.inputs):
-        if region_input.kind != "block" or region_input.value.origin.region >= 0:
+        if region_input.kind != "block" or region_input.origin.region >= 0:
             continue
-        leaf = plan.leaves[region_input.value.origin.position]
+        leaf = plan.leaves[region_input.origin.position]
         if leaf.kind == STATE:
             axes = region_input.axes if leaf.layout else None
             registers.setdefault((leaf.what, leaf.layout, axes), register)
@@ -96,12 +155,10 @@ def only(blocks: Any) -> Any:
     return block
 
 
-def full_layout(value: PlanValue) -> Any:
+def full_layout(value: PlanValue) -> Chunks | None:
     """Return the chunks of a value, of one block where it is not cut; None if its shape is open."""
     shape = value.spec.shape
-    if shape is None or None in shape:
-        return None
-    return value.layout or chunk_grid.whole(shape)
+    return (value.layout or chunk_grid.whole(shape)) if is_known(shape) else None
 
 
 def measured(key: str, blocks: Any, spec: Any) -> tuple[VariableRecord, dict[Any, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,22 +18,38 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+import dask.array
 import dask.threaded
 import numpy
+from dask.callbacks import Callback
 
 from daskvars import backend, chunk_grid, config
+from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
+from daskvars.dtypes import as_dtype
 from daskvars.errors import FailedPreconditionError
 from daskvars.execution.engine.blocks import block_steps, owned, whole
+from daskvars.execution.engine.dask_arrays import (
+    array_name,
+    chunks_of,
+    cut_array,
+    dask_array,
+    read_only,
+)
 from daskvars.execution.engine.durable import Durable, read_version
 from daskvars.execution.engine.interrupts import shielded
 from daskvars.execution.engine.lazy_feeds import LazyFeed, LazyTasks
-from daskvars.execution.engine.steps import Step, full_layout, measured, only
+from daskvars.execution.engine.steps import full_layout, measured, only, steps_of
 from daskvars.execution.local.devices import on_devices
+from daskvars.execution.local.leased_blocks import kept
+from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan, PlanValue, Region
-from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE
+from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
+from daskvars.progress_bars import long_work
+from daskvars.remote import tracing
 from daskvars.remote.regions import inplace, tiling
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
+from daskvars.shape_arithmetic import is_known
 from daskvars.state import checkpoint
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.values import Lease, Values
@@ -67,8 +84,11 @@ class LocalExecutor:
         """How many blocks can run at once."""
         return self._num_threads or config.thread_count()
 
-    def bind(self, plan: Plan) -> Any:
-        """Return ``run(feeds, key_of) -> results`` for `plan`.
+    def automatic_chunks(self, spec: Spec, device: str, found: Chunks | None) -> None:
+        """Return how a variable is cut of which nobody has said that: here not at all."""
+
+    def bind(self, plan: Plan, names: Sequence[str] = ()) -> Any:
+        """Return ``run(feeds, key_of) -> results`` for `plan`; its outputs are called `names`.
 
         `feeds` are the values fed, in order; `key_of` gives what stands for a random op in the
         plan the key of this run.
@@ -139,6 +159,15 @@ class LocalExecutor:
         """
         return self.values.lease(keys)
 
+    def dask_array(self, key: str) -> dask.array.Array:
+        """Return the present value of a variable as a dask array of the memory that it is in."""
+        values = self.values
+        with values.run_lock, values.lease([key]) as lease:
+            record = values.record(key)
+            name = array_name(key, values.token, lease.version, key)
+            blocks = kept(lease.blocks[0], lease)
+        return dask_array(name, as_dtype(record.dtype).np, record.chunks, blocks)
+
     def put(self, new: Mapping[str, Any], records: Any) -> None:
         """Set variables to blocks."""
         self.values.put(new, records)
@@ -180,18 +209,21 @@ class _Bound:
         self.values = executor.values
         self.plan = plan
         self.num_threads = executor.num_workers
-        self.steps = [Step(plan, number) for number in range(len(plan.regions))]
+        self.steps = steps_of(plan)
         self.has_split = any(step.split is not None for step in self.steps)
         self.state_keys = [leaf.what for leaf in plan.leaves if leaf.kind == STATE]
         # Only large blocks are ever written in place; those that are not stay what they are.
         self.needs_lease = any(_may_be_large(leaf) for leaf in plan.leaves if leaf.kind == STATE)
         self.state_numbers = {key: i for i, key in enumerate(self.state_keys)}
         self.records = {
-            key: VariableRecord(key, value.spec.dtype.name, value.spec.shape, layout)
+            key: VariableRecord(key, value.spec.dtype.name, concrete(value.spec.shape), layout)
             for key, value in plan.updates.items()
             if (layout := full_layout(value)) is not None
         }
         self.unshaped = [key for key in plan.updates if key not in self.records]
+        # What a bar says when a run takes long: steps have bars around them.
+        is_initialization = plan.updates and not plan.required and not plan.outputs
+        self.doing = "initialize" if is_initialization else ""
         wanted = Counter(value.origin for value in (*plan.outputs, *plan.updates.values()))
         # New values that are also fetched, or are those of several variables: each has its own.
         self.copied = {
@@ -214,6 +246,19 @@ class _Bound:
             return self.run(*self.values.read(self.state_keys), feeds, key_of)
 
     submit = __call__  # results are there at once
+
+    def as_dask(
+        self, feeds: Sequence[Any], key_of: Keys, names: Sequence[str]
+    ) -> list[dask.array.Array]:
+        """Run, and return the outputs as dask arrays, `names` in the names of their tasks."""
+        stamp = secrets.token_hex(8)
+        dtypes = [value.spec.dtype.np for value in self.plan.outputs]
+        return [
+            cut_array(array_name(name, stamp, number), dtype, output)
+            for number, (name, dtype, output) in enumerate(
+                zip(names, dtypes, self(feeds, key_of), strict=True)
+            )
+        ]
 
     def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         """Run once on the state of `version` and commit."""
@@ -278,7 +323,7 @@ class _Bound:
 def _may_be_large(leaf: LeafInfo) -> bool:
     """Return whether a variable may be one that `inplace` changes."""
     dtype, shape = leaf.spec
-    if shape is None or None in shape or dtype is None:
+    if not is_known(shape) or dtype is None:
         return True
     return math.prod(shape) * dtype.np.itemsize >= inplace.MIN_BYTES
 
@@ -291,7 +336,7 @@ class _Inline(_Bound):
         region = plan.regions[0] if plan.regions else None
         self.function = self.steps[0].function if region else None
         leaves = [self._getter(leaf) for leaf in plan.leaves]
-        self.getters = [leaves[s.value.origin.position] for s in region.inputs] if region else []
+        self.getters = [leaves[s.origin.position] for s in region.inputs] if region else []
         updated = self.steps[0].updated_position if self.has_split else {}
         self.updates = [
             (key, *self._result(value, leaves), value.indices()[0], key in self.copied)
@@ -333,7 +378,10 @@ class _Inline(_Bound):
                 arguments.append(feeds[what])
             else:
                 arguments.append(what if kind == CONSTANT else key_of(what))
-        results = self.guarded(self.function, *arguments) if self.function is not None else ()
+        function, tracer = self.function, tracing.here
+        if tracer is not None and function is not None:
+            function = self.steps[0].traced(tracer)
+        results = self.guarded(function, *arguments) if function is not None else ()
         outputs = [
             on_host(results[position] if getter is None else leaf_result(getter, state, feeds))
             for position, getter in self.outputs
@@ -357,7 +405,9 @@ class _Inline(_Bound):
         return outputs
 
     def _finish(self, new: Any, state: list[Any], results: tuple) -> None:
-        getters = [self.getters[register] for register in self.steps[0].split.variables]
+        split = self.steps[0].split
+        assert split is not None
+        getters = [self.getters[register] for register in split.variables]
         splits = [(0, [(self.state_keys[number], index) for _, number, index in getters], results)]
         shielded(lambda: self.guarded(self.finish, new, splits, state))
 
@@ -366,6 +416,12 @@ def leaf_result(getter: tuple[str, Any, Any], state: list[Any], feeds: Sequence[
     """Return a result that is no region's: a copy, as the user may change what was fetched."""
     kind, what, _ = getter
     return owned(only(state[what]) if kind == STATE else feeds[what] if kind == FEED else what)
+
+
+def _run_beside_others(*args: Any) -> tuple:
+    """Run a block on a thread of several; see `run_block`."""
+    with tiling.one_of_several:
+        return run_block(*args)
 
 
 class _Threaded(_Bound):
@@ -381,6 +437,31 @@ class _Threaded(_Bound):
             if number not in used
             for block in region.blocks()
         ]
+        self._in_blocks: _InBlocks | None = None
+
+    def as_dask(
+        self, feeds: Sequence[Any], key_of: Keys, names: Sequence[str]
+    ) -> list[dask.array.Array]:
+        """Run, and return the outputs as dask arrays of the blocks that were computed."""
+        if self._in_blocks is None:
+            self._in_blocks = _InBlocks(self.executor, self.plan)
+        stamp = secrets.token_hex(8)
+        return [
+            dask_array(
+                array_name(name, stamp, number),
+                value.spec.dtype.np,
+                chunks_of(value),
+                blocks,
+            )
+            for number, (name, value, blocks) in enumerate(
+                zip(names, self.plan.outputs, self._in_blocks(feeds, key_of), strict=True)
+            )
+        ]
+
+    @staticmethod
+    def _output(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
+        """Return an output of its blocks."""
+        return whole(value, fetch)
 
     def run(self, version: int, state: list[Any], feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         plan = self.plan
@@ -417,7 +498,14 @@ class _Threaded(_Bound):
     ) -> list[Any]:
         at_hand = {block_id: key for block_id, key in block_ids.items() if isinstance(key, Literal)}
         asked = {block_id: key for block_id, key in block_ids.items() if block_id not in at_hand}
-        computed = dask.threaded.get(graph, list(asked.values()), pool=self.executor.threads())
+        with long_work(self.doing, len(graph), "task") as advance:
+            watch = (None, None, None, lambda *_: advance(), None)
+            computed = dask.threaded.get(
+                graph,
+                list(asked.values()),
+                pool=self.executor.threads(),
+                callbacks=[*Callback.active, watch] if self.doing else None,
+            )
         task_outputs = {**at_hand, **dict(zip(asked, computed, strict=True))}
         return self._results(task_outputs, splits, version, state)
 
@@ -432,7 +520,7 @@ class _Threaded(_Bound):
                 return steps[region].result(task_outputs[region, block_id.block], position)
             return owned(plain(task_outputs[block_id]))
 
-        outputs = [whole(value, fetch) for value in plan.outputs]
+        outputs = [self._output(value, fetch) for value in plan.outputs]
         if not plan.updates:
             return outputs
         new = {
@@ -483,10 +571,11 @@ class _Threaded(_Bound):
             return lambda block: Literal(blocks[block])
         elif leaf.kind == KEY:
             value = key_of(leaf.what)
-        if leaf.layout is None:
+        layout = leaf.layout
+        if layout is None:
             return lambda block: Literal(value)
         return lambda block: Literal(
-            numpy.asarray(value[chunk_grid.block_slices(leaf.layout, block)], order="C")
+            numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
         )
 
     def _task(self, number: int, region: Region, block: Any, leaves: list[Any]) -> tuple:
@@ -494,7 +583,8 @@ class _Threaded(_Bound):
         steps = block_steps(
             region, block, lambda block_id: self._located(block_id, leaves), dependencies
         )
-        return (run_block, step.function, step.xp, Literal(steps), dependencies)
+        function = step.function if tracing.here is None else step.traced(tracing.here)
+        return (_run_beside_others, function, step.xp, Literal(steps), dependencies)
 
     def _located(self, block_id: BlockId, leaves: list[Any]) -> tuple[Any, int | None]:
         region, position = block_id.origin
@@ -506,3 +596,11 @@ class _Threaded(_Bound):
         if block_id.origin.region < 0:
             return leaves[block_id.origin.position](block_id.block)
         return ("region", block_id.origin.region, *block_id.block)
+
+
+class _InBlocks(_Threaded):
+    """A plan whose outputs are left in blocks."""
+
+    @staticmethod
+    def _output(value: PlanValue, fetch: Callable[[BlockId], Any]) -> Any:
+        return {i: read_only(on_host(fetch(value.block_id(i)))) for i in value.indices()}

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from daskvars import dtypes
 from daskvars.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL, DType, string
 from daskvars.graph.definitions.patterns import Opaque, Pattern
+from daskvars.loading import load_until
 from daskvars.shapes import Shape
 
 
@@ -198,7 +199,7 @@ class UnregisteredOp(OpDef):
     def _register(self) -> None:
         """It stays unknown."""
 
-    def __reduce__(self) -> None:
+    def __reduce__(self) -> NoReturn:
         raise TypeError(f"Op type not registered {self.type!r}: it cannot be sent anywhere")
 
 
@@ -207,22 +208,15 @@ def _not_defined(op: Any, *dys: Any) -> Any:
 
 
 REGISTRY: dict[str, OpDef] = {}
-_loaders: list[Callable[[], object]] = []
-
-
-def load_more_ops_with(load: Callable[[], object]) -> None:
-    """Have `load` called once, before an op type is taken for one that nobody registered.
-
-    So what defines ops need not be loaded before it is used: an op may be named by a file, by
-    `Graph.create_op` or by `RegisterGradient` before any function of its module is.
-    """
-    _loaders.append(load)
 
 
 def registered(type: str) -> OpDef | None:
-    """Return the definition of the op `type`, loading what defines more ops; None without one."""
-    while type not in REGISTRY and _loaders:
-        _loaders.pop()()
+    """Return the definition of the op `type`, None without one.
+
+    What defines ops need not be loaded before: an op may be named by a file, by `Graph.create_op`
+    or by `RegisterGradient` before any function of its module is.
+    """
+    load_until(lambda: type in REGISTRY)
     return REGISTRY.get(type)
 
 

@@ -16,6 +16,7 @@ from daskvars.graph.by_identity import ByIdentity
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.tensor import Tensor
+from daskvars.shapes import is_known
 
 MAX_STATIC_ELEMENTS = 1024  # larger values are data, not shapes
 
@@ -117,7 +118,7 @@ def full_value(known: Any, spec: Spec) -> numpy.ndarray | None:
         return None
     value = numpy.asarray(known, dtype=spec.dtype.base_dtype.np)
     # Nested tuples do not tell (0, 3) from (0,).
-    return value.reshape(spec.shape) if value.size == 0 and _small(spec) else value
+    return value.reshape(spec.shape) if value.size == 0 and is_known(spec.shape) else value
 
 
 def _small(spec: Spec) -> bool:

@@ -1,8 +1,7 @@
-"""Graphs as plain data: for files, for other processes, and back.
+"""Graphs as plain data: what `Graph.as_graph_def` and `Operation.node_def` give.
 
-``graph_def`` and ``node_def`` are the records; ``attribute_kinds`` says what attributes may be, and
-``attribute_json`` turns them into JSON and back; ``importer`` builds operations from records,
-checked one by one; ``subgraph`` cuts a part out.
-
-A record is never trusted: an op must be registered, its operands and attributes must be those that
-it defines, and a refusal names node and attribute."""
+``graph_def`` and ``node_def`` are the records: `Graph` and `Operation` are one class each for eager
+programs and those of TensorFlow 1, and so what their methods give is here, though only the latter
+call them. ``attribute_kinds`` says what attributes may be, for who defines an op;
+``attribute_json`` turns them into JSON and back. What builds graphs from records is
+`daskvars.v1.graphs`."""

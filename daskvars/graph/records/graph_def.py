@@ -2,6 +2,9 @@
 
 It has the fields of TensorFlow's protocol buffer of that name as far as they mean something here,
 and JSON where that has bytes. The bodies of branches and loops are graphs within attributes.
+
+It is not in `daskvars.v1`, where the import of such records is, because `Graph.as_graph_def`,
+`Session.graph_def` and `FileWriter.add_graph` are methods of classes that both ways in share.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""NodeDef: one operation as plain data, in the fields that TensorFlow's protocol buffers have."""
+"""NodeDef: one operation as plain data, in the fields that TensorFlow's protocol buffers have.
+
+`Operation.node_def` gives it, a method of the one class that both ways in share.
+"""
 
 from __future__ import annotations
 

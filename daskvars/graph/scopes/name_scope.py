@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from daskvars.forwarding import forwards
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
@@ -78,10 +79,7 @@ class name_scope:
         self._builder = _graph_of(values) or builder_for(())
         self._open: list[tuple[Any, Any]] = []
 
-    @property
-    def name(self) -> str | None:
-        """The name asked for."""
-        return self._name
+    name: str | None = forwards("_name", "The name asked for.")
 
     def __enter__(self) -> str:
         graph = entered_graph(self._builder)
@@ -99,10 +97,3 @@ class name_scope:
         prefix, graph = self._open.pop()
         prefix.__exit__(*exc_info)
         graph.__exit__(*exc_info)
-
-
-def op_scope(
-    values: Iterable[Any], name: str | None, default_name: str | None = None
-) -> name_scope:
-    """Return ``name_scope(name, default_name, values)``, TensorFlow's older order of arguments."""
-    return name_scope(name, default_name, values)

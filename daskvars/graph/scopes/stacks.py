@@ -7,11 +7,19 @@ session. They are thread-local; a new thread starts on the process-wide default 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from daskvars.graph.scopes.device import canonical
+
+
+class SessionLike(Protocol):
+    """What runs fetches of a graph: a session, or one that wraps another."""
+
+    @property
+    def graph(self) -> Any: ...
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any: ...
 
 
 class _Stacks(threading.local):
@@ -101,7 +109,7 @@ def get_default_session() -> Any:
     return stacks.sessions[-1] if stacks.sessions else None
 
 
-def session_for(session: Any, graph: Any, doing: str) -> Any:
+def session_for(session: SessionLike | None, graph: Any, doing: str) -> Any:
     """Return `session` or the default one, checked against `graph`."""
     if session is None:
         session = get_default_session()

@@ -6,20 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.dtypes import as_dtype
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
 
 
 def one_hot(
-    xp: Any,
-    indices: Any,
+    xp: ArrayModule,
+    indices: Array,
     *,
     depth: int,
     on_value: Any = 1,
     off_value: Any = 0,
     axis: int = -1,
-    dtype: Any = "float32",
-) -> Any:
+    dtype: DTypeLike = "float32",
+) -> Array:
     """Return ``on_value`` where a new dimension's position is the index, ``off_value`` elsewhere.
 
     Args:
@@ -48,7 +49,7 @@ def one_hot(
     return xp.ascontiguousarray(xp.moveaxis(out, -1, axis))
 
 
-def top_k(xp: Any, x: Any, *, k: int, sorted: bool = True) -> tuple[Any, Any]:
+def top_k(xp: ArrayModule, x: Array, *, k: int, sorted: bool = True) -> tuple[Any, Any]:
     """Return the ``k`` largest entries of the last dimension, ties to the lower index.
 
     Args:
@@ -74,7 +75,7 @@ def top_k(xp: Any, x: Any, *, k: int, sorted: bool = True) -> tuple[Any, Any]:
     return xp.take_along_axis(x, indices, axis=-1), indices.astype(np.int32)
 
 
-def descending_indices(xp: Any, x: Any, k: int) -> Any:
+def descending_indices(xp: ArrayModule, x: Array, k: int) -> Array:
     """Return the places of the ``k`` largest entries of the last dimension, int64."""
     integer = x.dtype.kind in "iub"
     if x.dtype.itemsize > 4:
@@ -89,13 +90,13 @@ def descending_indices(xp: Any, x: Any, k: int) -> Any:
     return keys & 0xFFFFFFFF
 
 
-def ordered_bits(x: Any) -> Any:
+def ordered_bits(x: Array) -> Array:
     """Return int64 numbers in the order of floats of at most 32 bits; both zeros are one."""
     bits = (x.astype(np.float32) + np.float32(0)).view(np.int32)
     return (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64)
 
 
-def in_top_k(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
+def in_top_k(xp: ArrayModule, predictions: Array, targets: Array, *, k: int) -> Array:
     """Tell whether each row's target is among its ``k`` largest predictions.
 
     Args:
@@ -116,7 +117,9 @@ def in_top_k(xp: Any, predictions: Any, targets: Any, *, k: int) -> Any:
     return valid & finite & (above < k)
 
 
-def cumsum(xp: Any, x: Any, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumsum(
+    xp: ArrayModule, x: Array, *, axis: int, exclusive: bool = False, reverse: bool = False
+) -> Array:
     """Return running sums along ``axis``.
 
     Args:
@@ -136,14 +139,22 @@ def cumsum(xp: Any, x: Any, *, axis: int, exclusive: bool = False, reverse: bool
     return cumulate(xp.cumsum, 0, xp, x, axis, exclusive, reverse)
 
 
-def cumprod(xp: Any, x: Any, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Any:
+def cumprod(
+    xp: ArrayModule, x: Array, *, axis: int, exclusive: bool = False, reverse: bool = False
+) -> Array:
     """Return running products along ``axis``; arguments as for ``cumsum``."""
     return cumulate(xp.cumprod, 1, xp, x, axis, exclusive, reverse)
 
 
 def cumulate(
-    function: Any, neutral: Any, xp: Any, x: Any, axis: int, exclusive: bool, reverse: bool
-) -> Any:
+    function: Any,
+    neutral: Any,
+    xp: ArrayModule,
+    x: Array,
+    axis: int,
+    exclusive: bool,
+    reverse: bool,
+) -> Array:
     """Return ``function``'s running results along ``axis``."""
     out = xp.empty_like(x)
     ends = (slice(None), slice(None, None, -1))[reverse]
@@ -158,8 +169,8 @@ def cumulate(
 
 
 def reverse_sequence(
-    xp: Any, x: Any, seq_lengths: Any, *, seq_axis: int, batch_axis: int = 0
-) -> Any:
+    xp: ArrayModule, x: Array, seq_lengths: Array, *, seq_axis: int, batch_axis: int = 0
+) -> Array:
     """Return ``x`` with the first ``seq_lengths[b]`` entries of each sequence b turned around.
 
     Args:
@@ -184,7 +195,7 @@ def along_axis(rank: int, axis: int) -> tuple:
     return tuple(-1 if dimension == axis % rank else 1 for dimension in range(rank))
 
 
-def unique(xp: Any, x: Any, *, index_dtype: Any = "int32") -> tuple[Any, Any, Any]:
+def unique(xp: ArrayModule, x: Array, *, index_dtype: DTypeLike = "int32") -> tuple[Any, Any, Any]:
     """Return the distinct values of a vector in order of first occurrence.
 
     Args:

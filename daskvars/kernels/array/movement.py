@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.precision import is_half
 
@@ -17,7 +19,7 @@ Sizes = tuple[int, ...]
 _TYPE_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
-def missing_feed(xp: Any, *, dtype: Any, shape: Sizes | None, tensor: str) -> Any:
+def missing_feed(xp: ArrayModule, *, dtype: DType, shape: Sizes | None, tensor: str) -> NoReturn:
     """Raise InvalidArgumentError: a placeholder was needed that nothing was fed for."""
     sizes = ",".join("?" if n is None else str(n) for n in shape or ())
     raise InvalidArgumentError(
@@ -33,32 +35,37 @@ def missing_feed(xp: Any, *, dtype: Any, shape: Sizes | None, tensor: str) -> An
 # -- one value, and shapes ---------------------------------------------------------------------
 
 
-def fill(xp: Any, value: Any, *, dims: Sizes) -> Any:
+def as_it_is(xp: ArrayModule, value: Array, *, dim: int, parts: int | None) -> Array:
+    """Give an array itself, which the planner has cut."""
+    return value
+
+
+def fill(xp: ArrayModule, value: Array, *, dims: Sizes) -> Array:
     """Give an array of which every element is the scalar `value`."""
     return xp.full(dims, value, dtype=getattr(value, "dtype", object))
 
 
-def fill_like(xp: Any, x: Any, *, number: Any, dtype: Any) -> Any:
+def fill_like(xp: ArrayModule, x: Array, *, number: Any, dtype: DType) -> Array:
     """Give an array shaped as `x` of which every element is `number`."""
     return xp.full(x.shape, number, dtype=dtype.np)
 
 
-def shape_of(xp: Any, x: Any, *, out_type: Any) -> Any:
+def shape_of(xp: ArrayModule, x: Array, *, out_type: DType) -> Array:
     """Give the shape of `x`."""
     return xp.asarray(x.shape, dtype=out_type.np)
 
 
-def size_of(xp: Any, x: Any, *, out_type: Any) -> Any:
+def size_of(xp: ArrayModule, x: Array, *, out_type: DType) -> Array:
     """Give the number of elements of `x`."""
     return xp.asarray(x.size, dtype=out_type.np)
 
 
-def rank_of(xp: Any, x: Any) -> Any:
+def rank_of(xp: ArrayModule, x: Array) -> Array:
     """Give the number of dimensions of `x`."""
     return xp.asarray(x.ndim, dtype=numpy.int32)
 
 
-def ensure_shape(xp: Any, x: Any, *, shape: Sizes | None) -> Any:
+def ensure_shape(xp: ArrayModule, x: Array, *, shape: Sizes | None) -> Array:
     """Give `x` on. Raises InvalidArgumentError when it has another shape."""
     if shape is None:
         return x
@@ -75,7 +82,7 @@ def ensure_shape(xp: Any, x: Any, *, shape: Sizes | None) -> Any:
 # -- reshaping ---------------------------------------------------------------------------------
 
 
-def reshape(xp: Any, x: Any, *, shape: Sizes) -> Any:
+def reshape(xp: ArrayModule, x: Array, *, shape: Sizes) -> Array:
     """Give the elements of `x` in `shape`, of which one size may be -1."""
     shape = (shape,) if isinstance(shape, int) else shape
     try:
@@ -90,26 +97,28 @@ def reshape(xp: Any, x: Any, *, shape: Sizes) -> Any:
         ) from None
 
 
-def transpose(xp: Any, x: Any, *, perm: Sizes | None = None, conjugate: bool = False) -> Any:
+def transpose(
+    xp: ArrayModule, x: Array, *, perm: Sizes | None = None, conjugate: bool = False
+) -> Array:
     """Give `x` with its dimensions in the order `perm`, by default reversed."""
     turned = xp.transpose(x, perm)
     return turned.conj() if conjugate and x.dtype.kind == "c" else turned
 
 
-def matrix_transpose(xp: Any, x: Any, *, conjugate: bool = False) -> Any:
+def matrix_transpose(xp: ArrayModule, x: Array, *, conjugate: bool = False) -> Array:
     """Give `x` with its last two dimensions exchanged."""
     turned = xp.swapaxes(x, -1, -2)
     return turned.conj() if conjugate and x.dtype.kind == "c" else turned
 
 
-def broadcast_to(xp: Any, x: Any, *, shape: Sizes) -> Any:
+def broadcast_to(xp: ArrayModule, x: Array, *, shape: Sizes) -> Array:
     """Give `x` repeated to `shape`, in memory of its own: BLAS is slow on repeated memory."""
     out = xp.empty(shape, x.dtype)
     out[...] = x
     return out
 
 
-def tile(xp: Any, x: Any, *, multiples: Sizes) -> Any:
+def tile(xp: ArrayModule, x: Array, *, multiples: Sizes) -> Array:
     """Give `x` repeated `multiples` times along each dimension."""
     if x.ndim != len(multiples):
         raise InvalidArgumentError(
@@ -121,7 +130,7 @@ def tile(xp: Any, x: Any, *, multiples: Sizes) -> Any:
     return xp.tile(x, tuple(multiples))
 
 
-def tile_grad(xp: Any, dy: Any, *, multiples: Sizes) -> Any:
+def tile_grad(xp: ArrayModule, dy: Array, *, multiples: Sizes) -> Array:
     """Give the sum of the tiles of `dy`: the adjoint of `tile`."""
     parts = [(m, n // m if m else 0) for m, n in zip(multiples, dy.shape, strict=True)]
     split = dy.reshape(tuple(itertools.chain.from_iterable(parts)))
@@ -130,7 +139,7 @@ def tile_grad(xp: Any, dy: Any, *, multiples: Sizes) -> Any:
     return total.astype(dy.dtype, copy=False)
 
 
-def invert_permutation(xp: Any, x: Any) -> Any:
+def invert_permutation(xp: ArrayModule, x: Array) -> Array:
     """Give y with ``y[x[i]] = i``. Raises InvalidArgumentError when `x` is no permutation."""
     if x.size and not (xp.sort(x) == xp.arange(x.size)).all():
         raise InvalidArgumentError(
@@ -144,7 +153,7 @@ def invert_permutation(xp: Any, x: Any) -> Any:
 # -- joining and splitting ---------------------------------------------------------------------
 
 
-def concat(xp: Any, *values: Any, axis: int) -> Any:
+def concat(xp: ArrayModule, *values: Array, axis: int) -> Array:
     """Give the arrays put one after the other along `axis`."""
     rank = values[0].ndim
     if not -rank <= axis < rank:
@@ -156,12 +165,12 @@ def concat(xp: Any, *values: Any, axis: int) -> Any:
     return xp.concatenate(values, axis=axis)
 
 
-def stack(xp: Any, *values: Any, axis: int) -> Any:
+def stack(xp: ArrayModule, *values: Array, axis: int) -> Array:
     """Give the arrays as slices of one, along a new dimension `axis`."""
     return xp.stack([xp.asarray(value) for value in values], axis=axis)
 
 
-def unstack(xp: Any, x: Any, *, num: int, axis: int) -> tuple[Any, ...]:
+def unstack(xp: ArrayModule, x: Array, *, num: int, axis: int) -> tuple[Any, ...]:
     """Give the slices of `x` along `axis`."""
     if x.shape[axis] != num:
         raise InvalidArgumentError(
@@ -171,7 +180,7 @@ def unstack(xp: Any, x: Any, *, num: int, axis: int) -> tuple[Any, ...]:
     return tuple([front[i, ...] for i in range(num)])
 
 
-def split(xp: Any, x: Any, *, num_split: int, axis: int) -> tuple[Any, ...]:
+def split(xp: ArrayModule, x: Array, *, num_split: int, axis: int) -> tuple[Any, ...]:
     """Give `num_split` parts of equal size along `axis`."""
     if x.shape[axis] % num_split:
         raise InvalidArgumentError(
@@ -186,7 +195,7 @@ def split(xp: Any, x: Any, *, num_split: int, axis: int) -> tuple[Any, ...]:
     return tuple([x[(*front, slice(i * size, (i + 1) * size))] for i in range(num_split)])
 
 
-def split_sizes(xp: Any, x: Any, *, size_splits: Sizes, axis: int) -> tuple[Any, ...]:
+def split_sizes(xp: ArrayModule, x: Array, *, size_splits: Sizes, axis: int) -> tuple[Any, ...]:
     """Give parts of the given sizes along `axis`; one size may be -1 for what is left."""
     sizes = resolved_sizes(size_splits, x.shape[axis])
     return tuple(xp.split(x, list(itertools.accumulate(sizes))[:-1], axis=axis))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
+
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DType
 
 
 def range_count(start: float, limit: float, delta: float) -> int:
@@ -28,15 +30,15 @@ def range_count(start: float, limit: float, delta: float) -> int:
 
 
 def range_values(
-    xp: Any,
+    xp: ArrayModule,
     *,
     start: float,
     limit: float,
     delta: float,
-    dtype: Any,
+    dtype: DType,
     offset: int = 0,
     count: int | None = None,
-) -> Any:
+) -> Array:
     """Give `count` values of the range, from number `offset` on."""
     if count is None:
         count = range_count(start, limit, delta)
@@ -45,15 +47,15 @@ def range_values(
 
 
 def linspace_values(
-    xp: Any,
+    xp: ArrayModule,
     *,
     start: float,
     stop: float,
     num: int,
-    dtype: Any,
+    dtype: DType,
     offset: int = 0,
     count: int | None = None,
-) -> Any:
+) -> Array:
     """Give `count` of `num` values at equal distances, from number `offset` on."""
     if num <= 0:
         raise ValueError(f"Requires num > 0: {num}")
@@ -64,21 +66,23 @@ def linspace_values(
 
 
 def eye(
-    xp: Any,
+    xp: ArrayModule,
     *,
     num_rows: int,
     num_columns: int,
     batch_shape: tuple[int, ...],
-    dtype: Any,
+    dtype: DType,
     diagonal: int = 0,
-) -> Any:
+) -> Array:
     """Give ones where column - row is `diagonal`, zeros elsewhere."""
     out = xp.zeros((*batch_shape, num_rows, num_columns), dtype.np)
     out[...] = xp.eye(num_rows, num_columns, diagonal, dtype=bool)
     return out
 
 
-def sequence_mask(xp: Any, lengths: Any, *, dtype: Any, maxlen: int | None = None) -> Any:
+def sequence_mask(
+    xp: ArrayModule, lengths: Array, *, dtype: DType, maxlen: int | None = None
+) -> Array:
     """Give whether ``j < lengths[i]`` for each j below `maxlen`, by default the greatest length."""
     if maxlen is None:
         maxlen = max(int(lengths.max()), 0) if lengths.size else 0

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.array import arrays
 
 
 def roll(
-    xp: Any, x: Any, *, shift: int | Sequence[int], axis: int | Sequence[int], back: bool = False
-) -> Any:
+    xp: ArrayModule,
+    x: Array,
+    *,
+    shift: int | Sequence[int],
+    axis: int | Sequence[int],
+    back: bool = False,
+) -> Array:
     """Give `x` shifted along `axis`; what leaves at one end comes in at the other."""
     shifts = (shift,) if isinstance(shift, int) else tuple(shift)
     places = (axis,) if isinstance(axis, int) else tuple(axis)
     return xp.roll(x, tuple(-s for s in shifts) if back else shifts, places)
 
 
-def reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_axis: int, batch_axis: int) -> Any:
+def reverse_sequence(
+    xp: ArrayModule, x: Array, lengths: Array, *, seq_axis: int, batch_axis: int
+) -> Array:
     """Give `x` with the first ``lengths[i]`` slices along `seq_axis` of row i reversed."""
     size = x.shape[seq_axis]
     if lengths.size and int(lengths.max()) > size:
@@ -31,7 +38,7 @@ def reverse_sequence(xp: Any, x: Any, lengths: Any, *, seq_axis: int, batch_axis
     return arrays.reverse_sequence(xp, x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
 
 
-def space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any:
+def space_to_depth(xp: ArrayModule, x: Array, *, block_size: int, data_format: str) -> Array:
     """Give each block of `block_size`² pixels as the channels of one pixel."""
     b = block_size
     n, height, width, depth = _sizes(x, data_format)
@@ -48,7 +55,7 @@ def space_to_depth(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any
     return parts.transpose(0, 3, 5, 1, 2, 4).reshape(n, b * b * depth, height // b, width // b)
 
 
-def depth_to_space(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any:
+def depth_to_space(xp: ArrayModule, x: Array, *, block_size: int, data_format: str) -> Array:
     """Give the channels of each pixel as a block of `block_size`² pixels."""
     b = block_size
     n, height, width, depth = _sizes(x, data_format)
@@ -66,7 +73,7 @@ def depth_to_space(xp: Any, x: Any, *, block_size: int, data_format: str) -> Any
     return parts.transpose(0, 3, 4, 1, 5, 2).reshape(n, depth, height * b, width * b)
 
 
-def _sizes(x: Any, data_format: str) -> tuple[int, int, int, int]:
+def _sizes(x: Array, data_format: str) -> tuple[int, ...]:
     if data_format == "NHWC":
         return x.shape
     n, depth, height, width = x.shape
@@ -82,8 +89,8 @@ def check_blocks(block_shape: Sequence[int]) -> None:
 
 
 def space_to_batch(
-    xp: Any, x: Any, *, block_shape: Sequence[int], paddings: Sequence[Sequence[int]]
-) -> Any:
+    xp: ArrayModule, x: Array, *, block_shape: Sequence[int], paddings: Sequence[Sequence[int]]
+) -> Array:
     """Give each phase of the padded spatial dimensions as a batch of its own."""
     check_blocks(block_shape)
     rank = len(block_shape)
@@ -106,8 +113,8 @@ def space_to_batch(
 
 
 def batch_to_space(
-    xp: Any, x: Any, *, block_shape: Sequence[int], crops: Sequence[Sequence[int]]
-) -> Any:
+    xp: ArrayModule, x: Array, *, block_shape: Sequence[int], crops: Sequence[Sequence[int]]
+) -> Array:
     """Give the batches that `space_to_batch` made woven into each other, and cropped."""
     check_blocks(block_shape)
     rank, count = len(block_shape), math.prod(block_shape)

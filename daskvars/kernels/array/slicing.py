@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 
 Bounds = Sequence[Any]
@@ -47,12 +48,12 @@ def slice_bounds(
     return tuple(key)
 
 
-def slice_array(xp: Any, x: Any, *, begin: Sequence[int], size: Sequence[int]) -> Any:
+def slice_array(xp: ArrayModule, x: Array, *, begin: Sequence[int], size: Sequence[int]) -> Array:
     """Give `size` elements of `x` along each dimension, from `begin` on."""
     return x[(*slice_bounds(x.shape, begin, size), ...)]
 
 
-def slice_grad(xp: Any, dy: Any, *, shape: Sequence[int], begin: Sequence[int]) -> Any:
+def slice_grad(xp: ArrayModule, dy: Array, *, shape: Sequence[int], begin: Sequence[int]) -> Array:
     """Give zeros of `shape` with `dy` at `begin`: the adjoint of `slice_array`."""
     out = xp.zeros(tuple(shape), dy.dtype)
     out[slice_bounds(out.shape, begin, dy.shape)] = dy
@@ -135,28 +136,28 @@ def checked_key(key: tuple[Any, ...], shape: Sequence[int]) -> tuple[Any, ...]:
 
 
 def strided_slice(
-    xp: Any,
-    x: Any,
+    xp: ArrayModule,
+    x: Array,
     *,
     begin: Sequence[int],
     end: Sequence[int],
     strides: Sequence[int],
     **masks: int,
-) -> Any:
+) -> Array:
     """Give the part of `x` that `index_key` describes."""
     return x[checked_key(index_key(begin, end, strides, **masks), x.shape)]
 
 
 def strided_slice_grad(
-    xp: Any,
-    dy: Any,
+    xp: ArrayModule,
+    dy: Array,
     *,
     shape: Sequence[int],
     begin: Sequence[int],
     end: Sequence[int],
     strides: Sequence[int],
     **masks: int,
-) -> Any:
+) -> Array:
     """Give zeros of `shape` with `dy` in the part that `index_key` describes."""
     out = xp.zeros(tuple(shape), dy.dtype)
     out[checked_key(index_key(begin, end, strides, **masks), out.shape)] = dy
@@ -166,7 +167,9 @@ def strided_slice_grad(
 # -- padding -----------------------------------------------------------------------------------
 
 
-def pad(xp: Any, x: Any, *, paddings: Sequence[Sequence[int]], constant_values: Any = 0) -> Any:
+def pad(
+    xp: ArrayModule, x: Array, *, paddings: Sequence[Sequence[int]], constant_values: Any = 0
+) -> Array:
     """Give `x` with `constant_values` before and after it along each dimension."""
     shape = tuple(n + a + b for n, (a, b) in zip(x.shape, _checked(x, paddings), strict=True))
     out = xp.full(shape, constant_values, x.dtype)
@@ -175,7 +178,7 @@ def pad(xp: Any, x: Any, *, paddings: Sequence[Sequence[int]], constant_values: 
     return out
 
 
-def _checked(x: Any, paddings: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
+def _checked(x: Array, paddings: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
     if len(paddings) != x.ndim or any(n < 0 for pair in paddings for n in pair):
         raise InvalidArgumentError(
             None,
@@ -186,7 +189,7 @@ def _checked(x: Any, paddings: Sequence[Sequence[int]]) -> Sequence[Sequence[int
     return paddings
 
 
-def mirror_pad(xp: Any, x: Any, *, paddings: Sequence[Sequence[int]], mode: str) -> Any:
+def mirror_pad(xp: ArrayModule, x: Array, *, paddings: Sequence[Sequence[int]], mode: str) -> Array:
     """Give `x` mirrored at its borders, which "REFLECT" does not repeat and "SYMMETRIC" does."""
     border = int(mode == "REFLECT")
     for n, (a, b) in zip(x.shape, _checked(x, paddings), strict=True):
@@ -198,7 +201,9 @@ def mirror_pad(xp: Any, x: Any, *, paddings: Sequence[Sequence[int]], mode: str)
     return xp.pad(x, tuple(map(tuple, paddings)), mode=mode.lower())
 
 
-def mirror_pad_grad(xp: Any, dy: Any, *, paddings: Sequence[Sequence[int]], mode: str) -> Any:
+def mirror_pad_grad(
+    xp: ArrayModule, dy: Array, *, paddings: Sequence[Sequence[int]], mode: str
+) -> Array:
     """Give the adjoint of `mirror_pad`: what lies in the mirrors added to what they show."""
     border = int(mode == "REFLECT")
     out = dy

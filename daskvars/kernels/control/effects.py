@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import OutOfRangeError
 
 
-def count_up_to(xp: Any, x: Any, *, limit: int) -> tuple[Any, Any]:
+def count_up_to(xp: ArrayModule, x: Array, *, limit: int) -> tuple[Any, Any]:
     """Give (x + 1, x). Raises OutOfRangeError when x has reached `limit`."""
     if x >= limit:
         raise OutOfRangeError(None, None, f"Reached limit of {limit}")
     return xp.add(x, xp.asarray(1, dtype=x.dtype)), x.copy()
 
 
-def unreachable(xp: Any, *args: Any, **attrs: Any) -> Any:
+def unreachable(xp: ArrayModule, *args: Any, **attrs: Any) -> NoReturn:
     """The kernel of an op that lowering always replaces by a value."""
     raise AssertionError("this op is replaced by a value before anything runs")

@@ -17,17 +17,22 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
+from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError, OpError, UnimplementedError, kind_of
+from daskvars.kernels.control.tensor_lists import History
 
 
-def cond(xp: Any, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any) -> tuple:
+def cond(
+    xp: ArrayModule, pred: Any, *args: Any, branches: Sequence[Callable], **notes: Any
+) -> tuple:
     """Run ``branches[0]`` where `pred` is true, else ``branches[1]``."""
     return branches[0 if pred else 1](pred, *args)
 
 
 def while_loop(
-    xp: Any,
+    xp: ArrayModule,
     *args: Any,
     branches: Sequence[Callable],
     num_vars: int,
@@ -36,6 +41,7 @@ def while_loop(
     keyed: Sequence[int],
     used: Sequence[bool],
     kept: Sequence[int] = (),
+    ranks: Sequence[int] = (),
 ) -> tuple:
     """Run ``branches[1]`` on the first `num_vars` inputs while ``branches[0]`` gives true.
 
@@ -46,12 +52,12 @@ def while_loop(
     test, body = branches
     values, end = list(args), num_vars + len(kept)
     keys = [values[k] for k in keyed]
-    history: list[tuple] | None = [] if used[num_vars] else None
+    history = History(ranks=ranks) if used[num_vars] else None
     iteration = 0
     while (maximum is None or iteration < maximum) and test(*values)[0]:
         results = body(*values)
         if history is not None:
-            history.append((*values[:num_vars], *results[num_vars:end]))
+            history.turns.append((*values[:num_vars], *results[num_vars:end]))
         values[:num_vars] = results[:num_vars]
         for position, new in zip(written, results[end:], strict=True):
             values[position] = new
@@ -69,8 +75,8 @@ def _advanced(key: tuple[int, int], iteration: int) -> tuple[int, int]:
 
 
 def while_gradient(
-    xp: Any,
-    history: list[tuple],
+    xp: ArrayModule,
+    history: History,
     *args: Any,
     branches: Sequence[Callable],
     num_grads: int,
@@ -93,10 +99,10 @@ def while_gradient(
     rows = [[array] for array in empty]
     keys = [args[k - 1] for k in keyed]
     own = False
-    for iteration in range(len(history) - 1, -1, -1):
+    for iteration in range(len(history.turns) - 1, -1, -1):
         for position, key in zip(keyed, keys, strict=True):
             rest[position - first - 1] = _advanced(key, iteration)
-        results = body(history[iteration], *grads, *sums, *empty, *rest)
+        results = body(history.turns[iteration], *grads, *sums, *empty, *rest)
         grads = list(results[:num_grads])
         sums = [
             # From the second turn on a sum is in memory of its own.
@@ -111,17 +117,17 @@ def while_gradient(
     return (*grads, *sums, *(xp.concatenate(parts) for parts in rows))
 
 
-def _own(xp: Any, value: Any) -> Any:
+def _own(xp: ArrayModule, value: Array) -> Array:
     return value.copy() if isinstance(value, xp.ndarray) else value
 
 
-def history_item(xp: Any, values: tuple, *, index: int) -> Any:
+def history_item(xp: ArrayModule, values: tuple, *, index: int) -> Array:
     """Give one loop variable's value before an iteration."""
     return values[index]
 
 
 @host_kernel
-def check(xp: Any, condition: Any, *data: Any, summarize: int | None) -> tuple:
+def check(xp: ArrayModule, condition: Array, *data: Any, summarize: int | None) -> tuple:
     """Raise InvalidArgumentError with `data` unless all of `condition` is true."""
     if not bool(xp.all(condition)):
         shown = " ".join(f"[{_summary(item, summarize or 3)}]" for item in data)
@@ -144,7 +150,7 @@ def weights_problem(weights: Sequence[Any], values: Sequence[Any]) -> str | None
     return None
 
 
-def broadcastable(xp: Any, weights_shape: Any, values_shape: Any) -> tuple:
+def broadcastable(xp: ArrayModule, weights_shape: Any, values_shape: Any) -> tuple:
     """Raise InvalidArgumentError unless weights of one shape can weigh values of the other."""
     problem = weights_problem(weights_shape.tolist(), values_shape.tolist())
     if problem:
@@ -153,21 +159,21 @@ def broadcastable(xp: Any, weights_shape: Any, values_shape: Any) -> tuple:
 
 
 @host_kernel
-def write(xp: Any, x: Any, *data: Any, message: str, summarize: int | None) -> Any:
+def write(xp: ArrayModule, x: Array, *data: Any, message: str, summarize: int | None) -> Array:
     """Print `data` to standard error and give `x`."""
     text = "".join(f"[{_summary(item, summarize or 3)}]" for item in data)
     print(f"{message}{text}", file=sys.stderr)
     return x
 
 
-def _summary(item: Any, count: int) -> str:
+def _summary(item: Array, count: int) -> str:
     flat = numpy.asarray(item).reshape(-1)
     words = [v.decode("utf-8", "replace") if isinstance(v, bytes) else str(v) for v in flat[:count]]
     return " ".join(words) + ("..." if flat.size > count else "")
 
 
 @host_kernel
-def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
+def call_python(xp: ArrayModule, *args: Any, function: Callable, dtypes: Sequence[Any]) -> tuple:
     """Call a Python function on arrays; its results are converted to `dtypes`.
 
     It may write into its arguments and keep them, and what it returns: they are copies.
@@ -197,7 +203,7 @@ def call_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) 
 
 
 @host_kernel
-def begin_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any]) -> Future:
+def begin_python(xp: ArrayModule, *args: Any, function: Callable, dtypes: Sequence[Any]) -> Future:
     """Begin what `call_python` does, in a thread of its own, on the arrays as they are now."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="daskvars-python")
     call = partial(call_python, xp, *[_own(xp, value) for value in args])
@@ -207,7 +213,7 @@ def begin_python(xp: Any, *args: Any, function: Callable, dtypes: Sequence[Any])
 
 
 @host_kernel
-def finish_python(xp: Any, begun: Future, *others: Future) -> tuple:
+def finish_python(xp: ArrayModule, begun: Future, *others: Future) -> tuple:
     """Give the results of a call that was begun; if it fails, once `others` have ended."""
     try:
         return begun.result()
@@ -219,7 +225,7 @@ def finish_python(xp: Any, begun: Future, *others: Future) -> tuple:
 PYTHON_BESIDE = begin_python, finish_python
 
 
-def _result(result: Any, dtype: Any) -> Any:
+def _result(result: Any, dtype: DType) -> Array:
     """Return a result of a Python function as an array; text becomes bytes."""
     array = numpy.asarray(result)
     if array.dtype.kind == "V":
@@ -245,7 +251,7 @@ def _result(result: Any, dtype: Any) -> Any:
     return array.copy() if array is result or array.base is not None else array
 
 
-def finite(xp: Any, x: Any, *, message: str) -> Any:
+def finite(xp: ArrayModule, x: Array, *, message: str) -> Array:
     """Give `x`. Raises InvalidArgumentError when it holds a NaN or an infinity."""
     if not bool(xp.isfinite(x).all()):
         kind = "NaN" if bool(xp.isnan(x).any()) else "Inf"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.device_array import host_kernel
 
 _FILE = "file://"
@@ -16,7 +17,7 @@ _FILE = "file://"
 
 @host_kernel
 def write(
-    xp: Any, *data: Any, pieces: Sequence[str], summarize: int, end: str, stream: str
+    xp: ArrayModule, *data: Any, pieces: Sequence[str], summarize: int, end: str, stream: str
 ) -> tuple:
     """Write ``pieces[0]``, the first of `data`, ``pieces[1]`` and so on, then `end`."""
     words = [pieces[0]]
@@ -56,7 +57,7 @@ def _nested(array: numpy.ndarray, summarize: int, depth: int) -> str:
     return f"[{between.join(words)}]"
 
 
-def _item(value: Any, quote: str = "") -> str:
+def _item(value: Array, quote: str = "") -> str:
     if isinstance(value, bytes):
         return f"{quote}{value.decode('utf-8', 'replace')}{quote}"
     if isinstance(value, bool | numpy.bool_):

@@ -1,4 +1,6 @@
-"""Lists of arrays as values, and kernels on them: what a TensorArray is made of.
+"""Values that hold arrays: lists, with kernels on them, and the history of a loop.
+
+Lists are what a TensorArray is made of.
 
 A `TensorList` is immutable: a write gives a new list. Items are copied on their way in and out,
 because arrays may be overwritten in place once nothing that the engine knows of needs them.
@@ -12,9 +14,13 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
+from daskvars.backend import Array, ArrayModule
+from daskvars.device_array import each
+from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 
 _APPENDING = threading.Lock()
@@ -32,7 +38,7 @@ class TensorList:
     __slots__ = ("_count", "_log", "_places", "origin", "rows", "size")
     shape = ()
 
-    def __init__(self, size: int, rows: Any = None, origin: bytes = b"") -> None:
+    def __init__(self, size: int, rows: Array | None = None, origin: bytes = b"") -> None:
         self.size = size
         self.rows = rows
         self.origin = origin
@@ -55,7 +61,7 @@ class TensorList:
             yield from ((i, row) for i, row in enumerate(self.rows) if i not in self._places)
         yield from self._log[: self._count]
 
-    def appended(self, index: int, value: Any) -> TensorList:
+    def appended(self, index: int, value: Array) -> TensorList:
         """Return the list with an item where none was."""
         new = TensorList(self.size, self.rows, self.origin)
         if self.size >= 0:
@@ -71,7 +77,7 @@ class TensorList:
             new._count = self._count + 1
         return new
 
-    def added(self, index: int, value: Any) -> TensorList:
+    def added(self, index: int, value: Array) -> TensorList:
         """Return the list with `value` added to an item; a missing one counts as zero."""
         old = self.get(index)
         if old is None:
@@ -107,6 +113,19 @@ class TensorList:
         rows = None if self.rows is None else function(self.rows)
         return _rebuilt(self.size, rows, log, self.origin)
 
+    def put_together(self, xp: Any, shape: Any, parts: Sequence[Part]) -> TensorList:
+        """Return the list of which this one, like others, has a part of each item."""
+        log = [
+            (index, joined(xp, shape, [(each.get(index), s, t) for each, s, t in parts]))
+            for index, _ in self._log[: self._count]
+        ]
+        rows = None
+        if self.rows is not None:
+            every = slice(None)
+            of_rows = [(each.rows, (every, *s), (every, *t)) for each, s, t in parts]
+            rows = joined(xp, (len(self.rows), *shape), of_rows)
+        return _rebuilt(self.size, rows, log, self.origin)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self.size, self.rows, self._log[: self._count], self.origin)
 
@@ -114,7 +133,9 @@ class TensorList:
         return sum(getattr(value, "nbytes", 8) for _, value in self.items())
 
 
-def _rebuilt(size: int, rows: Any, log: list[tuple[int, Any]], origin: bytes) -> TensorList:
+def _rebuilt(
+    size: int, rows: Array | None, log: list[tuple[int, Any]], origin: bytes
+) -> TensorList:
     new = TensorList(size, rows, origin)
     new._log = log
     new._places = {i: place for place, (i, _) in enumerate(log)}
@@ -122,10 +143,72 @@ def _rebuilt(size: int, rows: Any, log: list[tuple[int, Any]], origin: bytes) ->
     return new
 
 
+class History:
+    """What the turns of a loop took: for each the values that it began with.
+
+    Args:
+      turns: for each a tuple of values.
+      ranks: how many dimensions each of these has.
+    """
+
+    __slots__ = ("ranks", "turns")
+    shape = ()
+
+    def __init__(self, turns: Sequence[tuple] = (), ranks: Sequence[int] = ()) -> None:
+        self.turns = list(turns)
+        self.ranks = ranks
+
+    def mapped(self, function: Callable[[Any], Any]) -> History:
+        """Return the history with `function` of each array."""
+        return History(each(function, self.turns), self.ranks)
+
+    def put_together(self, xp: Any, shape: Any, parts: Sequence[Part]) -> History:
+        """Return the history of which this one, like others, has a part of each array."""
+        ends = list(accumulate(self.ranks, initial=0))
+        places = [slice(*ends[i : i + 2]) for i in range(len(self.ranks))]
+        turns = [
+            tuple(
+                joined(xp, shape[p], [(h.turns[turn][i], s[p], t[p]) for h, s, t in parts])
+                for i, p in enumerate(places)
+            )
+            for turn in range(len(self.turns))
+        ]
+        return History(turns, self.ranks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return History, (self.turns, self.ranks)
+
+    def __sizeof__(self) -> int:
+        return sum(getattr(value, "nbytes", 8) for turn in self.turns for value in turn)
+
+
+Part = tuple[Any, tuple[slice, ...], tuple[slice, ...]]
+"""A block of a value, which part of it is meant, and where that lies in the whole."""
+
+
+def joined(xp: Any, shape: tuple[int, ...], parts: Sequence[Part]) -> Any:
+    """Return a value put together from parts: an array, or what holds arrays.
+
+    It is the first part where nothing was cut, and in C order: bits must not tell whether a part
+    came from another worker, and sums over a view of columns round differently.
+    """
+    first, source, _ = parts[0]
+    if isinstance(first, TensorList | History):
+        return first.put_together(xp, shape, parts)
+    if not shape:
+        return first
+    if len(parts) == 1:
+        return xp.ascontiguousarray(first[source])
+    result = xp.empty(shape, first.dtype)
+    for array, source, target in parts:
+        result[target] = array[source]
+    return result
+
+
 # -- kernels ---------------------------------------------------------------------------------------
 
 
-def reserve(xp: Any, size: Any) -> TensorList:
+def reserve(xp: ArrayModule, size: Any) -> TensorList:
     """Give a list without items."""
     return TensorList(int(size), origin=_new_origin() if size >= 0 else b"")
 
@@ -134,7 +217,7 @@ def _new_origin() -> bytes:
     return secrets.token_bytes(16)
 
 
-def zeros(xp: Any, items: TensorList, empty: TensorList) -> TensorList:
+def zeros(xp: ArrayModule, items: TensorList, empty: TensorList) -> TensorList:
     """Give a version of an empty list: zeros of the shapes of the items that are in another."""
     new = items.mapped(xp.zeros_like)
     new.origin = empty.origin
@@ -142,13 +225,19 @@ def zeros(xp: Any, items: TensorList, empty: TensorList) -> TensorList:
 
 
 def write(
-    xp: Any, items: TensorList, index: Any, value: Any, *, dynamic: bool, adds: bool = False
+    xp: ArrayModule,
+    items: TensorList,
+    index: Any,
+    value: Array,
+    *,
+    dynamic: bool,
+    adds: bool = False,
 ) -> TensorList:
     """Give the list with one more item; `adds`: a value for an item that is there is added."""
     return _written(items, int(index), xp.array(value), dynamic, adds)
 
 
-def _written(items: TensorList, index: int, value: Any, dynamic: bool, adds: bool) -> TensorList:
+def _written(items: TensorList, index: int, value: Array, dynamic: bool, adds: bool) -> TensorList:
     if index < 0 or (not dynamic and index >= items.size):
         _refuse(
             f"Tried to write to index {index} but array is not resizeable and size is: "
@@ -164,7 +253,7 @@ def _written(items: TensorList, index: int, value: Any, dynamic: bool, adds: boo
     return _added(items, index, value)
 
 
-def _added(items: TensorList, index: int, value: Any) -> TensorList:
+def _added(items: TensorList, index: int, value: Array) -> TensorList:
     old = items.get(index)
     if old is not None and old.shape != value.shape:
         _refuse(
@@ -174,19 +263,19 @@ def _added(items: TensorList, index: int, value: Any) -> TensorList:
     return items.added(index, value)
 
 
-def aggregate(xp: Any, items: TensorList, more: TensorList, now: TensorList) -> TensorList:
+def aggregate(xp: ArrayModule, items: TensorList, more: TensorList, now: TensorList) -> TensorList:
     """Give the present list with the items of another added up."""
     for index, value in more.items():
         now = _added(now, index, value)
     return now
 
 
-def present(xp: Any, items: TensorList, now: TensorList) -> TensorList:
+def present(xp: ArrayModule, items: TensorList, now: TensorList) -> TensorList:
     """Give the present list."""
     return now
 
 
-def read_once(xp: Any, items: TensorList, *rest: Any) -> tuple[TensorList, TensorList]:
+def read_once(xp: ArrayModule, items: TensorList, *rest: Any) -> tuple[TensorList, TensorList]:
     """Give the list, and what was read of it with some indices (or all) among that.
 
     Of each index that was read it is noted whether there was an item: one that was written since
@@ -205,7 +294,7 @@ def read_once(xp: Any, items: TensorList, *rest: Any) -> tuple[TensorList, Tenso
     return items, noted
 
 
-def not_read(xp: Any, items: TensorList, *rest: Any) -> TensorList:
+def not_read(xp: ArrayModule, items: TensorList, *rest: Any) -> TensorList:
     """Give the list, of which some indices (or all) must not have been read."""
     *indices, noted = rest
     for index in _indices(items, indices):
@@ -231,12 +320,16 @@ def _noted(items: TensorList, noted: TensorList, index: int) -> bool | None:
     return noted.get(index) if noted.origin == items.origin else None
 
 
-def read(xp: Any, items: TensorList, index: Any, *, dtype: Any, shape: Any) -> Any:
+def read(
+    xp: ArrayModule, items: TensorList, index: Any, *, dtype: DType, shape: Sequence[int]
+) -> Array:
     """Give an item; zeros for a missing one of known shape."""
     return xp.array(_item(xp, items, int(index), dtype, shape))
 
 
-def _item(xp: Any, items: TensorList, index: int, dtype: Any, shape: Any) -> Any:
+def _item(
+    xp: ArrayModule, items: TensorList, index: int, dtype: DType, shape: Sequence[int]
+) -> Array:
     if not 0 <= index < items.size:
         _refuse(f"Tried to read from index {index} but array size is: {items.size}")
     value = items.get(index)
@@ -250,15 +343,17 @@ def _item(xp: Any, items: TensorList, index: int, dtype: Any, shape: Any) -> Any
     return value
 
 
-def stack(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
-    """Give all items in one array, along a new first axis."""
+def stack(xp: ArrayModule, items: TensorList, *, dtype: DType, shape: Sequence[int]) -> Array:
+    """Give all items in one array, along a new first axis; a missing one is zeros as others are."""
     if items.rows is not None and not items._count:
         return xp.array(items.rows)
+    if shape is None or None in shape:
+        shape = next((item.shape for _, item in items.items()), shape)
     found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]
     return _stacked(xp, found, dtype, shape)
 
 
-def _stacked(xp: Any, found: list[Any], dtype: Any, shape: Any) -> Any:
+def _stacked(xp: ArrayModule, found: list[Any], dtype: DType, shape: Sequence[int]) -> Array:
     if not found:
         if shape is None or None in shape:
             _refuse(
@@ -281,14 +376,16 @@ def _check_same(found: list[Any]) -> None:
             )
 
 
-def gather(xp: Any, items: TensorList, indices: Any, *, dtype: Any, shape: Any) -> Any:
+def gather(
+    xp: ArrayModule, items: TensorList, indices: Array, *, dtype: DType, shape: Sequence[int]
+) -> Array:
     """Give some items in one array, along a new first axis."""
     wanted = indices.tolist()
     found = [_item(xp, items, i, dtype, shape) for i in wanted]
     return _stacked(xp, found, dtype, shape)
 
 
-def concat(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
+def concat(xp: ArrayModule, items: TensorList, *, dtype: DType, shape: Sequence[int]) -> Array:
     """Give all items in one array, along their first axis."""
     found = [_item(xp, items, i, dtype, shape) for i in range(items.size)]
     if any(not item.shape for item in found):
@@ -306,7 +403,7 @@ def concat(xp: Any, items: TensorList, *, dtype: Any, shape: Any) -> Any:
 
 
 def unstack(
-    xp: Any, items: TensorList, value: Any, *, dynamic: bool, adds: bool = False
+    xp: ArrayModule, items: TensorList, value: Array, *, dynamic: bool, adds: bool = False
 ) -> TensorList:
     """Give the list of the rows of an array."""
     value = xp.array(value)
@@ -321,7 +418,13 @@ def unstack(
 
 
 def scatter(
-    xp: Any, items: TensorList, indices: Any, value: Any, *, dynamic: bool, adds: bool = False
+    xp: ArrayModule,
+    items: TensorList,
+    indices: Array,
+    value: Array,
+    *,
+    dynamic: bool,
+    adds: bool = False,
 ) -> TensorList:
     """Give the list with the rows of an array written to some indices."""
     wanted = indices.tolist()
@@ -335,7 +438,13 @@ def scatter(
 
 
 def split(
-    xp: Any, items: TensorList, value: Any, lengths: Any, *, dynamic: bool, adds: bool = False
+    xp: ArrayModule,
+    items: TensorList,
+    value: Array,
+    lengths: Array,
+    *,
+    dynamic: bool,
+    adds: bool = False,
 ) -> TensorList:
     """Give the list with consecutive runs of rows of an array as its items."""
     if getattr(lengths, "ndim", 1) != 1:
@@ -357,7 +466,7 @@ def split(
     return items
 
 
-def size(xp: Any, items: TensorList) -> Any:
+def size(xp: ArrayModule, items: TensorList) -> Array:
     """Give the number of items."""
     return xp.asarray(items.size, "int32")
 
@@ -365,7 +474,7 @@ def size(xp: Any, items: TensorList) -> Any:
 # -- kernels of gradients: lists of any size, in which a missing item counts as zero ---------------
 
 
-def total(xp: Any, *lists: TensorList) -> TensorList:
+def total(xp: ArrayModule, *lists: TensorList) -> TensorList:
     """Give the sum of lists, item by item."""
     result = lists[0]
     for items in lists[1:]:
@@ -373,18 +482,18 @@ def total(xp: Any, *lists: TensorList) -> TensorList:
     return result
 
 
-def item_like(xp: Any, items: TensorList, index: Any, like: Any) -> Any:
+def item_like(xp: ArrayModule, items: TensorList, index: Any, like: Array) -> Array:
     """Give an item; zeros as `like` for a missing one."""
     found = items.get(int(index))
     return xp.zeros_like(like) if found is None else xp.array(found)
 
 
-def only_item(xp: Any, index: Any, value: Any) -> TensorList:
+def only_item(xp: ArrayModule, index: Any, value: Array) -> TensorList:
     """Give a list with one item."""
     return TensorList(-1).appended(int(index), xp.array(value))
 
 
-def rows_like(xp: Any, items: TensorList, like: Any) -> Any:
+def rows_like(xp: ArrayModule, items: TensorList, like: Array) -> Array:
     """Give all items in one array; zeros as the rows of `like` for missing ones."""
     if items.rows is not None and not items._count and len(items.rows) == len(like):
         return xp.array(items.rows)
@@ -395,7 +504,7 @@ def rows_like(xp: Any, items: TensorList, like: Any) -> Any:
     return result
 
 
-def picked_like(xp: Any, items: TensorList, indices: Any, like: Any) -> Any:
+def picked_like(xp: ArrayModule, items: TensorList, indices: Array, like: Array) -> Array:
     """Give some items in one array; zeros as the rows of `like` for missing ones."""
     result = xp.zeros_like(like)
     for place, index in enumerate(indices.tolist()):
@@ -405,7 +514,7 @@ def picked_like(xp: Any, items: TensorList, indices: Any, like: Any) -> Any:
     return result
 
 
-def only_items(xp: Any, indices: Any, value: Any) -> TensorList:
+def only_items(xp: ArrayModule, indices: Array, value: Array) -> TensorList:
     """Give a list of the rows of an array, added up where they have one index."""
     items = TensorList(-1)
     for index, row in zip(indices.tolist(), xp.array(value), strict=True):
@@ -413,12 +522,12 @@ def only_items(xp: Any, indices: Any, value: Any) -> TensorList:
     return items
 
 
-def rows(xp: Any, value: Any) -> TensorList:
+def rows(xp: ArrayModule, value: Array) -> TensorList:
     """Give the list of the rows of an array."""
     return TensorList(-1, xp.array(value))
 
 
-def joined_like(xp: Any, items: TensorList, like: Any, lengths: Any) -> Any:
+def joined_like(xp: ArrayModule, items: TensorList, like: Array, lengths: Array) -> Array:
     """Give items joined along their first axis; zeros as the rows of `like` for missing ones."""
     result = xp.zeros_like(like)
     start = 0
@@ -430,7 +539,7 @@ def joined_like(xp: Any, items: TensorList, like: Any, lengths: Any) -> Any:
     return result
 
 
-def cut_like(xp: Any, value: Any, items: TensorList) -> TensorList:
+def cut_like(xp: ArrayModule, value: Array, items: TensorList) -> TensorList:
     """Give a list of consecutive runs of rows, each as long as the item of `items`."""
     result, value, start = TensorList(-1), xp.array(value), 0
     for index, item in enumerate(items.in_order()):
@@ -440,7 +549,7 @@ def cut_like(xp: Any, value: Any, items: TensorList) -> TensorList:
     return result
 
 
-def _shown(shape: Any) -> str:
+def _shown(shape: Sequence[int]) -> str:
     if shape is None:
         return "<unknown>"
     return "[" + ",".join("?" if n is None else str(n) for n in shape) + "]"

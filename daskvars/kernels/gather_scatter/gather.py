@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter import segments as segment
 
 # -- gather along any dimension ----------------------------------------------------------------
 
 
-def gather_axis(xp: Any, params: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
+def gather_axis(
+    xp: ArrayModule, params: Array, indices: Array, *, axis: int, batch_dims: int = 0
+) -> Array:
     """Give the slices of `params` along `axis` that `indices` name.
 
     The first `batch_dims` dimensions of both go together: each batch has its own indices.
@@ -48,7 +51,7 @@ def _axis_of(axis: int, rank: int, batch_dims: int) -> int:
     return axis % rank
 
 
-def _flat(xp: Any, indices: Any, batch_dims: int, size: int) -> Any:
+def _flat(xp: ArrayModule, indices: Array, batch_dims: int, size: int) -> Array:
     """Return `indices` counted through all batches of `size` rows."""
     batch = indices.shape[:batch_dims]
     starts = xp.arange(math.prod(batch)) * size
@@ -56,8 +59,14 @@ def _flat(xp: Any, indices: Any, batch_dims: int, size: int) -> Any:
 
 
 def gather_axis_grad(
-    xp: Any, dy: Any, indices: Any, *, shape: Sequence[int], axis: int, batch_dims: int = 0
-) -> Any:
+    xp: ArrayModule,
+    dy: Array,
+    indices: Array,
+    *,
+    shape: Sequence[int],
+    axis: int,
+    batch_dims: int = 0,
+) -> Array:
     """Give zeros of `shape` with the slices of `dy` added at `indices` along `axis`."""
     axis = _axis_of(axis, len(shape), batch_dims)
     batch, middle, rest = shape[:batch_dims], shape[batch_dims:axis], shape[axis + 1 :]
@@ -75,14 +84,14 @@ def gather_axis_grad(
 # -- gather and scatter by coordinates ---------------------------------------------------------
 
 
-def gather_nd(xp: Any, params: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+def gather_nd(xp: ArrayModule, params: Array, indices: Array, *, batch_dims: int = 0) -> Array:
     """Give the slices of `params` that the rows of `indices` name."""
     return segment.gather_nd(xp, params, with_batch(xp, indices, batch_dims))
 
 
 def scatter_nd(
-    xp: Any, indices: Any, updates: Any, *, shape: Sequence[int], batch_dims: int = 0
-) -> Any:
+    xp: ArrayModule, indices: Array, updates: Array, *, shape: Sequence[int], batch_dims: int = 0
+) -> Array:
     """Give zeros of `shape` with `updates` added where the rows of `indices` say.
 
     Of bools at one place the result is whether any holds; texts are joined, in order.
@@ -101,7 +110,7 @@ def scatter_nd(
     return texts
 
 
-def with_batch(xp: Any, indices: Any, batch_dims: int) -> Any:
+def with_batch(xp: ArrayModule, indices: Array, batch_dims: int) -> Array:
     """Return `indices` with the number of the batch before them, for each batch dimension."""
     if not batch_dims:
         return indices
@@ -118,7 +127,7 @@ def with_batch(xp: Any, indices: Any, batch_dims: int) -> Any:
 # -- masks and parts ---------------------------------------------------------------------------
 
 
-def boolean_mask(xp: Any, x: Any, mask: Any, *, axis: int = 0) -> Any:
+def boolean_mask(xp: ArrayModule, x: Array, mask: Array, *, axis: int = 0) -> Array:
     """Give the slices of `x`, whose dimensions from `axis` on are those of `mask`, that hold."""
     if x.shape[axis : axis + mask.ndim] != mask.shape:
         raise InvalidArgumentError(
@@ -130,14 +139,18 @@ def boolean_mask(xp: Any, x: Any, mask: Any, *, axis: int = 0) -> Any:
     return x[(slice(None),) * axis + (mask,)]
 
 
-def boolean_mask_grad(xp: Any, dy: Any, mask: Any, *, shape: Sequence[int], axis: int = 0) -> Any:
+def boolean_mask_grad(
+    xp: ArrayModule, dy: Array, mask: Array, *, shape: Sequence[int], axis: int = 0
+) -> Array:
     """Give zeros of `shape` with `dy` where `mask` holds."""
     out = xp.zeros(tuple(shape), dy.dtype)
     out[(slice(None),) * axis + (mask,)] = dy
     return out
 
 
-def partition(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any, ...]:
+def partition(
+    xp: ArrayModule, data: Array, partitions: Array, *, num_partitions: int
+) -> tuple[Any, ...]:
     """Give for each number below `num_partitions` the slices of `data` that have it."""
     segment.check_ids(xp, partitions, size=num_partitions, what="partitions")
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
@@ -145,7 +158,7 @@ def partition(xp: Any, data: Any, partitions: Any, *, num_partitions: int) -> tu
     return tuple([rows.take(xp.flatnonzero(numbers == i), axis=0) for i in range(num_partitions)])
 
 
-def partition_grad(xp: Any, partitions: Any, *parts: Any) -> Any:
+def partition_grad(xp: ArrayModule, partitions: Array, *parts: Array) -> Array:
     """Give the slices of `parts` back where they came from: the adjoint of `partition`."""
     tail = parts[0].shape[1:]
     out = xp.zeros((partitions.size, *tail), parts[0].dtype)
@@ -155,7 +168,7 @@ def partition_grad(xp: Any, partitions: Any, *parts: Any) -> Any:
     return out.reshape(*partitions.shape, *tail)
 
 
-def stitch(xp: Any, *values: Any) -> Any:
+def stitch(xp: ArrayModule, *values: Array) -> Array:
     """Give one array of the slices of the second half of `values`, at the places in the first.
 
     Where a place occurs twice the later one counts.
@@ -184,7 +197,7 @@ FOLDS: dict[str, Callable[..., Any]] = {
 }
 
 
-def sorted_segments(xp: Any, data: Any, ids: Any, *, fold: str) -> Any:
+def sorted_segments(xp: ArrayModule, data: Array, ids: Array, *, fold: str) -> Array:
     """Give the segments of `data`, whose ids must not decrease, each folded into one row."""
     count = int(ids[-1]) + 1 if ids.size else 0
     if ids.size and (int(ids[0]) < 0 or (ids[1:] < ids[:-1]).any()):
@@ -193,8 +206,8 @@ def sorted_segments(xp: Any, data: Any, ids: Any, *, fold: str) -> Any:
 
 
 def gather_or_zero(
-    xp: Any, params: Any, ids: Any, *, offset: int = 0, size: int | None = None
-) -> Any:
+    xp: ArrayModule, params: Array, ids: Array, *, offset: int = 0, size: int | None = None
+) -> Array:
     """Give the rows of `params` that `ids` name, zeros for negative ids."""
     negative = ids < 0
     if not negative.any():
@@ -208,7 +221,7 @@ def gather_or_zero(
 # -- order -------------------------------------------------------------------------------------
 
 
-def argsort(xp: Any, x: Any, *, axis: int = -1, descending: bool = False) -> Any:
+def argsort(xp: ArrayModule, x: Array, *, axis: int = -1, descending: bool = False) -> Array:
     """Give the places of the elements along `axis` in order; equal ones keep theirs."""
     if not descending:
         return xp.argsort(x, axis=axis, kind="stable").astype(numpy.int32)

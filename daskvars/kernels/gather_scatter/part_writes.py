@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.array.slicing import checked_key, index_key
 from daskvars.kernels.gather_scatter.gather import with_batch
 from daskvars.kernels.gather_scatter.segments import flat_index, scatter_rows_into
 
 
-def assign_slice(xp: Any, x: Any, value: Any, **how: Any) -> Any:
+def assign_slice(xp: ArrayModule, x: Array, value: Array, **how: Any) -> Array:
     """Give a copy of `x` with `value` in the part that `index_key` describes.
 
     >>> assign_slice(np, np.zeros(4), np.array([1.0, 2.0]), begin=(1,), end=(4,), strides=(2,))
@@ -31,7 +32,7 @@ def assign_slice(xp: Any, x: Any, value: Any, **how: Any) -> Any:
     return out
 
 
-def assign_slice_into(xp: Any, out: Any, value: Any, **how: Any) -> None:
+def assign_slice_into(xp: ArrayModule, out: Array, value: Array, **how: Any) -> None:
     """Set the part of `out` that `index_key` describes, for the owner of its memory only.
 
     Args:
@@ -48,14 +49,14 @@ def assign_slice_into(xp: Any, out: Any, value: Any, **how: Any) -> None:
         out[keys[0]] = xp.broadcast_to(value, keys[2])[keys[1]]
 
 
-def check_slice(xp: Any, x: Any, value: Any, **how: Any) -> None:
+def check_slice(xp: ArrayModule, x: Array, value: Array, **how: Any) -> None:
     """Raise InvalidArgumentError where `assign_slice` of the same arguments would."""
     _slice_keys(x, value, **how)
 
 
 def _slice_keys(
-    x: Any,
-    value: Any,
+    x: Array,
+    value: Array,
     *,
     offset: tuple[int, ...] | None = None,
     size: tuple[int, ...] | None = None,
@@ -109,7 +110,7 @@ def _per_axis(key: tuple[Any, ...], rank: int) -> list[Any]:
 def _sliced(key: list[Any]) -> tuple[Any, ...]:
     """Return a key with evenly spaced places as slices."""
 
-    def as_slice(item: Any) -> Any:
+    def as_slice(item: Array) -> Any:
         if not isinstance(item, np.ndarray):
             return item
         step = int(item[1] - item[0]) if len(item) > 1 else 1
@@ -119,7 +120,7 @@ def _sliced(key: list[Any]) -> tuple[Any, ...]:
     return (*map(as_slice, key), ...)
 
 
-def scatter_nd(xp: Any, x: Any, indices: Any, updates: Any, **how: Any) -> Any:
+def scatter_nd(xp: ArrayModule, x: Array, indices: Array, updates: Array, **how: Any) -> Array:
     """Give a copy of `x` with the slices at some coordinates changed. See `scatter_nd_into`."""
     out = x.copy()
     scatter_nd_into(xp, out, indices, updates, **how)
@@ -127,10 +128,10 @@ def scatter_nd(xp: Any, x: Any, indices: Any, updates: Any, **how: Any) -> Any:
 
 
 def scatter_nd_into(
-    xp: Any,
-    out: Any,
-    indices: Any,
-    updates: Any,
+    xp: ArrayModule,
+    out: Array,
+    indices: Array,
+    updates: Array,
     *,
     mode: str,
     batch_dims: int = 0,
@@ -163,14 +164,14 @@ def scatter_nd_into(
 
 
 def check_coordinates(
-    xp: Any,
-    x: Any,
-    indices: Any,
-    updates: Any = None,
+    xp: ArrayModule,
+    x: Array,
+    indices: Array,
+    updates: Array | None = None,
     *,
     mode: str,
     batch_dims: int = 0,
-    offset: Any = 0,
+    offset: int = 0,
     size: int | None = None,
 ) -> None:
     """Raise InvalidArgumentError where `scatter_nd` of the same arguments would."""
@@ -178,7 +179,7 @@ def check_coordinates(
 
 
 def _rows(
-    xp: Any, x: Any, indices: Any, batch_dims: int, size: int | None
+    xp: ArrayModule, x: Array, indices: Array, batch_dims: int, size: int | None
 ) -> tuple[tuple[int, ...], Any, int]:
     """Return the shape of the whole, the checked row numbers, and how many coordinates each has."""
     shape = (len(x) if size is None else size, *x.shape[1:])

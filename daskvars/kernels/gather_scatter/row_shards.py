@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.gather_scatter.segments import check_ids
 
 # Duplicates are taken out where that leaves at most this share: finding them costs a sort.
@@ -29,17 +30,17 @@ class ShardRows:
 
     __slots__ = ("positions", "repeats", "rows", "shape")
 
-    def __init__(self, shape: tuple[int, ...], positions: Any, rows: Any, repeats: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], positions: Any, rows: Array, repeats: Any) -> None:
         self.shape, self.positions, self.rows, self.repeats = shape, positions, rows, repeats
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return ShardRows, (self.shape, self.positions, self.rows, self.repeats)
 
     def __sizeof__(self) -> int:
         return 200 + sum(getattr(a, "nbytes", 0) for a in (self.positions, self.rows, self.repeats))
 
 
-def shard_rows(xp: Any, params: Any, ids: Any, *, offset: int, size: int) -> ShardRows:
+def shard_rows(xp: ArrayModule, params: Array, ids: Array, *, offset: int, size: int) -> ShardRows:
     """Return the rows of one part of a table that ids name.
 
     Args:
@@ -65,7 +66,7 @@ def shard_rows(xp: Any, params: Any, ids: Any, *, offset: int, size: int) -> Sha
     return ShardRows((*ids.shape, *params.shape[1:]), positions, rows, repeats)
 
 
-def assemble_rows(xp: Any, *parts: ShardRows) -> Any:
+def assemble_rows(xp: ArrayModule, *parts: ShardRows) -> Array:
     """Return what all parts of a table together give."""
     first = parts[0]
     tail = first.rows.shape[1:]
@@ -77,7 +78,9 @@ def assemble_rows(xp: Any, *parts: ShardRows) -> Any:
     return out.reshape(first.shape)
 
 
-def own_rows(xp: Any, ids: Any, *rows: Any, offset: int, count: int, size: int) -> tuple[Any, ...]:
+def own_rows(
+    xp: ArrayModule, ids: Array, *rows: Array, offset: int, count: int, size: int
+) -> tuple[Any, ...]:
     """Return those of some ids, and of the rows that go with them, that one part of a table has.
 
     Args:

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
+
 # Segments of more rows than this are reduced one by one (m: 8 to 64 within 20 %, 32 the best).
 ROUNDS = 32
 # Rows narrower than this, or fewer elements than that, are added element by element.
@@ -24,7 +26,7 @@ NARROW_ROW, FEW_ELEMENTS = 8, 4096
 REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
-def combine_rows(xp: Any, combine: str, rows: Any, ids: Any) -> tuple[Any, Any]:
+def combine_rows(xp: ArrayModule, combine: str, rows: Array, ids: Array) -> tuple[Any, Any]:
     """Combine the rows that share an id; return (combined rows, ascending ids)."""
     if not ids.size:
         return rows, ids
@@ -38,14 +40,14 @@ def combine_rows(xp: Any, combine: str, rows: Any, ids: Any) -> tuple[Any, Any]:
     if len(starts) == ids.size:
         combined = matrix.take(order, axis=0)
     elif few and combine == "add" and matrix.dtype.kind in "fiu":
-        combined = add_elements(matrix, order, edge, len(starts))
+        combined = add_elements(matrix, order, edge, starts)
     else:
         combined = combine_in_rounds(xp, combine, matrix, order, starts)
     unique = ordered[starts].astype(ids.dtype, copy=False)
     return combined.reshape(len(starts), *rows.shape[1:]), unique
 
 
-def sorted_order(xp: Any, ids: Any) -> tuple[Any, Any]:
+def sorted_order(xp: ArrayModule, ids: Array) -> tuple[Any, Any]:
     """Return (stable order of ``ids``, sorted ids), both int64."""
     ids = ids.astype(np.int64)
     bits = max(len(ids) - 1, 1).bit_length()
@@ -61,18 +63,23 @@ def sorted_order(xp: Any, ids: Any) -> tuple[Any, Any]:
     return order, ids
 
 
-def add_elements(matrix: Any, order: Any, edge: Any, count: int) -> Any:
-    """Return the sums of rows by adding one element after the other (NumPy)."""
+def add_elements(matrix: Array, order: Array, edge: Any, starts: Any) -> Array:
+    """Return the sums of rows by adding one element after the other (NumPy).
+
+    A sum begins with its first row, as in `combine_in_rounds`: from zero, -0.0 would become 0.0,
+    and the bits would depend on what other ids there are.
+    """
     width = matrix.shape[1]
-    segment = np.empty(len(order), np.int64)
-    segment[order] = np.cumsum(edge) - 1
+    sums = matrix.take(order[starts], axis=0)
+    segment = (np.cumsum(edge) - 1)[~edge]
     places = (segment[:, None] * width + np.arange(width)).reshape(-1)
-    sums = np.zeros(count * width, matrix.dtype)
-    np.add.at(sums, places, matrix.reshape(-1))
-    return sums.reshape(count, width)
+    np.add.at(sums.reshape(-1), places, matrix.take(order[~edge], axis=0).reshape(-1))
+    return sums
 
 
-def combine_in_rounds(xp: Any, combine: str, matrix: Any, order: Any, starts: Any) -> Any:
+def combine_in_rounds(
+    xp: ArrayModule, combine: str, matrix: Array, order: Array, starts: Any
+) -> Array:
     """Return the combined rows of each segment of the sorted ``order``."""
     combined = matrix.take(order[starts], axis=0)
     lengths = xp.diff(starts, append=len(order))
@@ -98,14 +105,14 @@ def combine_in_rounds(xp: Any, combine: str, matrix: Any, order: Any, starts: An
     return combined
 
 
-def last_rows(xp: Any, ids: Any, rows: Any) -> tuple[Any, Any]:
+def last_rows(xp: ArrayModule, ids: Array, rows: Array) -> tuple[Any, Any]:
     """Return the last row given for each id, and the ids ascending."""
     order, ordered = sorted_order(xp, ids)
     last = xp.flatnonzero(xp.concatenate([ordered[1:] != ordered[:-1], xp.ones(1, bool)]))
     return ordered[last], rows.take(order[last], axis=0)
 
 
-def put_rows(xp: Any, out: Any, ids: Any, rows: Any) -> None:
+def put_rows(xp: ArrayModule, out: Array, ids: Array, rows: Array) -> None:
     """Write ``rows`` at ``ids`` of ``out``; rows that lie in one piece move as single items."""
     row_bytes = math.prod(out.shape[1:]) * out.dtype.itemsize
     plain = xp is np and out.flags.c_contiguous and rows.flags.c_contiguous and row_bytes

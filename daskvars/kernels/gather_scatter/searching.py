@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.row_sums import as_matrix
 
 
-def searchsorted(xp: Any, sequence: Any, values: Any, *, right: bool, dtype: DType) -> Any:
+def searchsorted(
+    xp: ArrayModule, sequence: Array, values: Array, *, right: bool, dtype: DType
+) -> Array:
     """Give how many elements of each sorted row are below each value (`right`: or equal to it)."""
     side = "right" if right else "left"
     if sequence.ndim == 1:
@@ -21,7 +24,7 @@ def searchsorted(xp: Any, sequence: Any, values: Any, *, right: bool, dtype: DTy
     return _among_rows(xp, rows, wanted, right).reshape(values.shape).astype(dtype.np)
 
 
-def _among_rows(xp: Any, rows: Any, wanted: Any, right: bool) -> Any:
+def _among_rows(xp: ArrayModule, rows: Array, wanted: Any, right: bool) -> Array:
     """Search all rows at once, halving the steps."""
     count = rows.shape[1]
     below = xp.zeros(wanted.shape, numpy.int64)
@@ -35,13 +38,13 @@ def _among_rows(xp: Any, rows: Any, wanted: Any, right: bool) -> Any:
     return below
 
 
-def set_difference(xp: Any, x: Any, y: Any, *, index_dtype: DType) -> tuple[Any, Any]:
+def set_difference(xp: ArrayModule, x: Array, y: Array, *, index_dtype: DType) -> tuple[Any, Any]:
     """Give the elements of one vector that the other lacks, and where they stand."""
     places = xp.flatnonzero(~xp.isin(x, y))
     return x[places], places.astype(index_dtype.np)
 
 
-def unravel_index(xp: Any, indices: Any, dims: Any) -> Any:
+def unravel_index(xp: ArrayModule, indices: Array, dims: Any) -> Array:
     """Give the coordinates [rank, ...] of flat indices into a shape."""
     sizes = dims.tolist()
     total = 1
@@ -54,7 +57,7 @@ def unravel_index(xp: Any, indices: Any, dims: Any) -> Any:
     return xp.stack(xp.unravel_index(indices, tuple(sizes))).astype(indices.dtype)
 
 
-def broadcast_sizes(xp: Any, x: Any, y: Any) -> Any:
+def broadcast_sizes(xp: ArrayModule, x: Array, y: Array) -> Array:
     """Give the shape that two shapes broadcast to."""
     try:
         sizes = numpy.broadcast_shapes(tuple(x.tolist()), tuple(y.tolist()))
@@ -65,7 +68,7 @@ def broadcast_sizes(xp: Any, x: Any, y: Any) -> Any:
     return xp.asarray(sizes, dtype=x.dtype)
 
 
-def repeated_places(xp: Any, repeats: Any, *, size: int) -> Any:
+def repeated_places(xp: ArrayModule, repeats: Any, *, size: int) -> Array:
     """Give each of `size` places as often as `repeats` (one number, or one each) says."""
     if repeats.shape not in ((), (1,), (size,)):
         raise InvalidArgumentError(
@@ -77,7 +80,7 @@ def repeated_places(xp: Any, repeats: Any, *, size: int) -> Any:
     return xp.repeat(xp.arange(size), repeats)
 
 
-def in_order(xp: Any, coordinates: Any) -> Any:
+def in_order(xp: ArrayModule, coordinates: Array) -> Array:
     """Give coordinates [n, rank]; raise where a row is not after the one before it."""
     steps = coordinates[1:] - coordinates[:-1]
     if steps.size:
@@ -87,7 +90,7 @@ def in_order(xp: Any, coordinates: Any) -> Any:
     return coordinates
 
 
-def _check_order(coordinates: Any, wrong: Sequence[int], leading: Any) -> None:
+def _check_order(coordinates: Array, wrong: Sequence[int], leading: Any) -> None:
     if len(wrong):
         row = int(wrong[0])
         problem = "repeated" if leading[row] == 0 else "out of order"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.rows import combine_rows, last_rows, put_rows
 from daskvars.kernels.math.precision import extremes, float_work
@@ -28,7 +29,7 @@ MODES = {
 }
 
 
-def check_ids(xp: Any, ids: Any, *, size: int, what: str = "indices") -> None:
+def check_ids(xp: ArrayModule, ids: Array, *, size: int, what: str = "indices") -> None:
     """Raise InvalidArgumentError unless every id is in [0, size).
 
     Args:
@@ -57,8 +58,14 @@ def check_ids(xp: Any, ids: Any, *, size: int, what: str = "indices") -> None:
 
 
 def segment_sum(
-    xp: Any, data: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
-) -> Any:
+    xp: ArrayModule,
+    data: Array,
+    ids: Array,
+    *,
+    num_segments: int,
+    offset: int = 0,
+    size: int | None = None,
+) -> Array:
     """Sum the rows of each segment (as ``tf.unsorted_segment_sum``).
 
     Args:
@@ -86,12 +93,14 @@ def segment_sum(
     return sums.astype(data.dtype, copy=False)
 
 
-def segment_prod(xp: Any, data: Any, ids: Any, **rows: Any) -> Any:
+def segment_prod(xp: ArrayModule, data: Array, ids: Array, **rows: Any) -> Array:
     """Multiply the rows of each segment; ones where a segment is empty."""
     return segment_reduce(xp, "multiply", data, ids, 1, **rows)
 
 
-def segment_max(xp: Any, data: Any, ids: Any, *, empty: Any = None, **rows: Any) -> Any:
+def segment_max(
+    xp: ArrayModule, data: Array, ids: Array, *, empty: Any = None, **rows: Any
+) -> Array:
     """Return the largest of each segment's rows, element by element.
 
     Args:
@@ -103,13 +112,15 @@ def segment_max(xp: Any, data: Any, ids: Any, *, empty: Any = None, **rows: Any)
     return segment_reduce(xp, "maximum", data, ids, empty, **rows)
 
 
-def segment_min(xp: Any, data: Any, ids: Any, *, empty: Any = None, **rows: Any) -> Any:
+def segment_min(
+    xp: ArrayModule, data: Array, ids: Array, *, empty: Any = None, **rows: Any
+) -> Array:
     """Return the smallest of each segment's rows. See ``segment_max``."""
     empty = extremes(data.dtype)[1] if empty is None else empty
     return segment_reduce(xp, "minimum", data, ids, empty, **rows)
 
 
-def segment_mean(xp: Any, data: Any, ids: Any, **rows: Any) -> Any:
+def segment_mean(xp: ArrayModule, data: Array, ids: Array, **rows: Any) -> Array:
     """Return the mean of each segment's rows; zeros where a segment is empty."""
     sums, counts = segment_sum(xp, data, ids, **rows), segment_counts(xp, ids, **rows)
     counts = xp.maximum(counts, 1)
@@ -118,14 +129,14 @@ def segment_mean(xp: Any, data: Any, ids: Any, **rows: Any) -> Any:
 
 
 def segment_counts(
-    xp: Any, ids: Any, *, num_segments: int, offset: int = 0, size: int | None = None
-) -> Any:
+    xp: ArrayModule, ids: Array, *, num_segments: int, offset: int = 0, size: int | None = None
+) -> Array:
     """Return the number of rows of each segment, [num_segments] int64."""
     flat, _ = segment_rows(xp, ids.reshape(-1), None, num_segments, offset, size)
     return xp.bincount(flat, minlength=num_segments).astype(np.int64, copy=False)
 
 
-def deduplicate(xp: Any, values: Any, ids: Any) -> tuple[Any, Any]:
+def deduplicate(xp: ArrayModule, values: Array, ids: Array) -> tuple[Any, Any]:
     """Sum the rows that share an id: the plain form of a sparse gradient.
 
     Args:
@@ -145,16 +156,16 @@ def deduplicate(xp: Any, values: Any, ids: Any) -> tuple[Any, Any]:
 
 
 def segment_reduce(
-    xp: Any,
+    xp: ArrayModule,
     combine: str,
-    data: Any,
-    ids: Any,
+    data: Array,
+    ids: Array,
     empty: Any,
     *,
     num_segments: int,
     offset: int = 0,
     size: int | None = None,
-) -> Any:
+) -> Array:
     """Combine the rows of each segment; ``empty`` where a segment has none."""
     tail = data.shape[ids.ndim :]
     flat, rows = segment_rows(
@@ -168,8 +179,13 @@ def segment_reduce(
 
 
 def segment_rows(
-    xp: Any, ids: Any, rows: Any, num_segments: int, offset: int, size: int | None
-) -> tuple[Any, Any]:
+    xp: ArrayModule,
+    ids: Array,
+    rows: Array | None,
+    num_segments: int,
+    offset: int,
+    size: int | None,
+) -> tuple[Array, Any]:
     """Return the ids, counted from ``offset``, and the rows that belong to one part."""
     if not ids.size:
         return ids, rows
@@ -190,8 +206,14 @@ def segment_rows(
 
 
 def gather_rows(
-    xp: Any, params: Any, ids: Any, *, axis: int = 0, offset: int = 0, size: int | None = None
-) -> Any:
+    xp: ArrayModule,
+    params: Array,
+    ids: Array,
+    *,
+    axis: int = 0,
+    offset: int = 0,
+    size: int | None = None,
+) -> Array:
     """Return the slices of ``params`` along ``axis`` that ``ids`` name (as ``tf.gather``).
 
     Args:
@@ -226,13 +248,13 @@ def gather_rows(
 
 
 def check_rows(
-    xp: Any,
-    x: Any,
-    ids: Any,
-    updates: Any = None,
+    xp: ArrayModule,
+    x: Array,
+    ids: Array,
+    updates: Array | None = None,
     *,
     mode: Any = "update",
-    offset: Any = 0,
+    offset: int = 0,
     size: Any = None,
 ) -> None:
     """Raise InvalidArgumentError where ``scatter_rows`` of the same arguments would."""
@@ -240,8 +262,15 @@ def check_rows(
 
 
 def scatter_rows(
-    xp: Any, x: Any, ids: Any, updates: Any, *, mode: str, offset: int = 0, size: int | None = None
-) -> Any:
+    xp: ArrayModule,
+    x: Array,
+    ids: Array,
+    updates: Array,
+    *,
+    mode: str,
+    offset: int = 0,
+    size: int | None = None,
+) -> Array:
     """Return ``x`` with the rows that ``ids`` name updated.
 
     Args:
@@ -269,10 +298,10 @@ def scatter_rows(
 
 
 def scatter_rows_into(
-    xp: Any,
-    out: Any,
-    ids: Any,
-    updates: Any,
+    xp: ArrayModule,
+    out: Array,
+    ids: Array,
+    updates: Array,
     *,
     mode: str,
     offset: int = 0,
@@ -310,7 +339,7 @@ def scatter_rows_into(
     put_rows(xp, out, flat, old)
 
 
-def rows_named(xp: Any, ids: Any, count: int, offset: int, size: int | None) -> Any:
+def rows_named(xp: ArrayModule, ids: Array, count: int, offset: int, size: int | None) -> Array:
     """Return the rows of a part of ``count`` rows that ``ids`` name, ascending, each once."""
     flat = ids.reshape(-1)
     if size is not None and size != count:
@@ -318,7 +347,7 @@ def rows_named(xp: Any, ids: Any, count: int, offset: int, size: int | None) -> 
     return flat if (flat[1:] > flat[:-1]).all() else xp.unique(flat)
 
 
-def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
+def gather_nd(xp: ArrayModule, params: Array, indices: Array) -> Array:
     """Return the slices of ``params`` that rows of ``indices`` name (as ``tf.gather_nd``).
 
     Args:
@@ -336,7 +365,7 @@ def gather_nd(xp: Any, params: Any, indices: Any) -> Any:
     return rows.take(flat_index(xp, indices, params.shape), axis=0)
 
 
-def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: tuple) -> Any:
+def scatter_nd(xp: ArrayModule, indices: Array, updates: Array, *, shape: tuple) -> Array:
     """Return zeros with ``updates`` added at ``indices`` (as ``tf.scatter_nd``).
 
     Args:
@@ -353,7 +382,9 @@ def scatter_nd(xp: Any, indices: Any, updates: Any, *, shape: tuple) -> Any:
     return scatter_nd_rows(xp, xp.zeros(shape, updates.dtype), indices, updates, mode="add")
 
 
-def scatter_nd_rows(xp: Any, x: Any, indices: Any, updates: Any, *, mode: str) -> Any:
+def scatter_nd_rows(
+    xp: ArrayModule, x: Array, indices: Array, updates: Array, *, mode: str
+) -> Array:
     """Return ``x`` with the slices that rows of ``indices`` name updated.
 
     Args:
@@ -371,7 +402,7 @@ def scatter_nd_rows(xp: Any, x: Any, indices: Any, updates: Any, *, mode: str) -
     return updated.reshape(x.shape)
 
 
-def flat_index(xp: Any, indices: Any, shape: tuple) -> Any:
+def flat_index(xp: ArrayModule, indices: Array, shape: tuple) -> Array:
     """Return the row numbers that rows of ``indices`` name, checked, int64."""
     depth = indices.shape[-1]
     extents = xp.asarray(shape[:depth], np.int64)

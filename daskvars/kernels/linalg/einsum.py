@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.linalg.products import blas_ready, widened
 
 
@@ -42,7 +43,7 @@ def split_equation(equation: str) -> tuple[list[str], str]:
     return left.split(","), right
 
 
-def einsum(xp: Any, *arrays: Any, equation: str) -> Any:
+def einsum(xp: ArrayModule, *arrays: Array, equation: str) -> Array:
     """Evaluate an equation such as "bij,bjk->bik": explicit, and no label twice in a term."""
     terms, out = split_equation(equation)
     values = [widened(array) for array in arrays]
@@ -93,7 +94,7 @@ def pairs_of(step: tuple[int, ...], count: int) -> list[tuple[int, ...]]:
     return [(first, second), *((n - 2 - k, count - 2 - k) for k, n in enumerate(others))]
 
 
-def rearranged(xp: Any, x: Any, term: str, out: str) -> Any:
+def rearranged(xp: ArrayModule, x: Array, term: str, out: str) -> Array:
     """Sum the labels that `out` lacks and bring the others into its order; a fresh array."""
     summed = tuple(i for i, c in enumerate(term) if c not in out)
     if summed:
@@ -103,7 +104,7 @@ def rearranged(xp: Any, x: Any, term: str, out: str) -> Any:
     return moved if summed else moved.copy()
 
 
-def contract(xp: Any, a: Any, b: Any, left: str, right: str, out: str) -> Any:
+def contract(xp: ArrayModule, a: Array, b: Array, left: str, right: str, out: str) -> Array:
     """Contract two operands: terms `left` and `right`, result `out`."""
     a, left = _without_lone(a, left, right + out)
     b, right = _without_lone(b, right, left + out)
@@ -125,11 +126,11 @@ def contract(xp: Any, a: Any, b: Any, left: str, right: str, out: str) -> Any:
     result = numpy.empty([sizes[i] for i in plan.result], a.dtype)
     inverse = numpy.argsort(plan.result)
     matrices = result.transpose(inverse).reshape(*batch_sizes, a.shape[-2], b.shape[-1])
-    numpy.matmul(a, b, out=matrices)
+    xp.matmul(a, b, out=matrices)
     return result
 
 
-def _without_lone(x: Any, term: str, others: str) -> tuple[Any, str]:
+def _without_lone(x: Array, term: str, others: str) -> tuple[Any, str]:
     """Sum the labels that occur nowhere else."""
     lone = tuple(i for i, c in enumerate(term) if c not in others)
     if not lone:
@@ -137,7 +138,7 @@ def _without_lone(x: Any, term: str, others: str) -> tuple[Any, str]:
     return x.sum(axis=lone, dtype=x.dtype), "".join(c for c in term if c in others)
 
 
-def _aligned(xp: Any, x: Any, term: str, out: str) -> Any:
+def _aligned(xp: ArrayModule, x: Array, term: str, out: str) -> Array:
     """Bring an operand into the order of the result, with size 1 for the labels that it lacks."""
     x = x.transpose([term.index(c) for c in out if c in term])
     return x[tuple(slice(None) if c in term else None for c in out)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+
+from daskvars.backend import Array, ArrayModule
 
 
-def diag(xp: Any, x: Any) -> Any:
+def diag(xp: ArrayModule, x: Array) -> Array:
     """Return zeros with ``x`` on the diagonal: shape [*x.shape, *x.shape] (as ``tf.diag``).
 
     Example:
@@ -21,37 +22,37 @@ def diag(xp: Any, x: Any) -> Any:
     return out.reshape(*x.shape, *x.shape)
 
 
-def diag_part(xp: Any, x: Any) -> Any:
+def diag_part(xp: ArrayModule, x: Array) -> Array:
     """Return the diagonal of ``x`` [*shape, *shape], shape [*shape] (as ``tf.diag_part``)."""
     shape = x.shape[: x.ndim // 2]
     size = math.prod(shape)
     return x.reshape(size * size)[:: size + 1].copy().reshape(shape)
 
 
-def matrix_diag(xp: Any, diagonal: Any) -> Any:
+def matrix_diag(xp: ArrayModule, diagonal: Array) -> Array:
     """Return square matrices with ``diagonal`` [..., n] on their diagonals, [..., n, n]."""
     out = xp.zeros((*diagonal.shape, diagonal.shape[-1]), diagonal.dtype)
     return place_diagonal(xp, out, diagonal)
 
 
-def matrix_diag_part(xp: Any, x: Any) -> Any:
+def matrix_diag_part(xp: ArrayModule, x: Array) -> Array:
     """Return the diagonals of ``x`` [..., m, n], [..., min(m, n)]."""
     return xp.diagonal(x, axis1=-2, axis2=-1).copy()
 
 
-def matrix_set_diag(xp: Any, x: Any, diagonal: Any) -> Any:
+def matrix_set_diag(xp: ArrayModule, x: Array, diagonal: Array) -> Array:
     """Return ``x`` [..., m, n] with ``diagonal`` [..., min(m, n)] on its diagonals."""
     return place_diagonal(xp, x.copy(), diagonal)
 
 
-def place_diagonal(xp: Any, out: Any, diagonal: Any) -> Any:
+def place_diagonal(xp: ArrayModule, out: Array, diagonal: Array) -> Array:
     """Write ``diagonal`` into the fresh array ``out`` and return it."""
     places = xp.arange(diagonal.shape[-1])
     out[..., places, places] = diagonal
     return out
 
 
-def matrix_band_part(xp: Any, x: Any, *, num_lower: int, num_upper: int) -> Any:
+def matrix_band_part(xp: ArrayModule, x: Array, *, num_lower: int, num_upper: int) -> Array:
     """Return ``x`` with zeros outside a band about the diagonal.
 
     Args:
@@ -78,6 +79,6 @@ def matrix_band_part(xp: Any, x: Any, *, num_lower: int, num_upper: int) -> Any:
     return xp.where(kept, x, x.dtype.type(0))
 
 
-def trace(xp: Any, x: Any) -> Any:
+def trace(xp: ArrayModule, x: Array) -> Array:
     """Return the sums of the diagonals of ``x`` [..., m, n], [...], dtype of ``x``."""
     return xp.asarray(xp.trace(x, axis1=-2, axis2=-1, dtype=x.dtype))

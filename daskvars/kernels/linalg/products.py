@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.precision import float_work
 
 
-def widened(x: Any) -> Any:
+def widened(x: Array) -> Array:
     """Return 16-bit floats as float32, anything else as it is."""
     return x.astype(float_work(x.dtype), copy=False)
 
 
-def blas_ready(xp: Any, x: Any) -> Any:
+def blas_ready(xp: ArrayModule, x: Array) -> Array:
     """Return `x` such that BLAS can read its matrices in place.
 
     Views that stand for one element many times, as the gradient of a sum does, need a copy.
@@ -40,7 +41,9 @@ def blas_ready(xp: Any, x: Any) -> Any:
     return xp.ascontiguousarray(x)
 
 
-def matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False) -> Any:
+def matmul(
+    xp: ArrayModule, a: Array, b: Array, *, transpose_a: bool = False, transpose_b: bool = False
+) -> Array:
     """Multiply (batches of) matrices, either of them transposed first."""
     dtype = a.dtype
     if dtype.char not in "fd":
@@ -58,7 +61,7 @@ def matmul(xp: Any, a: Any, b: Any, *, transpose_a: bool = False, transpose_b: b
     return product if product.dtype == dtype else product.astype(dtype)
 
 
-def cross(xp: Any, a: Any, b: Any) -> Any:
+def cross(xp: ArrayModule, a: Array, b: Array) -> Array:
     """Cross product of vectors along the last dimension, of size 3."""
     out = xp.empty(numpy.broadcast_shapes(a.shape, b.shape), a.dtype)
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
@@ -69,37 +72,39 @@ def cross(xp: Any, a: Any, b: Any) -> Any:
 # -- inverses and decompositions ---------------------------------------------------------------
 
 
-def adjoint_of(x: Any) -> Any:
+def adjoint_of(x: Array) -> Array:
     """Return the conjugate transpose of (batches of) matrices, as a view where they are real."""
     return x.swapaxes(-1, -2).conj() if x.dtype.kind == "c" else x.swapaxes(-1, -2)
 
 
-def _decomposed(function: Callable[..., Any], message: str, *arrays: Any, **options: Any) -> Any:
+def _decomposed(
+    function: Callable[..., Any], message: str, *arrays: Array, **options: Any
+) -> Array:
     try:
         return function(*arrays, **options)
     except numpy.linalg.LinAlgError as error:
         raise InvalidArgumentError(None, None, f"{message} ({error})") from None
 
 
-def inverse(xp: Any, x: Any, *, adjoint: bool = False) -> Any:
+def inverse(xp: ArrayModule, x: Array, *, adjoint: bool = False) -> Array:
     """Inverse of square matrices, or of their adjoints."""
     result = _decomposed(xp.linalg.inv, "Input is not invertible.", widened(x))
     result = xp.ascontiguousarray(adjoint_of(result)) if adjoint else result
     return result.astype(x.dtype, copy=False)
 
 
-def determinant(xp: Any, x: Any) -> Any:
+def determinant(xp: ArrayModule, x: Array) -> Array:
     """Determinant of square matrices."""
     return xp.linalg.det(widened(x)).astype(x.dtype, copy=False)
 
 
-def log_determinant(xp: Any, x: Any) -> tuple[Any, Any]:
+def log_determinant(xp: ArrayModule, x: Array) -> tuple[Any, Any]:
     """Sign, and logarithm of the absolute value, of determinants."""
     sign, logarithm = xp.linalg.slogdet(widened(x))
     return sign.astype(x.dtype, copy=False), logarithm.astype(x.dtype, copy=False)
 
 
-def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
+def solve(xp: ArrayModule, matrix: Array, rhs: Any, *, adjoint: bool = False) -> Array:
     """Solve matrix @ x = rhs, or with the adjoint of the matrix."""
     left = adjoint_of(matrix) if adjoint else matrix
     message = "Input matrix is not invertible."
@@ -109,26 +114,28 @@ def solve(xp: Any, matrix: Any, rhs: Any, *, adjoint: bool = False) -> Any:
 
 
 def triangular_solve(
-    xp: Any, matrix: Any, rhs: Any, *, lower: bool = True, adjoint: bool = False
-) -> Any:
+    xp: ArrayModule, matrix: Array, rhs: Any, *, lower: bool = True, adjoint: bool = False
+) -> Array:
     """Solve with the lower (or upper) triangle of a matrix; the rest of it is not looked at."""
     triangle = xp.tril(matrix) if lower else xp.triu(matrix)
     return solve(xp, triangle, rhs, adjoint=adjoint)
 
 
-def cholesky(xp: Any, x: Any) -> Any:
+def cholesky(xp: ArrayModule, x: Array) -> Array:
     """Lower Cholesky factor of positive definite matrices."""
     message = "Cholesky decomposition was not successful. The input might not be valid."
     return _decomposed(xp.linalg.cholesky, message, widened(x)).astype(x.dtype, copy=False)
 
 
-def qr(xp: Any, x: Any, *, full_matrices: bool = False) -> tuple[Any, Any]:
+def qr(xp: ArrayModule, x: Array, *, full_matrices: bool = False) -> tuple[Any, Any]:
     """Factors q and r of matrices."""
     q, r = xp.linalg.qr(x, mode="complete" if full_matrices else "reduced")
     return q, r
 
 
-def svd(xp: Any, x: Any, *, full_matrices: bool = False, compute_uv: bool = True) -> tuple:
+def svd(
+    xp: ArrayModule, x: Array, *, full_matrices: bool = False, compute_uv: bool = True
+) -> tuple:
     """Singular values s, and u and v with x = u diag(s) adjoint(v)."""
     message = "SVD did not converge."
     if not compute_uv:
@@ -137,7 +144,7 @@ def svd(xp: Any, x: Any, *, full_matrices: bool = False, compute_uv: bool = True
     return s, u, xp.ascontiguousarray(adjoint_of(vh))
 
 
-def self_adjoint_eig(xp: Any, x: Any) -> tuple[Any, Any]:
+def self_adjoint_eig(xp: ArrayModule, x: Array) -> tuple[Any, Any]:
     """Ascending eigenvalues, and eigenvectors, of self-adjoint matrices (their lower triangles)."""
     values, vectors = _decomposed(xp.linalg.eigh, "Self-adjoint eigen decomposition failed.", x)
     return values, vectors

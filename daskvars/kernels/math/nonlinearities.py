@@ -7,10 +7,10 @@ element, ``exp`` 2.3), so those are built here from what is fast.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.special import fill_erf, horner, in_blocks
 
 # exp of this is finite in every float dtype computed in here; a sigmoid below is 0 or subnormal.
@@ -23,7 +23,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 SELU_SCALE_ALPHA = SELU_SCALE * 1.6732632423543772848170429916717
 
 
-def sigmoid(xp: Any, x: Any) -> Any:
+def sigmoid(xp: ArrayModule, x: Array) -> Array:
     """Return 1 / (1 + exp(-x)), without overflow.
 
     Args:
@@ -40,7 +40,7 @@ def sigmoid(xp: Any, x: Any) -> Any:
     return in_blocks(xp, fill_sigmoid, x)
 
 
-def fill_sigmoid(xp: Any, out: Any, x: Any) -> None:
+def fill_sigmoid(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with the sigmoid."""
     xp.negative(x, out=out)
     size = out.real  # itself, unless it is complex
@@ -50,7 +50,7 @@ def fill_sigmoid(xp: Any, out: Any, x: Any) -> None:
     xp.reciprocal(out, out=out)
 
 
-def softplus(xp: Any, x: Any) -> Any:
+def softplus(xp: ArrayModule, x: Array) -> Array:
     """Return log(1 + exp(x)), precise where that is tiny and where it is large.
 
     Args:
@@ -62,7 +62,7 @@ def softplus(xp: Any, x: Any) -> Any:
     return in_blocks(xp, fill_softplus, x)
 
 
-def fill_softplus(xp: Any, out: Any, x: Any) -> None:
+def fill_softplus(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with max(x, 0) + log(1 + exp(-|x|))."""
     kind = out.dtype.type
     xp.abs(x, out=out)
@@ -78,7 +78,7 @@ def fill_softplus(xp: Any, out: Any, x: Any) -> None:
     out += xp.maximum(x, kind(0))
 
 
-def elu(xp: Any, x: Any) -> Any:
+def elu(xp: ArrayModule, x: Array) -> Array:
     """Return x above zero, exp(x) - 1 below.
 
     Args:
@@ -90,12 +90,12 @@ def elu(xp: Any, x: Any) -> Any:
     return in_blocks(xp, lambda xp, out, x: fill_elu(xp, out, x, 1.0, 1.0), x)
 
 
-def elu_grad(xp: Any, y: Any, dy: Any) -> Any:
+def elu_grad(xp: ArrayModule, y: Array, dy: Array) -> Array:
     """Return the gradient of ``elu`` from its result ``y`` and its gradient ``dy``."""
     return in_blocks(xp, lambda xp, out, y, dy: fill_elu_grad(xp, out, y, dy, 1.0, 1.0), y, dy)
 
 
-def selu(xp: Any, x: Any) -> Any:
+def selu(xp: ArrayModule, x: Array) -> Array:
     """Return the scaled exponential linear unit.
 
     Args:
@@ -109,7 +109,7 @@ def selu(xp: Any, x: Any) -> Any:
     return in_blocks(xp, lambda xp, out, x: fill_elu(xp, out, x, SELU_SCALE, SELU_SCALE_ALPHA), x)
 
 
-def selu_grad(xp: Any, y: Any, dy: Any) -> Any:
+def selu_grad(xp: ArrayModule, y: Array, dy: Array) -> Array:
     """Return the gradient of ``selu`` from its result ``y`` and its gradient ``dy``."""
     return in_blocks(
         xp,
@@ -119,7 +119,7 @@ def selu_grad(xp: Any, y: Any, dy: Any) -> Any:
     )
 
 
-def fill_elu(xp: Any, out: Any, x: Any, above: float, below: float) -> None:
+def fill_elu(xp: ArrayModule, out: Array, x: Array, above: float, below: float) -> None:
     """Fill ``out`` with above * x where x is positive, below * (exp(x) - 1) elsewhere."""
     kind = out.dtype.type
     xp.minimum(x, kind(0), out=out)
@@ -140,7 +140,9 @@ def fill_elu(xp: Any, out: Any, x: Any, above: float, below: float) -> None:
     out += positive
 
 
-def fill_elu_grad(xp: Any, out: Any, y: Any, dy: Any, above: float, below: float) -> None:
+def fill_elu_grad(
+    xp: ArrayModule, out: Array, y: Array, dy: Array, above: float, below: float
+) -> None:
     """Fill ``out`` with dy * above where y is positive, dy * (y + below) elsewhere."""
     kind = out.dtype.type
     xp.minimum(y, kind(0), out=out)
@@ -150,7 +152,7 @@ def fill_elu_grad(xp: Any, out: Any, y: Any, dy: Any, above: float, below: float
     out *= dy
 
 
-def gelu(xp: Any, x: Any, *, approximate: bool = True) -> Any:
+def gelu(xp: ArrayModule, x: Array, *, approximate: bool = True) -> Array:
     """Return x times the normal distribution's probability below x.
 
     Args:
@@ -165,12 +167,12 @@ def gelu(xp: Any, x: Any, *, approximate: bool = True) -> Any:
     return in_blocks(xp, fill_gelu_tanh if approximate else fill_gelu_erf, x)
 
 
-def gelu_grad(xp: Any, x: Any, dy: Any, *, approximate: bool = True) -> Any:
+def gelu_grad(xp: ArrayModule, x: Array, dy: Array, *, approximate: bool = True) -> Array:
     """Return the gradient of ``gelu`` from its argument ``x`` and its gradient ``dy``."""
     return in_blocks(xp, fill_gelu_tanh_grad if approximate else fill_gelu_erf_grad, x, dy)
 
 
-def fill_odds(xp: Any, out: Any, x: Any) -> None:
+def fill_odds(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with 1 + exp(-2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 
     (1 + tanh(u)) / 2 is one over that, and ``exp`` is faster than ``tanh`` (m: 1.9, 2.7 ns).
@@ -185,13 +187,13 @@ def fill_odds(xp: Any, out: Any, x: Any) -> None:
     out += kind(1)
 
 
-def fill_gelu_tanh(xp: Any, out: Any, x: Any) -> None:
+def fill_gelu_tanh(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with the tanh formula."""
     fill_odds(xp, out, x)
     xp.divide(x, out, out=out)
 
 
-def fill_gelu_tanh_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
+def fill_gelu_tanh_grad(xp: ArrayModule, out: Array, x: Array, dy: Array) -> None:
     """Fill ``out`` with dy s (1 + 2 x u' (1 - s)), s = (1 + tanh(u)) / 2."""
     kind = out.dtype.type
     share = xp.empty_like(out)
@@ -207,7 +209,7 @@ def fill_gelu_tanh_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
     out *= dy
 
 
-def fill_normal_probability(xp: Any, out: Any, x: Any) -> None:
+def fill_normal_probability(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with the normal distribution's probability below x."""
     kind = out.dtype.type
     fill_erf(xp, out, x * kind(math.sqrt(0.5)))
@@ -215,13 +217,13 @@ def fill_normal_probability(xp: Any, out: Any, x: Any) -> None:
     out *= kind(0.5)
 
 
-def fill_gelu_erf(xp: Any, out: Any, x: Any) -> None:
+def fill_gelu_erf(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill ``out`` with the exact formula."""
     fill_normal_probability(xp, out, x)
     out *= x
 
 
-def fill_gelu_erf_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
+def fill_gelu_erf_grad(xp: ArrayModule, out: Array, x: Array, dy: Array) -> None:
     """Fill ``out`` with dy times the derivative of the exact formula."""
     kind = out.dtype.type
     fill_normal_probability(xp, out, x)

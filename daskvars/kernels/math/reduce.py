@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DType
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.gather_scatter.segments import segment_sum
 from daskvars.kernels.math.elementwise import overwriting
@@ -22,7 +23,7 @@ Axes = int | tuple[int, ...] | None
 PRODUCT_ELEMENTS = 1 << 15
 
 
-def fold_sum(xp: Any, x: Any, axis: Axes, keepdims: bool = False) -> Any:
+def fold_sum(xp: ArrayModule, x: Array, axis: Axes, keepdims: bool = False) -> Array:
     """Sum along `axis`, in the dtype of `float_work`."""
     if xp is numpy and x.size >= PRODUCT_ELEMENTS and x.dtype.char in "fd" and axis is not None:
         rank = x.ndim
@@ -44,7 +45,7 @@ def fold_sum(xp: Any, x: Any, axis: Axes, keepdims: bool = False) -> Any:
     return x.sum(axis=axis, dtype=float_work(x.dtype), keepdims=keepdims)
 
 
-def sum_to_shape(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
+def sum_to_shape(xp: ArrayModule, x: Array, *, shape: tuple[int, ...]) -> Array:
     """Sum `x` over the dimensions along which `shape` was broadcast to the shape of `x`."""
     if x.shape == shape:
         return x
@@ -66,14 +67,19 @@ def sum_to_shape(xp: Any, x: Any, *, shape: tuple[int, ...]) -> Any:
     return fold_sum(xp, x, axes).reshape(shape).astype(x.dtype, copy=False)
 
 
-def reduce_sum(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_sum(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Sum along `axis`."""
     return fold_sum(xp, x, axis, keepdims).astype(x.dtype, copy=False)
 
 
 def reduce_mean(
-    xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False, count: int | None = None
-) -> Any:
+    xp: ArrayModule,
+    x: Array,
+    *,
+    axis: Axes = None,
+    keepdims: bool = False,
+    count: int | None = None,
+) -> Array:
     """Mean along `axis`; with `count`, this block's part of a mean over that many elements."""
     total = fold_sum(xp, x, axis, keepdims)
     total /= total.dtype.type(reduced_count(x.shape, axis) if count is None else count)
@@ -87,33 +93,33 @@ def reduced_count(shape: tuple[int, ...], axis: Axes) -> int:
     return math.prod(shape[a] for a in ((axis,) if isinstance(axis, int) else axis))
 
 
-def reduce_prod(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_prod(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Product along `axis`."""
     product = x.prod(axis=axis, dtype=float_work(x.dtype), keepdims=keepdims)
     return product.astype(x.dtype, copy=False)
 
 
-def reduce_max(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_max(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Maximum along `axis`; of no elements, the lowest value of the dtype."""
     if not reduced_count(x.shape, axis):
         return _empty_fold(xp, x, axis, keepdims, lowest=True)
     return x.max(axis=axis, keepdims=keepdims)
 
 
-def reduce_min(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def reduce_min(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """Minimum along `axis`; of no elements, the highest value of the dtype."""
     if not reduced_count(x.shape, axis):
         return _empty_fold(xp, x, axis, keepdims, lowest=False)
     return x.min(axis=axis, keepdims=keepdims)
 
 
-def _empty_fold(xp: Any, x: Any, axis: Axes, keepdims: bool, lowest: bool) -> Any:
+def _empty_fold(xp: ArrayModule, x: Array, axis: Axes, keepdims: bool, lowest: bool) -> Array:
     shape = xp.zeros(x.shape, bool).any(axis=axis, keepdims=keepdims).shape
     low, high = extremes(x.dtype) if x.dtype.kind in "iu" else (-numpy.inf, numpy.inf)
     return xp.full(shape, low if lowest else high, x.dtype)
 
 
-def logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> Any:
+def logsumexp(xp: ArrayModule, x: Array, *, axis: Axes = None, keepdims: bool = False) -> Array:
     """log of the sum of exp along `axis`, without overflow."""
     if not reduced_count(x.shape, axis):
         return _empty_fold(xp, x, axis, keepdims, lowest=True)
@@ -126,19 +132,19 @@ def logsumexp(xp: Any, x: Any, *, axis: Axes = None, keepdims: bool = False) -> 
     return (xp.log(total) + top.reshape(total.shape)).astype(x.dtype, copy=False)
 
 
-def logaddexp(xp: Any, x: Any, y: Any) -> Any:
+def logaddexp(xp: ArrayModule, x: Array, y: Array) -> Array:
     """log(exp(x) + exp(y)), without overflow: merges two results of `logsumexp`."""
     if x.dtype.kind != "c":
         return xp.logaddexp(x, y)
     return logsumexp(xp, xp.stack([x, y]), axis=0)
 
 
-def argmax(xp: Any, x: Any, *, axis: int, dtype: Any) -> Any:
+def argmax(xp: ArrayModule, x: Array, *, axis: int, dtype: DType) -> Array:
     """Index of the first largest element along `axis`."""
     return x.argmax(axis=axis).astype(dtype.np)
 
 
-def argmin(xp: Any, x: Any, *, axis: int, dtype: Any) -> Any:
+def argmin(xp: ArrayModule, x: Array, *, axis: int, dtype: DType) -> Array:
     """Index of the first smallest element along `axis`."""
     return x.argmin(axis=axis).astype(dtype.np)
 
@@ -146,7 +152,7 @@ def argmin(xp: Any, x: Any, *, axis: int, dtype: Any) -> Any:
 # -- counting ----------------------------------------------------------------------------------
 
 
-def bincount(xp: Any, values: Any, *weights: Any, size: int, dtype: Any) -> Any:
+def bincount(xp: ArrayModule, values: Array, *weights: Array, size: int, dtype: DType) -> Array:
     """Count (or add up the weights of) each value in [0, size); larger values are not counted."""
     values = values.reshape(-1)
     if values.size and int(values.min()) < 0:
@@ -160,8 +166,13 @@ def bincount(xp: Any, values: Any, *weights: Any, size: int, dtype: Any) -> Any:
 
 
 def confusion_matrix(
-    xp: Any, labels: Any, predictions: Any, *weights: Any, num_classes: int, dtype: Any
-) -> Any:
+    xp: ArrayModule,
+    labels: Array,
+    predictions: Array,
+    *weights: Array,
+    num_classes: int,
+    dtype: DType,
+) -> Array:
     """Count pairs (label, prediction), [num_classes, num_classes]."""
     for name, values in (("labels", labels), ("predictions", predictions)):
         if values.size and int(values.min()) < 0:

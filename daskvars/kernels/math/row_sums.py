@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
+
 # A reduction call costs about 40 ns a row, a pass over a column less than 1 ns an element; but a
 # pass is a call, so there must be many rows.
 SHORT_ROW, MANY_ROWS = 16, 512
@@ -22,7 +24,7 @@ LONG_ROW = 4096
 COLUMN_BLOCK, DEVICE_COLUMN_BLOCK = 8192, 1 << 18
 
 
-def largest(xp: Any, x: Any, axis: int) -> Any:
+def largest(xp: ArrayModule, x: Array, axis: int) -> Array:
     """Return the maximum along ``axis``, which is kept with extent 1."""
     columns = x.shape[axis]
     last = axis in (-1, x.ndim - 1)
@@ -35,7 +37,7 @@ def largest(xp: Any, x: Any, axis: int) -> Any:
     return out
 
 
-def total(xp: Any, x: Any, axis: int) -> Any:
+def total(xp: ArrayModule, x: Array, axis: int) -> Array:
     """Return the sum along ``axis``, which is kept with extent 1."""
     last = axis in (-1, x.ndim - 1)
     if last and x.ndim > 1 and 0 < x.shape[axis] <= LONG_ROW and x.dtype.kind == "f":
@@ -43,12 +45,12 @@ def total(xp: Any, x: Any, axis: int) -> Any:
     return x.sum(axis=axis, keepdims=True, dtype=x.dtype)
 
 
-def as_matrix(x: Any) -> Any:
+def as_matrix(x: Array) -> Array:
     """Return ``x`` [..., n] as a matrix [rows, n], whatever sizes are 0."""
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def row_sums(xp: Any, x: Any) -> Any:
+def row_sums(xp: ArrayModule, x: Array) -> Array:
     """Return the sums of rows of floats, [..., 1]."""
     if xp is not np:  # a product takes Python longer to launch than a reduction
         return x.sum(axis=-1, keepdims=True, dtype=x.dtype)
@@ -57,7 +59,7 @@ def row_sums(xp: Any, x: Any) -> Any:
     return sums.reshape(*x.shape[:-1], 1)
 
 
-def column_sums(xp: Any, x: Any) -> Any:
+def column_sums(xp: ArrayModule, x: Array) -> Array:
     """Return the sums of a float matrix's columns, [columns] float64."""
     most = most_rows(xp)
     ones = ones_matrix(xp, (1, most), x.dtype)
@@ -70,13 +72,13 @@ def column_sums(xp: Any, x: Any) -> Any:
     return sums
 
 
-def most_rows(xp: Any) -> int:
+def most_rows(xp: ArrayModule) -> int:
     """Return the most rows of a partial column sum."""
     return COLUMN_BLOCK if xp is np else DEVICE_COLUMN_BLOCK
 
 
 @functools.lru_cache(maxsize=64)
-def ones_matrix(xp: Any, shape: tuple, dtype: Any) -> Any:
+def ones_matrix(xp: ArrayModule, shape: tuple, dtype: np.dtype[Any]) -> Array:
     """Return kept ones, not to be written to: making them costs as much as a small product."""
     ones = xp.ones(shape, dtype)
     if xp is np:

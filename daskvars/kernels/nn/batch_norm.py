@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.backend import DEVICE_BLOCK_ELEMENTS
+from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import as_matrix, column_sums
 from daskvars.kernels.nn.patches import channels_last, in_data_format
@@ -26,16 +26,16 @@ BLOCK_ELEMENTS = 1 << 16
 
 
 def batch_norm_inference(
-    xp: Any,
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any,
-    variance: Any,
+    xp: ArrayModule,
+    x: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
     *,
     epsilon: float = 1e-3,
     data_format: str = "NHWC",
-) -> Any:
+) -> Array:
     """Normalize each channel by given statistics.
 
     Args:
@@ -54,15 +54,15 @@ def batch_norm_inference(
 
 
 def normalized(
-    xp: Any,
-    rows: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any,
-    variance: Any,
+    xp: ArrayModule,
+    rows: Array,
+    scale: Array,
+    offset: Array,
+    mean: Array,
+    variance: Array,
     epsilon: float,
-    work: Any,
-) -> Any:
+    work: np.dtype[Any],
+) -> Array:
     """Return the rows less their mean, over their deviation, scaled and shifted."""
     gain = scale / xp.sqrt(variance.astype(np.float64) + epsilon)
     y = xp.empty(rows.shape, rows.dtype)
@@ -74,7 +74,9 @@ def normalized(
     return y
 
 
-def slope_sums(xp: Any, rows: Any, slopes: Any, mean: Any, work: Any) -> tuple[Any, Any]:
+def slope_sums(
+    xp: ArrayModule, rows: Array, slopes: Array, mean: Array, work: np.dtype[Any]
+) -> tuple[Any, Any]:
     """Return the sums over rows of dy (x - mean) and of dy, float64."""
     along, alone = (xp.zeros(rows.shape[1], np.float64) for _ in range(2))
     for block, line, (centre,) in line_blocks(xp, rows, [mean.astype(work)]):
@@ -86,7 +88,7 @@ def slope_sums(xp: Any, rows: Any, slopes: Any, mean: Any, work: Any) -> tuple[A
     return along, alone
 
 
-def line_blocks(xp: Any, rows: Any, vectors: list) -> Iterator[Any]:
+def line_blocks(xp: ArrayModule, rows: Array, vectors: list) -> Iterator[Any]:
     """Yield (slice of rows, the extent of a line, the vectors repeated to that extent)."""
     channels = rows.shape[1]
     if not channels:
@@ -102,13 +104,13 @@ def line_blocks(xp: Any, rows: Any, vectors: list) -> Iterator[Any]:
         yield slice(whole, len(rows)), channels, vectors
 
 
-def channel_rows(xp: Any, x: Any, data_format: str) -> Any:
+def channel_rows(xp: ArrayModule, x: Array, data_format: str) -> Array:
     """Return ``x`` as a contiguous [rows, channels] matrix."""
     x = channels_last(x, data_format)
     return as_matrix(xp.ascontiguousarray(x))
 
 
-def unrowed(xp: Any, rows: Any, shape: tuple, data_format: str) -> Any:
+def unrowed(xp: ArrayModule, rows: Array, shape: tuple, data_format: str) -> Array:
     """Return a [rows, channels] matrix in ``shape``, which is in ``data_format`` order."""
     if data_format == "NHWC":
         return rows.reshape(shape)

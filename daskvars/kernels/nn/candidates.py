@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.random.distributions import random_uniform
 from daskvars.kernels.random.philox import Key
@@ -19,7 +20,13 @@ LARGEST_DRAW = 1 << 20  # draws at a time, so that a hard search takes time but 
 
 
 def candidates(
-    xp: Any, key: Key, *totals: Any, base: str, num_sampled: int, unique: bool, range_max: int
+    xp: ArrayModule,
+    key: Key,
+    *totals: Array,
+    base: str,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
 ) -> tuple[Any, Any]:
     """Draw classes from a base distribution over [0, range_max).
 
@@ -58,8 +65,8 @@ def candidates(
 
 
 def draws(
-    xp: Any, key: Key, totals: tuple, base: str, range_max: int, start: int, count: int
-) -> Any:
+    xp: ArrayModule, key: Key, totals: tuple, base: str, range_max: int, start: int, count: int
+) -> Array:
     """Return draws ``start`` to ``start + count`` of the stream, [count] int64."""
     part = {"shape": (count,), "offset": (start,), "full_shape": (start + count,)}
     if base == "uniform":
@@ -73,8 +80,14 @@ def draws(
 
 
 def expected_counts(
-    xp: Any, classes: Any, tries: Any, *totals: Any, base: str, num_sampled: int, range_max: int
-) -> Any:
+    xp: ArrayModule,
+    classes: Any,
+    tries: Any,
+    *totals: Array,
+    base: str,
+    num_sampled: int,
+    range_max: int,
+) -> Array:
     """Return how often each class is expected among the candidates of `candidates`.
 
     Args:
@@ -103,7 +116,7 @@ def expected_counts(
     return counts.astype(np.float32)
 
 
-def shares(xp: Any, classes: Any, totals: tuple, base: str, range_max: int) -> Any:
+def shares(xp: ArrayModule, classes: Any, totals: tuple, base: str, range_max: int) -> Array:
     """Return the probabilities of classes, [...] float64."""
     if base == "uniform":
         return xp.full(classes.shape, 1.0 / range_max)
@@ -112,7 +125,7 @@ def shares(xp: Any, classes: Any, totals: tuple, base: str, range_max: int) -> A
     return totals[0][classes + 1] - totals[0][classes]
 
 
-def accidental_hits(xp: Any, true_classes: Any, candidates: Any) -> tuple[Any, Any, Any]:
+def accidental_hits(xp: ArrayModule, true_classes: Any, candidates: Any) -> tuple[Any, Any, Any]:
     """Return where candidates are true classes.
 
     Args:

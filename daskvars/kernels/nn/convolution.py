@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
+import numpy
+
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import as_matrix
 from daskvars.kernels.nn.patches import (
     block_bytes,
@@ -22,7 +25,7 @@ from daskvars.kernels.nn.patches import (
 from daskvars.kernels.nn.windows import WindowOptions, Windows, place_windows, spatial, turned
 
 
-def conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
+def conv2d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]) -> Array:
     """Convolve images with a filter (cross-correlation, as ``tf.nn.conv2d``).
 
     Args:
@@ -49,8 +52,8 @@ def conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
 
 
 def conv2d_backprop_input(
-    xp: Any, w: Any, dy: Any, *, input_shape: tuple, **options: Unpack[WindowOptions]
-) -> Any:
+    xp: ArrayModule, w: Array, dy: Array, *, input_shape: tuple, **options: Unpack[WindowOptions]
+) -> Array:
     """Return the gradient of ``conv2d`` with respect to its images (``conv2d_transpose``).
 
     Args:
@@ -78,8 +81,8 @@ def conv2d_backprop_input(
 
 
 def conv2d_backprop_filter(
-    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, **options: Unpack[WindowOptions]
-) -> Any:
+    xp: ArrayModule, x: Array, dy: Array, *, filter_shape: tuple, **options: Unpack[WindowOptions]
+) -> Array:
     """Return the gradient of ``conv2d`` with respect to its filter.
 
     Args:
@@ -106,7 +109,9 @@ def conv2d_backprop_filter(
     return dw.reshape(filter_shape).astype(kind, copy=False)
 
 
-def correlate(xp: Any, x: Any, w: Any, windows: Windows, work: Any) -> Any:
+def correlate(
+    xp: ArrayModule, x: Array, w: Array, windows: Windows, work: numpy.dtype[Any]
+) -> Array:
     """Return the windows' products with ``w``, computed in the ``work`` dtype."""
     outputs = w.shape[3]
     matrix = as_matrix(w.astype(work, copy=False))
@@ -116,7 +121,9 @@ def correlate(xp: Any, x: Any, w: Any, windows: Windows, work: Any) -> Any:
     return y
 
 
-def position_blocks(xp: Any, x: Any, windows: Windows, work: Any) -> Iterator[Any]:
+def position_blocks(
+    xp: ArrayModule, x: Array, windows: Windows, work: numpy.dtype[Any]
+) -> Iterator[Any]:
     """Yield patches in blocks; where a window is one pixel, the pixels themselves at once."""
     if windows.size != (1, 1) or windows.pads:
         yield from patch_blocks(xp, x, windows, work)
@@ -136,7 +143,7 @@ def prefers_turned(windows: Windows, inputs: int, outputs: int) -> bool:
     return outputs <= 2 * inputs and 2 * height * width <= 3 * rows * columns
 
 
-def scatter_taps(xp: Any, w: Any, dy: Any, windows: Windows) -> Any:
+def scatter_taps(xp: ArrayModule, w: Array, dy: Array, windows: Windows) -> Array:
     """Return the image gradient as one product per tap, added where the tap looked."""
     inputs = w.shape[2]
     dx = xp.empty((len(dy), *windows.image, inputs), dy.dtype)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.nn.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input
 from daskvars.kernels.nn.patches import channels_last, in_data_format, working_dtype
 from daskvars.kernels.nn.windows import (
@@ -26,7 +27,7 @@ from daskvars.kernels.nn.windows import (
 ONES = (1, 1, 1, 1, 1)
 
 
-def conv3d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
+def conv3d(xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]) -> Array:
     """Convolve volumes with a filter (cross-correlation, as ``tf.nn.conv3d``).
 
     Args:
@@ -56,8 +57,8 @@ def conv3d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
 
 
 def conv3d_backprop_input(
-    xp: Any, w: Any, dy: Any, *, input_shape: tuple, **options: Unpack[WindowOptions]
-) -> Any:
+    xp: ArrayModule, w: Array, dy: Array, *, input_shape: tuple, **options: Unpack[WindowOptions]
+) -> Array:
     """Return the gradient of ``conv3d`` with respect to its volumes (``conv3d_transpose``).
 
     Args:
@@ -89,8 +90,8 @@ def conv3d_backprop_input(
 
 
 def conv3d_backprop_filter(
-    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, **options: Unpack[WindowOptions]
-) -> Any:
+    xp: ArrayModule, x: Array, dy: Array, *, filter_shape: tuple, **options: Unpack[WindowOptions]
+) -> Array:
     """Return the gradient of ``conv3d`` with respect to its filter.
 
     Args:
@@ -117,8 +118,8 @@ def conv3d_backprop_filter(
 
 
 def stacked(
-    xp: Any, x: Any, size: int, count: int, steps: tuple[tuple, tuple], padding: str
-) -> Any:
+    xp: ArrayModule, x: Array, size: int, count: int, steps: tuple[tuple, tuple], padding: str
+) -> Array:
     """Return an image for each window along the depth, its planes side by side as channels."""
     batch, depth, height, width, channels = x.shape
     if size == 1 and count == depth:
@@ -129,12 +130,12 @@ def stacked(
     return stack.reshape(batch * count, height, width, size * channels)
 
 
-def planes_of(x: Any) -> Any:
+def planes_of(x: Array) -> Array:
     """Return the planes of volumes as images."""
     return x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
 
 
-def depth_as_channels(w: Any) -> Any:
+def depth_as_channels(w: Array) -> Array:
     """Return a filter of volumes as that of their stacked planes."""
     size, height, width, inputs, outputs = w.shape
     return w.transpose(1, 2, 0, 3, 4).reshape(height, width, size * inputs, outputs)
@@ -152,7 +153,7 @@ def along_space(
     return data_format, padding, steps
 
 
-def of_planes(steps: tuple[tuple, tuple], padding: str) -> Any:
+def of_planes(steps: tuple[tuple, tuple], padding: str) -> dict[str, Any]:
     """Return the options of the convolution of planes."""
     strides, dilations = steps
     return {

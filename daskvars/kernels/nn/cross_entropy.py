@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.row_sums import total
 from daskvars.kernels.nn.normalization import BLOCK_ELEMENTS, row_blocks, shifted
 
 
-def softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+def softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
     """Return the cross entropy of softmax(logits) with ``labels``, and its gradient.
 
     Args:
@@ -38,7 +39,7 @@ def softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     return loss, gradient
 
 
-def dense_rows(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+def dense_rows(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
     """Return ``softmax_cross_entropy`` of some rows, in the dtype to compute in."""
     scores = shifted(xp, logits, -1)
     gradient = xp.exp(scores)
@@ -52,7 +53,7 @@ def dense_rows(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
     return loss[:, 0], gradient
 
 
-def sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+def sparse_softmax_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
     """Return the cross entropy of softmax(logits) with one class per row, and its gradient.
 
     Args:
@@ -74,7 +75,9 @@ def sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any
         is_class = (labels >= 0) & (labels < logits.shape[1])
         logits = xp.where(is_class[:, None], logits, kind.type(numpy.nan))
         labels = xp.where(is_class, labels, 0)
-    gradient = shifted(xp, logits, -1)
+    # In C order whatever the logits are in (a transposed matrix, say): else the flattened gradient
+    # is a copy, and what is subtracted there is lost.
+    gradient = xp.ascontiguousarray(shifted(xp, logits, -1))
     # Places in the flattened matrix: one index is faster than two.
     places = row_starts(xp, *logits.shape) + labels
     chosen = gradient.reshape(-1)[places]
@@ -88,7 +91,7 @@ def sparse_softmax_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any
 
 
 @functools.lru_cache(maxsize=16)
-def row_starts(xp: Any, rows: int, columns: int) -> Any:
+def row_starts(xp: ArrayModule, rows: int, columns: int) -> Array:
     """Return the place of each row's first element in the flattened matrix; not to be changed.
 
     They are kept: making them costs more than using them.
@@ -102,7 +105,7 @@ def row_starts(xp: Any, rows: int, columns: int) -> Any:
 _UNSIGNED = {kind: numpy.dtype(kind.upper()) for kind in "bhilq"}  # signed ones, by their letter
 
 
-def check_labels(labels: Any, classes: int) -> None:
+def check_labels(labels: Array, classes: int) -> None:
     """Raise unless every label names a class."""
     # As unsigned numbers negative labels are larger than any class: one pass sees both ends.
     unsigned = labels.view(_UNSIGNED.get(labels.dtype.char, labels.dtype))

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.row_sums import row_sums
 from daskvars.kernels.nn.patches import (
     block_bytes,
@@ -26,7 +27,9 @@ from daskvars.kernels.nn.patches import (
 from daskvars.kernels.nn.windows import WindowOptions, Windows, place_windows, spatial, turned
 
 
-def depthwise_conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) -> Any:
+def depthwise_conv2d(
+    xp: ArrayModule, x: Array, w: Array, **options: Unpack[WindowOptions]
+) -> Array:
     """Convolve each channel with its own filters (as ``tf.nn.depthwise_conv2d``).
 
     Args:
@@ -53,8 +56,8 @@ def depthwise_conv2d(xp: Any, x: Any, w: Any, **options: Unpack[WindowOptions]) 
 
 
 def depthwise_conv2d_backprop_input(
-    xp: Any, w: Any, dy: Any, *, input_shape: tuple, **options: Unpack[WindowOptions]
-) -> Any:
+    xp: ArrayModule, w: Array, dy: Array, *, input_shape: tuple, **options: Unpack[WindowOptions]
+) -> Array:
     """Return the gradient of ``depthwise_conv2d`` with respect to its images.
 
     Args:
@@ -82,8 +85,8 @@ def depthwise_conv2d_backprop_input(
 
 
 def depthwise_conv2d_backprop_filter(
-    xp: Any, x: Any, dy: Any, *, filter_shape: tuple, **options: Unpack[WindowOptions]
-) -> Any:
+    xp: ArrayModule, x: Array, dy: Array, *, filter_shape: tuple, **options: Unpack[WindowOptions]
+) -> Array:
     """Return the gradient of ``depthwise_conv2d`` with respect to its filters.
 
     Args:
@@ -115,14 +118,19 @@ def depthwise_conv2d_backprop_filter(
     return dw.reshape(filter_shape).astype(kind, copy=False)
 
 
-def flat_filters(w: Any, dtype: Any) -> Any:
+def flat_filters(w: Array, dtype: np.dtype[Any]) -> Array:
     """Return the filters as [height, width, inputs * multiplier]."""
     return w.astype(dtype, copy=False).reshape(*w.shape[:2], w.shape[2] * w.shape[3])
 
 
 def weigh_windows(
-    xp: Any, x: Any, filters: Any, windows: Windows, work: Any, multiplier: int
-) -> Any:
+    xp: ArrayModule,
+    x: Array,
+    filters: Array,
+    windows: Windows,
+    work: np.dtype[Any],
+    multiplier: int,
+) -> Array:
     """Return each window's sum weighted by ``filters`` [height, width, depth]."""
     y = xp.empty((len(x), *windows.count, filters.shape[2]), work)
     if windows.stride[1] == 1:
@@ -140,15 +148,15 @@ def weigh_windows(
     return y
 
 
-def einsum_into(xp: Any, subscripts: str, x: Any, w: Any, out: Any) -> None:
+def einsum_into(xp: ArrayModule, subscripts: str, x: Array, w: Array, out: Array) -> None:
     """Write an Einstein sum into ``out``; CuPy's cannot do so itself."""
     if xp is np:
-        np.einsum(subscripts, x, w, out=out)
+        xp.einsum(subscripts, x, w, out=out)
     else:
         out[...] = xp.einsum(subscripts, x, w)
 
 
-def scatter_weighted(xp: Any, filters: Any, dy: Any, windows: Windows) -> Any:
+def scatter_weighted(xp: ArrayModule, filters: Array, dy: Array, windows: Windows) -> Array:
     """Return the image gradient, per repeated channel, tap by tap where windows are strided."""
     dx = xp.empty((len(dy), *windows.image, filters.shape[2]), dy.dtype)
     image_bytes = dy[:1].nbytes
@@ -163,7 +171,9 @@ def scatter_weighted(xp: Any, filters: Any, dy: Any, windows: Windows) -> Any:
     return dx
 
 
-def repeated_blocks(xp: Any, x: Any, windows: Windows, multiplier: int, work: Any) -> Iterator[Any]:
+def repeated_blocks(
+    xp: ArrayModule, x: Array, windows: Windows, multiplier: int, work: np.dtype[Any]
+) -> Iterator[Any]:
     """Yield (images, padded images) with every channel repeated ``multiplier`` times."""
     height, width = windows.padded
     image_bytes = height * width * x.shape[3] * multiplier * work.itemsize
@@ -171,7 +181,7 @@ def repeated_blocks(xp: Any, x: Any, windows: Windows, multiplier: int, work: An
         yield images, padded if multiplier == 1 else xp.repeat(padded, multiplier, axis=3)
 
 
-def line_view(xp: Any, padded: Any, windows: Windows) -> Any:
+def line_view(xp: ArrayModule, padded: Array, windows: Windows) -> Array:
     """Return the view [batch, rows, window rows, window columns, columns * channels]."""
     padded = xp.ascontiguousarray(padded)
     batch, row, column, item = padded.strides

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DType
 from daskvars.kernels.math.elementwise import overwriting
 from daskvars.kernels.math.nonlinearities import fill_sigmoid
 from daskvars.kernels.math.precision import float_work, lowest
@@ -23,12 +25,12 @@ SAMPLE_ROWS = 1024
 # -- activations -------------------------------------------------------------------------------
 
 
-def relu(xp: Any, x: Any) -> Any:
+def relu(xp: ArrayModule, x: Array) -> Array:
     """max(x, 0)."""
     return xp.maximum(x, x.dtype.type(0))
 
 
-def relu_grad(xp: Any, dy: Any, y: Any) -> Any:
+def relu_grad(xp: ArrayModule, dy: Array, y: Array) -> Array:
     """`dy` where `y` is positive, else 0."""
     if xp is not numpy:
         return xp.where(y > 0, dy, dy.dtype.type(0))
@@ -38,13 +40,13 @@ def relu_grad(xp: Any, dy: Any, y: Any) -> Any:
     return dx
 
 
-def relu6(xp: Any, x: Any) -> Any:
+def relu6(xp: ArrayModule, x: Array) -> Array:
     """x cut to [0, 6]."""
     y = xp.maximum(x, x.dtype.type(0))
     return xp.minimum(y, x.dtype.type(6), out=overwriting(y))
 
 
-def relu6_grad(xp: Any, dy: Any, y: Any) -> Any:
+def relu6_grad(xp: ArrayModule, dy: Array, y: Array) -> Array:
     """`dy` where `y` is between 0 and 6, else 0."""
     inside = xp.greater(y, y.dtype.type(0))
     inside &= y < y.dtype.type(6)
@@ -53,7 +55,7 @@ def relu6_grad(xp: Any, dy: Any, y: Any) -> Any:
     return dx
 
 
-def leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
+def leaky_relu(xp: ArrayModule, x: Array, *, alpha: float) -> Array:
     """x where it is positive, else alpha x."""
     below = xp.multiply(x, x.dtype.type(alpha))
     # max(x, alpha x) for alpha up to 1, min beyond.
@@ -61,7 +63,7 @@ def leaky_relu(xp: Any, x: Any, *, alpha: float) -> Any:
     return choose(x, below)
 
 
-def leaky_relu_grad(xp: Any, dy: Any, x: Any, *, alpha: float) -> Any:
+def leaky_relu_grad(xp: ArrayModule, dy: Array, x: Array, *, alpha: float) -> Array:
     """`dy` where x is positive, else alpha dy."""
     kind = dy.dtype.type
     dx = xp.greater(x, x.dtype.type(0)).astype(dy.dtype)
@@ -71,23 +73,23 @@ def leaky_relu_grad(xp: Any, dy: Any, x: Any, *, alpha: float) -> Any:
     return dx
 
 
-def swish(xp: Any, x: Any) -> Any:
+def swish(xp: ArrayModule, x: Array) -> Array:
     """x sigmoid(x)."""
     return in_blocks(xp, fill_swish, x)
 
 
-def fill_swish(xp: Any, out: Any, x: Any) -> None:
+def fill_swish(xp: ArrayModule, out: Array, x: Array) -> None:
     """Fill `out` with x sigmoid(x)."""
     fill_sigmoid(xp, out, x)
     out *= x
 
 
-def swish_grad(xp: Any, dy: Any, x: Any) -> Any:
+def swish_grad(xp: ArrayModule, dy: Array, x: Array) -> Array:
     """dy s (1 + x (1 - s)), s = sigmoid(x)."""
     return in_blocks(xp, fill_swish_grad, x, dy)
 
 
-def fill_swish_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
+def fill_swish_grad(xp: ArrayModule, out: Array, x: Array, dy: Array) -> None:
     """Fill `out` with dy s (1 + x (1 - s))."""
     one = out.dtype.type(1)
     s = xp.empty_like(out)
@@ -99,7 +101,7 @@ def fill_swish_grad(xp: Any, out: Any, x: Any, dy: Any) -> None:
     out *= dy
 
 
-def scale_kept(xp: Any, x: Any, kept: Any, *, rate: float) -> Any:
+def scale_kept(xp: ArrayModule, x: Array, kept: Any, *, rate: float) -> Array:
     """x / (1 - rate) where `kept` holds, else 0."""
     y = kept.astype(x.dtype)
     y *= x.dtype.type(1 / (1 - rate) if rate < 1 else 1.0)  # at 1 nothing is kept
@@ -109,14 +111,14 @@ def scale_kept(xp: Any, x: Any, kept: Any, *, rate: float) -> Any:
 # -- reductions --------------------------------------------------------------------------------
 
 
-def l2_loss(xp: Any, x: Any) -> Any:
+def l2_loss(xp: ArrayModule, x: Array) -> Array:
     """Half the sum of squares."""
     flat = x.reshape(-1)
     flat = flat.astype(float_work(x.dtype), copy=False)
     return xp.multiply(xp.dot(flat, flat), flat.dtype.type(0.5)).astype(x.dtype)
 
 
-def bias_add_grad(xp: Any, dy: Any, *, data_format: str) -> Any:
+def bias_add_grad(xp: ArrayModule, dy: Array, *, data_format: str) -> Array:
     """Sum over everything but the channels."""
     if data_format == "NCHW":
         axes = (0, *range(2, dy.ndim))
@@ -127,7 +129,7 @@ def bias_add_grad(xp: Any, dy: Any, *, data_format: str) -> Any:
     return column_sums(xp, rows.astype(float_work(dy.dtype), copy=False)).astype(dy.dtype)
 
 
-def top_k_grad(xp: Any, dy: Any, indices: Any, *, size: int) -> Any:
+def top_k_grad(xp: ArrayModule, dy: Array, indices: Array, *, size: int) -> Array:
     """Zeros [..., size] with `dy` [..., k] at `indices`."""
     rows = math.prod(dy.shape[:-1])
     dx = xp.zeros((rows, size), dy.dtype)
@@ -135,7 +137,7 @@ def top_k_grad(xp: Any, dy: Any, indices: Any, *, size: int) -> Any:
     return dx.reshape(*dy.shape[:-1], size)
 
 
-def take_last(xp: Any, x: Any, indices: Any) -> Any:
+def take_last(xp: ArrayModule, x: Array, indices: Array) -> Array:
     """Entries of the last dimension at `indices` [..., k]."""
     return xp.take_along_axis(x, indices.astype(numpy.int64), axis=-1)
 
@@ -143,14 +145,14 @@ def take_last(xp: Any, x: Any, indices: Any) -> Any:
 # -- losses ------------------------------------------------------------------------------------
 
 
-def dense_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+def dense_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
     """Cross entropy along the last dimension and its gradient, whatever the leading ones."""
     rows = (math.prod(logits.shape[:-1]), logits.shape[-1])
     loss, gradient = softmax_cross_entropy(xp, logits.reshape(rows), labels.reshape(rows))
     return loss.reshape(logits.shape[:-1]), gradient.reshape(logits.shape)
 
 
-def sparse_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+def sparse_cross_entropy(xp: ArrayModule, logits: Array, labels: Array) -> tuple[Any, Any]:
     """Cross entropy with one class per row and its gradient, whatever the leading dimensions."""
     rows = (math.prod(logits.shape[:-1]), logits.shape[-1])
     loss, gradient = sparse_softmax_cross_entropy(xp, logits.reshape(rows), labels.reshape(-1))
@@ -161,7 +163,7 @@ def sparse_cross_entropy(xp: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def channel_moments(
-    xp: Any, x: Any, *, data_format: str, count: int | None = None
+    xp: ArrayModule, x: Array, *, data_format: str, count: int | None = None
 ) -> tuple[Any, Any]:
     """Mean and mean square of each channel, float64; with `count`, this block's part of them.
 
@@ -185,7 +187,9 @@ def channel_moments(
     return sums / total, squares / total
 
 
-def channel_sums(xp: Any, dy: Any, x: Any, centre: Any, *, data_format: str) -> tuple[Any, Any]:
+def channel_sums(
+    xp: ArrayModule, dy: Array, x: Array, centre: Array, *, data_format: str
+) -> tuple[Any, Any]:
     """Sums over each channel of dy and of dy (x - centre), in the dtype of `centre`."""
     slopes, rows = (channel_rows(xp, array, data_format) for array in (dy, x))
     along, alone = slope_sums(xp, rows, slopes, centre, float_work(x.dtype))
@@ -193,8 +197,14 @@ def channel_sums(xp: Any, dy: Any, x: Any, centre: Any, *, data_format: str) -> 
 
 
 def channel_affine(
-    xp: Any, x: Any, centre: Any, slope: Any, shift: Any, *pair: Any, data_format: str
-) -> Any:
+    xp: ArrayModule,
+    x: Array,
+    centre: Array,
+    slope: Array,
+    shift: Array,
+    *pair: Any,
+    data_format: str,
+) -> Array:
     """(x - centre) slope + shift, all per channel; with the pair (z, gain) also + z gain."""
     rows = channel_rows(xp, x, data_format)
     work = float_work(x.dtype)
@@ -210,7 +220,7 @@ def channel_affine(
     return unrowed(xp, y, x.shape, data_format)
 
 
-def channel_window_sum(xp: Any, x: Any, *, depth_radius: int) -> Any:
+def channel_window_sum(xp: ArrayModule, x: Array, *, depth_radius: int) -> Array:
     """Sum of each channel and its neighbours up to `depth_radius` away."""
     channels = x.shape[-1]
     place = xp.arange(channels)
@@ -220,8 +230,8 @@ def channel_window_sum(xp: Any, x: Any, *, depth_radius: int) -> Any:
 
 
 def local_response(
-    xp: Any, x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float
-) -> Any:
+    xp: ArrayModule, x: Array, *, depth_radius: int, bias: float, alpha: float, beta: float
+) -> Array:
     """x / (bias + alpha times the sum of the neighbouring channels' squares)^beta."""
     work = x.astype(float_work(x.dtype), copy=False)
     scale = channel_window_sum(xp, work * work, depth_radius=depth_radius)
@@ -237,7 +247,9 @@ def local_response(
 # -- pooling -----------------------------------------------------------------------------------
 
 
-def max_pool_with_argmax(xp: Any, x: Any, *, dtype: Any, **options: Any) -> tuple[Any, Any]:
+def max_pool_with_argmax(
+    xp: ArrayModule, x: Array, *, dtype: DType, **options: Any
+) -> tuple[Any, Any]:
     """Maximum of each window and the place of its first one, (row width + column) channels + c."""
     x = channels_last(x, "NHWC")
     windows = pool_windows(x.shape[1:3], **options)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.backend import DEVICE_BLOCK_ELEMENTS
+from daskvars.backend import DEVICE_BLOCK_ELEMENTS, Array, ArrayModule
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.math.row_sums import as_matrix, column_sums, largest, row_sums, total
 
@@ -20,7 +20,7 @@ from daskvars.kernels.math.row_sums import as_matrix, column_sums, largest, row_
 BLOCK_ELEMENTS = 1 << 16
 
 
-def softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
+def softmax(xp: ArrayModule, x: Array, *, axis: int = -1) -> Array:
     """Return exp(x) over its sum along ``axis``.
 
     Args:
@@ -41,7 +41,7 @@ def softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     return y.astype(x.dtype, copy=False)
 
 
-def softmax_grad(xp: Any, y: Any, dy: Any, *, axis: int = -1) -> Any:
+def softmax_grad(xp: ArrayModule, y: Array, dy: Array, *, axis: int = -1) -> Array:
     """Return the gradient of ``softmax`` from its result ``y`` and its gradient ``dy``."""
     y, kind = y.astype(float_work(y.dtype), copy=False), dy.dtype
     dx = xp.multiply(dy, y)
@@ -50,7 +50,7 @@ def softmax_grad(xp: Any, y: Any, dy: Any, *, axis: int = -1) -> Any:
     return dx.astype(kind, copy=False)
 
 
-def log_softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
+def log_softmax(xp: ArrayModule, x: Array, *, axis: int = -1) -> Array:
     """Return the logarithm of ``softmax``, also where that would vanish.
 
     Args:
@@ -71,7 +71,7 @@ def log_softmax(xp: Any, x: Any, *, axis: int = -1) -> Any:
     return rows.reshape(x.shape).astype(x.dtype, copy=False)
 
 
-def log_softmax_grad(xp: Any, y: Any, dy: Any, *, axis: int = -1) -> Any:
+def log_softmax_grad(xp: ArrayModule, y: Array, dy: Array, *, axis: int = -1) -> Array:
     """Return the gradient of ``log_softmax`` from its result ``y`` and its gradient ``dy``."""
     kind = dy.dtype
     dy = dy.astype(float_work(kind), copy=False)
@@ -81,14 +81,14 @@ def log_softmax_grad(xp: Any, y: Any, dy: Any, *, axis: int = -1) -> Any:
     return dx.astype(kind, copy=False)
 
 
-def shifted(xp: Any, x: Any, axis: int) -> Any:
+def shifted(xp: ArrayModule, x: Array, axis: int) -> Array:
     """Return a new array: ``x`` less its maximum along ``axis``, in the dtype to compute in."""
     x = x.astype(float_work(x.dtype), copy=False)
     return xp.subtract(x, largest(xp, x, axis)) if x.size else x.copy()
 
 
 def layer_norm(
-    xp: Any, x: Any, gamma: Any, beta: Any, *, epsilon: float = 1e-12
+    xp: ArrayModule, x: Array, gamma: Array, beta: Array, *, epsilon: float = 1e-12
 ) -> tuple[Any, Any, Any]:
     """Normalize each row to mean 0 and variance 1, then scale and shift it.
 
@@ -124,7 +124,7 @@ def layer_norm(
 
 
 def layer_norm_grad(
-    xp: Any, x: Any, mean: Any, rstd: Any, gamma: Any, dy: Any
+    xp: ArrayModule, x: Array, mean: Array, rstd: Array, gamma: Array, dy: Array
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of ``layer_norm``.
 
@@ -166,7 +166,7 @@ def layer_norm_grad(
     )
 
 
-def row_blocks(xp: Any, rows: Any) -> Iterator[Any]:
+def row_blocks(xp: ArrayModule, rows: Array) -> Iterator[Any]:
     """Yield slices of rows that stay in cache over several passes."""
     elements = BLOCK_ELEMENTS if xp is np else DEVICE_BLOCK_ELEMENTS
     step = max(1, elements // max(1, rows.shape[1]))

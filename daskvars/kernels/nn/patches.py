@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.nn.windows import Windows
 
@@ -22,22 +23,22 @@ PATCH_ROWS = 512
 DEVICE_PATCH_BYTES = 1 << 28
 
 
-def block_bytes(xp: Any) -> int:
+def block_bytes(xp: ArrayModule) -> int:
     """Return the size of one block of work on ``xp``'s device."""
     return PATCH_BYTES if xp is np else DEVICE_PATCH_BYTES
 
 
-def working_dtype(xp: Any, dtype: Any) -> np.dtype:
+def working_dtype(xp: ArrayModule, dtype: np.dtype[Any]) -> np.dtype:
     """Return the dtype to compute in: 16-bit floats have no fast product on a CPU."""
     return float_work(dtype) if xp is np else dtype
 
 
-def channels_last(x: Any, data_format: str) -> Any:
+def channels_last(x: Array, data_format: str) -> Array:
     """Return ``x`` seen as [batch, *space, channels]."""
     return x if data_format[1] != "C" else x.transpose(0, *range(2, x.ndim), 1)
 
 
-def in_data_format(xp: Any, y: Any, data_format: str) -> Any:
+def in_data_format(xp: ArrayModule, y: Array, data_format: str) -> Array:
     """Return [batch, *space, channels] as a contiguous array in ``data_format``."""
     if data_format[1] != "C":
         return y
@@ -52,13 +53,13 @@ def image_blocks(images: int, image_bytes: int, limit_bytes: int) -> Iterator[sl
 
 
 def padded_blocks(
-    xp: Any,
-    x: Any,
+    xp: ArrayModule,
+    x: Array,
     windows: Windows,
     image_bytes: int,
     limit_bytes: int,
     fill: Any = 0,
-    dtype: Any = None,
+    dtype: np.dtype[Any] | None = None,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield (images, padded images), reusing one buffer; without padding, views of ``x``."""
     dtype = np.dtype(dtype or x.dtype)
@@ -76,7 +77,7 @@ def padded_blocks(
         yield images, block
 
 
-def window_view(xp: Any, padded: Any, windows: Windows) -> Any:
+def window_view(xp: ArrayModule, padded: Array, windows: Windows) -> Array:
     """Return the view [batch, rows, columns, window rows, window columns, channels]."""
     batch, row, column, channel = padded.strides
     shape = (len(padded), *windows.count, *windows.size, padded.shape[3])
@@ -92,7 +93,7 @@ def window_view(xp: Any, padded: Any, windows: Windows) -> Any:
 
 
 def patch_blocks(
-    xp: Any, x: Any, windows: Windows, dtype: Any
+    xp: ArrayModule, x: Array, windows: Windows, dtype: np.dtype[Any]
 ) -> Iterator[tuple[slice, slice, Any]]:
     """Yield (images, window rows, patches [positions, window size * channels]).
 
@@ -119,7 +120,7 @@ def patch_blocks(
             yield images, rows, copy_patches(xp, part, buffer[: part.size])
 
 
-def copy_patches(xp: Any, view: Any, buffer: Any) -> Any:
+def copy_patches(xp: ArrayModule, view: Any, buffer: Array) -> Array:
     """Copy a window view into ``buffer`` and return it as a matrix with a row per position.
 
     With one channel the runs along a window are only its width long, so the matrix is then

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from daskvars.backend import Array, ArrayModule
 from daskvars.kernels.math.precision import lowest
 from daskvars.kernels.nn.patches import (
     block_bytes,
@@ -23,7 +24,7 @@ from daskvars.kernels.nn.patches import (
 from daskvars.kernels.nn.windows import PoolOptions, Windows, place_windows, spatial
 
 
-def max_pool(xp: Any, x: Any, **options: Unpack[PoolOptions]) -> Any:
+def max_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array:
     """Return the maximum of each window (as ``tf.nn.max_pool``).
 
     Args:
@@ -48,7 +49,9 @@ def max_pool(xp: Any, x: Any, **options: Unpack[PoolOptions]) -> Any:
     return in_data_format(xp, y, data_format)
 
 
-def max_pool_grad(xp: Any, x: Any, y: Any, dy: Any, **options: Unpack[PoolOptions]) -> Any:
+def max_pool_grad(
+    xp: ArrayModule, x: Array, y: Array, dy: Array, **options: Unpack[PoolOptions]
+) -> Array:
     """Return the gradient of ``max_pool`` with respect to its images.
 
     Args:
@@ -69,7 +72,7 @@ def max_pool_grad(xp: Any, x: Any, y: Any, dy: Any, **options: Unpack[PoolOption
         spread = xp.empty(padded.shape, dy.dtype) if windows.pads else dx[images]
         if not windows.tile:
             spread[...] = 0
-        share = None if windows.apart else xp.empty_like(gradient)
+        share = gradient if windows.apart else xp.empty_like(gradient)
         for seen, first in first_maxima(xp, padded, y[images], windows):
             if windows.apart:
                 keep(xp, gradient, first, spread[seen])
@@ -81,7 +84,9 @@ def max_pool_grad(xp: Any, x: Any, y: Any, dy: Any, **options: Unpack[PoolOption
     return in_data_format(xp, dx, data_format)
 
 
-def max_pool_grad_grad(xp: Any, x: Any, y: Any, ddx: Any, **options: Unpack[PoolOptions]) -> Any:
+def max_pool_grad_grad(
+    xp: ArrayModule, x: Array, y: Array, ddx: Array, **options: Unpack[PoolOptions]
+) -> Array:
     """Return the gradient of ``max_pool_grad`` with respect to ``dy``.
 
     Args:
@@ -112,7 +117,7 @@ def max_pool_grad_grad(xp: Any, x: Any, y: Any, ddx: Any, **options: Unpack[Pool
     return in_data_format(xp, ddy, data_format)
 
 
-def avg_pool(xp: Any, x: Any, **options: Unpack[PoolOptions]) -> Any:
+def avg_pool(xp: ArrayModule, x: Array, **options: Unpack[PoolOptions]) -> Array:
     """Return the mean of each window; padding is not counted (as ``tf.nn.avg_pool``).
 
     Args:
@@ -133,7 +138,9 @@ def avg_pool(xp: Any, x: Any, **options: Unpack[PoolOptions]) -> Any:
     return in_data_format(xp, y, data_format)
 
 
-def avg_pool_grad(xp: Any, dy: Any, *, input_shape: tuple, **options: Unpack[PoolOptions]) -> Any:
+def avg_pool_grad(
+    xp: ArrayModule, dy: Array, *, input_shape: tuple, **options: Unpack[PoolOptions]
+) -> Array:
     """Return the gradient of ``avg_pool`` with respect to its images.
 
     Args:
@@ -165,14 +172,16 @@ def pool_windows(image: tuple, *, ksize: tuple, **options: Any) -> Windows:
     return place_windows(image, spatial(ksize, options.get("data_format", "NHWC")), **options)
 
 
-def pool_blocks(xp: Any, x: Any, windows: Windows, fill: Any, dtype: Any = None) -> Any:
+def pool_blocks(
+    xp: ArrayModule, x: Array, windows: Windows, fill: Any, dtype: np.dtype[Any] | None = None
+) -> Iterator[Any]:
     """Yield (images, padded images) that stay in the outer cache over a few passes."""
     height, width = windows.padded
     image_bytes = height * width * x.shape[3] * x.dtype.itemsize
     return padded_blocks(xp, x, windows, image_bytes, 2 * block_bytes(xp), fill, dtype)
 
 
-def slide(combine: Any, padded: Any, windows: Windows) -> Any:
+def slide(combine: Any, padded: Array, windows: Windows) -> Array:
     """Combine each window's pixels, rows first."""
     for axis in (0, 1):
         size, step, count = windows.size[axis], windows.stride[axis], windows.count[axis]
@@ -189,7 +198,7 @@ def slide(combine: Any, padded: Any, windows: Windows) -> Any:
     return padded
 
 
-def first_maxima(xp: Any, padded: Any, y: Any, windows: Windows) -> Iterator[Any]:
+def first_maxima(xp: ArrayModule, padded: Array, y: Array, windows: Windows) -> Iterator[Any]:
     """Yield (pixels seen, mask of the windows whose first maximum is there) tap by tap."""
     free = xp.ones(y.shape, bool)
     first = xp.empty(y.shape, bool)
@@ -200,7 +209,7 @@ def first_maxima(xp: Any, padded: Any, y: Any, windows: Windows) -> Iterator[Any
         xp.greater(free, first, out=free)
 
 
-def keep(xp: Any, values: Any, mask: Any, out: Any) -> Any:
+def keep(xp: ArrayModule, values: Array, mask: Array, out: Array) -> None:
     """Write ``values`` where ``mask`` holds and zeros elsewhere.
 
     The bits are multiplied as integers by 0 or 1: four times faster than a masked copy, and an
@@ -210,7 +219,7 @@ def keep(xp: Any, values: Any, mask: Any, out: Any) -> Any:
     xp.multiply(values.view(bits), mask, out=out.view(bits))
 
 
-def window_weights(xp: Any, windows: Windows, dtype: Any) -> Any:
+def window_weights(xp: ArrayModule, windows: Windows, dtype: np.dtype[Any]) -> Array:
     """Return one over the number of image pixels in each window, [rows, columns, 1]."""
     counts = []
     for axis in (0, 1):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Required, TypedDict, TypeVar, Unpack
 
 Padding = str | tuple[tuple[int, int], ...]
 Pair = tuple[int, int]
+_Size = TypeVar("_Size")
 
 FORMATS = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 ONES = (1, 1, 1, 1)
@@ -125,7 +127,7 @@ def spatial(values: tuple, data_format: str) -> tuple:
     return tuple(values[2:] if data_format[1] == "C" else values[1:-1])
 
 
-def channels(values: tuple, data_format: str) -> int | None:
+def channels(values: Sequence[_Size], data_format: str) -> _Size:
     """Return the channel entry of a tuple written in ``data_format`` order."""
     return values[data_format.index("C")]
 
@@ -202,8 +204,8 @@ class Windows:
 
 
 def place_windows(
-    image: Pair,
-    size: Pair,
+    image: Sequence[int],
+    size: Sequence[int],
     *,
     padding: Padding,
     strides: tuple,

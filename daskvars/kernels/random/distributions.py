@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.dtypes import as_dtype
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.kernels.math.precision import float_work
 from daskvars.kernels.random.normal_quantile import normal_quantile
@@ -26,16 +27,16 @@ UNIFORM_BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 
 
 def random_uniform(
-    xp: Any,
+    xp: ArrayModule,
     key: Key,
     *,
     shape: tuple,
-    dtype: Any,
+    dtype: DTypeLike,
     minval: Any = 0,
     maxval: Any = 1,
     offset: tuple | None = None,
     full_shape: tuple | None = None,
-) -> Any:
+) -> Array:
     """Return numbers uniform in [minval, maxval).
 
     Args:
@@ -82,8 +83,15 @@ def random_uniform(
 
 
 def uniform_integers(
-    xp: Any, key: Any, shape: Any, dtype: Any, low: int, high: int, offset: Any, full_shape: Any
-) -> Any:
+    xp: ArrayModule,
+    key: Any,
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    low: int,
+    high: int,
+    offset: tuple[int, ...] | None,
+    full_shape: tuple[int, ...] | None,
+) -> Array:
     """Return integers in [low, high): the upper part of a word times the span."""
     if low >= high:
         raise InvalidArgumentError(
@@ -107,7 +115,7 @@ def uniform_integers(
     return out.reshape(shape)
 
 
-def upper_product(words: Any, span: int) -> Any:
+def upper_product(words: Array, span: int) -> Array:
     """Return the upper 64 bits of the 128-bit products of uint64 ``words`` with ``span``."""
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     span_high, span_low = np.uint64(span >> 32), np.uint64(span & 0xFFFFFFFF)
@@ -125,7 +133,7 @@ def upper_product(words: Any, span: int) -> Any:
     return high
 
 
-def random_normal(xp: Any, key: Key, **options: Any) -> Any:
+def random_normal(xp: ArrayModule, key: Key, **options: Any) -> Array:
     """Return normally distributed numbers.
 
     Args:
@@ -138,7 +146,7 @@ def random_normal(xp: Any, key: Key, **options: Any) -> Any:
     return normals(xp, key, 1.0, **options)
 
 
-def truncated_normal(xp: Any, key: Key, **options: Any) -> Any:
+def truncated_normal(xp: ArrayModule, key: Key, **options: Any) -> Array:
     """Return normal numbers that lie within two standard deviations of the mean.
 
     Args:
@@ -152,17 +160,17 @@ def truncated_normal(xp: Any, key: Key, **options: Any) -> Any:
 
 
 def normals(
-    xp: Any,
+    xp: ArrayModule,
     key: Key,
     within: float,
     *,
     shape: tuple,
-    dtype: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
+    dtype: DTypeLike,
+    mean: Array | float = 0.0,
+    stddev: Array | float = 1.0,
     offset: tuple | None = None,
     full_shape: tuple | None = None,
-) -> Any:
+) -> Array:
     """Return normal numbers from the middle ``within`` of the distribution.
 
     Args:
@@ -192,15 +200,15 @@ def normals(
 
 
 def multinomial(
-    xp: Any,
+    xp: ArrayModule,
     key: Key,
-    logits: Any,
+    logits: Array,
     *,
     num_samples: int,
-    dtype: Any = "int64",
+    dtype: DTypeLike = "int64",
     offset: tuple | None = None,
     full_shape: tuple | None = None,
-) -> Any:
+) -> Array:
     """Draw classes with probabilities softmax(logits), by the inverse of their distribution.
 
     Args:
@@ -227,7 +235,7 @@ def multinomial(
     return first_above(xp, totals, points).astype(as_dtype(dtype).np)
 
 
-def first_above(xp: Any, totals: Any, points: Any) -> Any:
+def first_above(xp: ArrayModule, totals: Array, points: Array) -> Array:
     """Return, per row, the first index whose running total exceeds each point."""
     classes = totals.shape[1]
     below = xp.zeros(points.shape, np.int64)
@@ -241,7 +249,7 @@ def first_above(xp: Any, totals: Any, points: Any) -> Any:
     return xp.minimum(below, last)
 
 
-def random_shuffle(xp: Any, key: Key, x: Any) -> Any:
+def random_shuffle(xp: ArrayModule, key: Key, x: Array) -> Array:
     """Return ``x`` with its entries along axis 0 in random order.
 
     Args:
@@ -256,6 +264,6 @@ def random_shuffle(xp: Any, key: Key, x: Any) -> Any:
     return x.take(random_order(xp, key, len(x)), axis=0)
 
 
-def random_order(xp: Any, key: Key, count: int) -> Any:
+def random_order(xp: ArrayModule, key: Key, count: int) -> Array:
     """Return a random permutation of ``count`` positions, [count] int64."""
     return xp.argsort(random_bits(xp, key, 0, count), kind="stable")

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.dtypes import as_dtype
+from daskvars.backend import Array, ArrayModule
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.kernels.math.special import horner
 from daskvars.kernels.random.distributions import (
     multinomial,
@@ -31,15 +32,15 @@ INVERSION = 10.0  # Poisson rates from which on rejection is quicker than adding
 
 
 def random_gamma(
-    xp: Any,
+    xp: ArrayModule,
     key: Key,
-    alpha: Any,
+    alpha: Array,
     *,
     shape: tuple,
-    dtype: Any,
+    dtype: DTypeLike,
     offset: tuple | None = None,
     full_shape: tuple | None = None,
-) -> Any:
+) -> Array:
     """Return numbers of the gamma distributions of shape ``alpha`` and rate 1.
 
     Args:
@@ -79,15 +80,15 @@ def random_gamma(
 
 
 def random_poisson(
-    xp: Any,
+    xp: ArrayModule,
     key: Key,
     rate: Any,
     *,
     shape: tuple,
-    dtype: Any,
+    dtype: DTypeLike,
     offset: tuple | None = None,
     full_shape: tuple | None = None,
-) -> Any:
+) -> Array:
     """Return numbers of the Poisson distributions of ``rate``. See ``random_gamma``.
 
     Source: Hörmann, "The Transformed Rejection Method for Generating Poisson Random Variables",
@@ -105,7 +106,7 @@ def random_poisson(
     return xp.where(defined, out, np.nan if kind.is_floating else -1).astype(kind.np)
 
 
-def _by_inversion(xp: Any, rate: Any, uniform: Any) -> Any:
+def _by_inversion(xp: ArrayModule, rate: Any, uniform: Array) -> Array:
     """Count the probabilities that add up to less than a uniform number."""
     probability = xp.exp(-rate)
     total, count = probability, xp.zeros_like(rate)
@@ -119,7 +120,7 @@ def _by_inversion(xp: Any, rate: Any, uniform: Any) -> Any:
     return count
 
 
-def _by_rejection(xp: Any, rate: Any, draws: _Draws) -> Any:
+def _by_rejection(xp: ArrayModule, rate: Any, draws: _Draws) -> Array:
     b = 0.931 + 2.53 * xp.sqrt(rate)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -137,7 +138,7 @@ def _by_rejection(xp: Any, rate: Any, draws: _Draws) -> Any:
     return _accepted(xp, attempt, draws.shape)
 
 
-def _log_gamma(xp: Any, x: Any) -> Any:
+def _log_gamma(xp: ArrayModule, x: Array) -> Array:
     """Return log gamma of numbers from 1 on.
 
     By one formula for every library and each release of it: which attempt is accepted, and so all
@@ -154,7 +155,7 @@ def _log_gamma(xp: Any, x: Any) -> Any:
     return main + series - xp.log(product)
 
 
-def _accepted(xp: Any, attempt: Callable[[], tuple[Any, Any]], shape: tuple) -> Any:
+def _accepted(xp: ArrayModule, attempt: Callable[[], tuple[Any, Any]], shape: tuple) -> Array:
     """Return for each element what its first accepted attempt gave."""
     result, pending = xp.zeros(shape), xp.ones(shape, bool)
     while bool(pending.any()):
@@ -167,17 +168,24 @@ def _accepted(xp: Any, attempt: Callable[[], tuple[Any, Any]], shape: tuple) -> 
 class _Draws:
     """Standard numbers for one block, each call from the next stream of the key."""
 
-    def __init__(self, xp: Any, key: Key, shape: Any, offset: Any, full_shape: Any) -> None:
+    def __init__(
+        self,
+        xp: ArrayModule,
+        key: Key,
+        shape: tuple[int, ...],
+        offset: tuple[int, ...] | None,
+        full_shape: tuple[int, ...] | None,
+    ) -> None:
         self.xp = xp
         self.shape = shape
-        self._place = {"shape": shape, "offset": offset, "full_shape": full_shape}
+        self._place: Any = {"shape": shape, "offset": offset, "full_shape": full_shape}
         self._keys = _streams(key)
 
-    def normal(self) -> Any:
+    def normal(self) -> Array:
         """Normal numbers, float64."""
         return random_normal(self.xp, next(self._keys), dtype="float64", **self._place)
 
-    def uniform(self) -> Any:
+    def uniform(self) -> Array:
         """Numbers uniform in (0, 1), float64."""
         drawn = random_uniform(self.xp, next(self._keys), dtype="float64", **self._place)
         return drawn + 2.0**-54
@@ -193,21 +201,21 @@ def _streams(key: Key) -> Iterator[Key]:
 # -- a seed that is data -----------------------------------------------------------------------
 
 
-def stateless_uniform(xp: Any, *, seed: Key, **options: Any) -> Any:
+def stateless_uniform(xp: ArrayModule, *, seed: Key, **options: Any) -> Array:
     """Return ``random_uniform`` of a key."""
     return random_uniform(xp, seed, **options)
 
 
-def stateless_normal(xp: Any, *, seed: Key, **options: Any) -> Any:
+def stateless_normal(xp: ArrayModule, *, seed: Key, **options: Any) -> Array:
     """Return ``random_normal`` of a key."""
     return random_normal(xp, seed, **options)
 
 
-def stateless_truncated_normal(xp: Any, *, seed: Key, **options: Any) -> Any:
+def stateless_truncated_normal(xp: ArrayModule, *, seed: Key, **options: Any) -> Array:
     """Return ``truncated_normal`` of a key."""
     return truncated_normal(xp, seed, **options)
 
 
-def stateless_multinomial(xp: Any, logits: Any, *, seed: Key, **options: Any) -> Any:
+def stateless_multinomial(xp: ArrayModule, logits: Array, *, seed: Key, **options: Any) -> Array:
     """Return ``multinomial`` of a key."""
     return multinomial(xp, seed, logits, **options)

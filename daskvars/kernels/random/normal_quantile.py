@@ -10,12 +10,14 @@ Statistics 37 (1988).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-# |q| up to this is the centre, where q is the probability less one half.
-CENTRE = 0.425
+from daskvars.backend import Array, ArrayModule
+
+# |q| up to 0.425 is the centre, where q is the probability less one half.
 CENTRE_SQUARE = 0.180625
 # Where sqrt(-log p) exceeds this the outer approximation takes over.
 OUTER = 5.0
@@ -106,7 +108,7 @@ DOUBLE = (
 )
 
 
-def normal_quantile(xp: Any, words: Any, within: float, out: Any) -> None:
+def normal_quantile(xp: ArrayModule, words: Array, within: float, out: Array) -> None:
     """Fill ``out`` with the normal numbers that uniform integers stand for.
 
     An integer k of w bits stands for the probability 1/2 + within (k + 1/2) / 2^w.
@@ -137,7 +139,7 @@ def normal_quantile(xp: Any, words: Any, within: float, out: Any) -> None:
         out[far] = xp.copysign(z, q[far], out=z)
 
 
-def tail_probability(xp: Any, words: Any, within: float, kind: Any) -> Any:
+def tail_probability(xp: ArrayModule, words: Array, within: float, kind: Any) -> Array:
     """Return the smaller of p and 1 - p for the integers' probabilities."""
     fold = words ^ (words >> words.dtype.type(8 * words.itemsize - 1))
     distance = np.iinfo(words.dtype).max - fold
@@ -148,7 +150,7 @@ def tail_probability(xp: Any, words: Any, within: float, kind: Any) -> Any:
     return p
 
 
-def tail_quantile(xp: Any, p: Any, tail: Any, outer: Any) -> Any:
+def tail_quantile(xp: ArrayModule, p: Any, tail: Any, outer: Any) -> Array:
     """Return the distance from the middle of probabilities below 0.075."""
     kind = p.dtype.type
     r = xp.log(p, out=p)
@@ -161,14 +163,14 @@ def tail_quantile(xp: Any, p: Any, tail: Any, outer: Any) -> Any:
     return z
 
 
-def ratio(xp: Any, coefficients: Any, r: Any) -> Any:
+def ratio(xp: ArrayModule, coefficients: Array, r: Any) -> Array:
     """Return the quotient of two polynomials at ``r``."""
     top = polynomial(xp, coefficients[0], r, xp.empty_like(r))
     top /= polynomial(xp, coefficients[1], r, xp.empty_like(r))
     return top
 
 
-def polynomial(xp: Any, coefficients: Any, x: Any, out: Any) -> Any:
+def polynomial(xp: ArrayModule, coefficients: Sequence[float], x: Array, out: Array) -> Array:
     """Fill ``out`` with a polynomial's values by Horner's rule, highest power first."""
     kind = x.dtype.type
     xp.multiply(x, kind(coefficients[0]), out=out)

@@ -12,10 +12,12 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
+from daskvars.backend import Array, ArrayModule
 
 Key = tuple[int, int]
 
@@ -52,7 +54,7 @@ words[4 * i + 3] = c3;
 """
 
 
-def random_bits(xp: Any, key: Key, start: int, count: int) -> Any:
+def random_bits(xp: ArrayModule, key: Key, start: int, count: int) -> Array:
     """Return words ``start`` to ``start + count`` of a stream.
 
     Args:
@@ -94,7 +96,7 @@ def host_words(key: Key, block: int, count: int) -> np.ndarray:
     return generator.random_raw(count)
 
 
-def device_words(xp: Any, key: Key, block: int, count: int) -> Any:
+def device_words(xp: ArrayModule, key: Key, block: int, count: int) -> Array:
     """Return ``count`` words from counter block ``block`` on, computed on a GPU."""
     blocks = -(-count // 4)
     words = xp.empty(4 * blocks, xp.uint64)
@@ -106,7 +108,7 @@ def device_words(xp: Any, key: Key, block: int, count: int) -> Any:
 
 
 @functools.cache
-def device_kernel(xp: Any) -> Any:
+def device_kernel(xp: ArrayModule) -> Callable[..., Any]:
     """Return the GPU function that fills four words per counter block."""
     return xp.ElementwiseKernel(
         "uint64 key0, uint64 key1, uint64 first",
@@ -117,7 +119,12 @@ def device_kernel(xp: Any) -> Any:
 
 
 def block_words(
-    xp: Any, key: Key, shape: tuple, offset: tuple | None, full_shape: tuple | None, width: int
+    xp: ArrayModule,
+    key: Key,
+    shape: tuple,
+    offset: tuple | None,
+    full_shape: tuple | None,
+    width: int,
 ) -> Iterator[tuple[slice, Any]]:
     """Yield (slice of the flattened block, its words) until the block is full.
 
@@ -141,7 +148,7 @@ def block_words(
 
 
 def runs(
-    shape: Any, offset: Any, full_shape: Any, tile: int
+    shape: tuple[int, ...], offset: tuple[int, ...], full_shape: tuple[int, ...], tile: int
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield (start, rows, stride, length): runs of flat indices, at most ``tile`` at a time."""
     strides = [math.prod(full_shape[axis + 1 :]) for axis in range(len(shape))]
@@ -168,8 +175,8 @@ def runs(
 
 
 def strided_words(
-    xp: Any, key: Key, start: int, rows: int, stride: int, length: int, width: int
-) -> Any:
+    xp: ArrayModule, key: Key, start: int, rows: int, stride: int, length: int, width: int
+) -> Array:
     """Return the words of ``rows`` runs, ``stride`` apart, one after the other."""
     if rows == 1:
         return words_of(xp, key, start, length, width)
@@ -184,7 +191,7 @@ def strided_words(
     return out.reshape(-1)
 
 
-def words_of(xp: Any, key: Key, start: int, count: int, width: int) -> Any:
+def words_of(xp: ArrayModule, key: Key, start: int, count: int, width: int) -> Array:
     """Return ``count`` words of 64 bits, or of 32: the lower half of each first."""
     if width == 64:
         return random_bits(xp, key, start, count)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.activations import activation_of
 from daskvars.layers.arguments import ACTIVATED, DeclaredLayer, takes
 from daskvars.layers.convolution.sizes import (
@@ -27,7 +27,7 @@ from daskvars.ops.nn.bias import bias_add
 from daskvars.ops.nn.convolution.forms import convolution
 from daskvars.ops.nn.convolution.functions import conv2d_transpose as conv2d_transpose_op
 from daskvars.ops.nn.convolution.functions import conv3d_transpose as conv3d_transpose_op
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 
 
 @takes(f"filters kernel_size strides padding data_format dilation_rate {ACTIVATED}")
@@ -68,7 +68,7 @@ class Convolution(DeclaredLayer):
         self.kernel: Any = None
         self.bias: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make `kernel` and `bias`."""
         channels = self._channels(input_shape)
         self.kernel = self._add_declared("kernel", self._kernel_shape(channels))
@@ -93,7 +93,7 @@ class Convolution(DeclaredLayer):
         if self.use_bias:
             self.bias = self._add_declared("bias", [self.filters])
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Return ``activation(convolution + bias)``."""
         return self._activated(self._convolved(convert_to_tensor(inputs)))
 
@@ -114,7 +114,7 @@ class Convolution(DeclaredLayer):
             outputs = bias_add(outputs, self.bias, "NCHW" if first else "NHWC")
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return [batch, *windows, filters], in the order of the data format."""
         found = zip(
             space_of(input_shape, self.data_format),
@@ -204,7 +204,7 @@ class TransposedConvolution(Convolution):
         found = zip(space, self.kernel_size, self.strides, strict=True)
         return [transposed_size(n, window, self.padding, step) for n, window, step in found]
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return the shape whose windows the input is."""
         space = self._larger(space_of(input_shape, self.data_format))
         return with_space(input_shape, self.data_format, space, self.filters)

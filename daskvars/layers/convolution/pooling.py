@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.arguments import DeclaredLayer, takes
 from daskvars.layers.convolution.sizes import (
     checked_format,
@@ -19,7 +19,7 @@ from daskvars.layers.convolution.sizes import (
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.ops.nn.pooling_forms import pool
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 
 
 @takes("pool_size strides= padding data_format name")
@@ -45,7 +45,7 @@ class Pooling(DeclaredLayer):
         self.data_format = checked_format(self.data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Return the pooled input."""
         name = "MaxPool" if self.kind == "MAX" else "AvgPool"
         return pool(
@@ -59,7 +59,7 @@ class Pooling(DeclaredLayer):
             op_format(self.data_format, self.rank),
         )
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return [batch, *windows, channels], in the order of the data format."""
         space = space_of(input_shape, self.data_format)
         found = zip(space, self.pool_size, self.strides, strict=True)

@@ -11,6 +11,7 @@ from daskvars.layers.convolution.sizes import op_format
 from daskvars.layers.functional import functional
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution import forms as nn_convolution_forms
+from daskvars.shapes import ShapeLike
 
 
 @takes(
@@ -33,7 +34,7 @@ class SeparableConvolution(Convolution):
         self.depthwise_kernel: Any = None
         self.pointwise_kernel: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make both kernels and `bias`."""
         channels = self._channels(input_shape)
         size = (*self.kernel_size, channels, self.depth_multiplier)

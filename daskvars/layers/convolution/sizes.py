@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.shapes import TensorShape
+from daskvars.ops.nn.windows import PerAxis
+from daskvars.shapes import ShapeLike, TensorShape
 
 
-def sizes_of(value: Any, rank: int, what: str) -> tuple[int, ...]:
+def sizes_of(value: PerAxis, rank: int, what: str) -> tuple[int, ...]:
     """Return an int, or `rank` of them, as a tuple.
 
     Raises:
@@ -80,7 +81,10 @@ def transposed_size(size: Any, window: int, padding: str, stride: int) -> Any:
 
 
 def with_space(
-    input_shape: Any, data_format: str, space: Sequence[int | None], channels: int | None = None
+    input_shape: ShapeLike,
+    data_format: str,
+    space: Sequence[int | None],
+    channels: int | None = None,
 ) -> TensorShape:
     """Return the shape of an output: that of the input with another space and other channels."""
     shape = TensorShape(input_shape).with_rank(len(space) + 2).as_list()
@@ -90,7 +94,7 @@ def with_space(
     return TensorShape([shape[0], *sizes])
 
 
-def space_of(input_shape: Any, data_format: str) -> list[int | None]:
+def space_of(input_shape: ShapeLike, data_format: str) -> list[int | None]:
     """Return the sizes of an input along the dimensions of space."""
     shape = TensorShape(input_shape).as_list()
     return shape[2:] if data_format == "channels_first" else shape[1:-1]

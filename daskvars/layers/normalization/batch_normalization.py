@@ -6,7 +6,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.arguments import DeclaredLayer, takes
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
@@ -21,7 +21,7 @@ from daskvars.ops.math.reduce import reduce_mean
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.nn.normalization import moments as nn_normalization
 from daskvars.ops.nn.normalization.batch_norm import batch_moments, fused_batch_norm
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 
 
 @takes(
@@ -88,7 +88,7 @@ class BatchNormalization(DeclaredLayer):
 
     # -- variables ----------------------------------------------------------------------------
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the variables."""
         shape = TensorShape(input_shape)
         if not shape.ndims:
@@ -106,17 +106,17 @@ class BatchNormalization(DeclaredLayer):
         if len(sizes) > 1 or self.virtual_batch_size is not None:
             variables = [sizes.get(i, 1) for i in range(shape.ndims)]
         if self.virtual_batch_size is not None:
-            self._check_virtual_batches(shape)
+            self._check_virtual_batches(shape, self.virtual_batch_size)
             variables.insert(1, 1)
             self.axis = [axis + 1 for axis in self.axis]
         self._build_variables(variables)
         self.built = True
 
-    def _check_virtual_batches(self, shape: TensorShape) -> None:
-        if self.virtual_batch_size <= 0:
+    def _check_virtual_batches(self, shape: TensorShape, size: int) -> None:
+        if size <= 0:
             raise ValueError(
                 "virtual_batch_size must be a positive integer that divides the true batch size of "
-                f"the input Tensor, got {self.virtual_batch_size} (layer {self.name})"
+                f"the input Tensor, got {size} (layer {self.name})"
             )
         if 0 in self.axis or self.adjustment is not None:
             raise ValueError(
@@ -136,7 +136,7 @@ class BatchNormalization(DeclaredLayer):
             self.gamma = self._add_declared("gamma", shape, dtype)
         if self.center:
             self.beta = self._add_declared("beta", shape, dtype)
-        scope = self._scope
+        scope = self._set_scope(None)
         partitioner = scope.partitioner
         scope.set_partitioner(None)  # the averages are never cut
         try:
@@ -159,7 +159,7 @@ class BatchNormalization(DeclaredLayer):
 
     # -- the output ---------------------------------------------------------------------------
 
-    def call(self, inputs: Any, training: Any = False) -> Tensor:
+    def call(self, inputs: TensorLike, training: TensorLike = False) -> Tensor:
         """Return the normalized input.
 
         Args:
@@ -170,7 +170,7 @@ class BatchNormalization(DeclaredLayer):
         inputs = convert_to_tensor(inputs)
         if self.virtual_batch_size is not None:
             # One batch for each index of the second axis.
-            rest = inputs.get_shape().as_list()[1:]
+            rest = [int(n) for n in inputs.get_shape()[1:]]
             outputs = self._plain(reshape(inputs, [self.virtual_batch_size, -1, *rest]), training)
             outputs = reshape(outputs, [-1, *rest])
         else:
@@ -178,7 +178,7 @@ class BatchNormalization(DeclaredLayer):
         outputs.set_shape(inputs.get_shape())
         return outputs
 
-    def _fused(self, x: Tensor, training: Any) -> Tensor:
+    def _fused(self, x: Tensor, training: TensorLike) -> Tensor:
         data_format = "NCHW" if self.axis == [1] else "NHWC"
         dtype, shape = self.moving_mean.dtype.base_dtype, self.moving_mean.get_shape()
         gamma = ones(shape, dtype) if self.gamma is None else self.gamma
@@ -198,8 +198,8 @@ class BatchNormalization(DeclaredLayer):
             variance = chosen(training, biased, variance)
         return fused_batch_norm(x, gamma, beta, mean, variance, is_training=False, **options)[0]
 
-    def _plain(self, x: Tensor, training: Any) -> Tensor:
-        rank = x.get_shape().ndims
+    def _plain(self, x: Tensor, training: TensorLike) -> Tensor:
+        rank = len(x.get_shape())
         others = [i for i in range(rank) if i not in self.axis]
         if self.virtual_batch_size is not None:
             others.remove(1)  # each virtual batch has moments of its own
@@ -220,7 +220,7 @@ class BatchNormalization(DeclaredLayer):
         return reshape(v, [-1 if i in self.axis else 1 for i in range(rank)])
 
     def _transformed(
-        self, x: Tensor, found: tuple[Tensor, Tensor], training: Any, scale: Any, offset: Any
+        self, x: Tensor, found: tuple[Tensor, Tensor], training: TensorLike, scale: Any, offset: Any
     ) -> tuple[Any, Any]:
         """Return scale and offset in training; have the averages moved."""
         mean, variance = found
@@ -243,11 +243,11 @@ class BatchNormalization(DeclaredLayer):
             self.add_update(update, inputs=x)
         return _composed(factor, shift, scale, offset)
 
-    def _move(self, x: Tensor, training: Any, mean: Tensor, variance: Tensor) -> None:
+    def _move(self, x: Tensor, training: TensorLike, mean: Tensor, variance: Tensor) -> None:
         for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
             self.add_update(moved(average, value, self.momentum, training), inputs=x)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return `input_shape`."""
         return TensorShape(input_shape)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.arguments import DeclaredLayer, takes
 from daskvars.layers.functional import functional
 from daskvars.layers.input_spec import InputSpec
 from daskvars.ops.array.constant import ones, zeros
 from daskvars.ops.nn.normalization import layer_norm as nn_layer_norm
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 
 
 @takes(
@@ -42,7 +42,7 @@ class LayerNormalization(DeclaredLayer):
         self.gamma: Any = None
         self.beta: Any = None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make `gamma` and `beta`."""
         size = TensorShape(input_shape).as_list()[-1]
         if size is None:
@@ -59,16 +59,16 @@ class LayerNormalization(DeclaredLayer):
             self.beta = self._add_declared("beta", [size], dtype)
         self.built = True
 
-    def call(self, inputs: Any) -> Tensor:
+    def call(self, inputs: TensorLike) -> Tensor:
         """Return the normalized input."""
         inputs = convert_to_tensor(inputs)
-        size = inputs.get_shape().as_list()[-1:]
+        size = [int(inputs.get_shape()[-1])]
         dtype = inputs.dtype.base_dtype
         gamma = ones(size, dtype) if self.gamma is None else self.gamma
         beta = zeros(size, dtype) if self.beta is None else self.beta
         return nn_layer_norm.layer_norm(inputs, gamma, beta, self.epsilon)
 
-    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+    def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return `input_shape`."""
         return TensorShape(input_shape)
 

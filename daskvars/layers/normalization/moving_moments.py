@@ -7,7 +7,7 @@ from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.training_phase import chosen, known_phase
 from daskvars.ops.array.constant import ones_like, zeros_like
 from daskvars.ops.array.reshaping import stop_gradient
@@ -22,7 +22,7 @@ from daskvars.variables.colocation import colocate_with
 _LIMITS = ("rmax", "rmin", "dmax")
 
 
-def moved(average: Any, value: Tensor, momentum: Any, training: Any) -> Tensor:
+def moved(average: Any, value: Tensor, momentum: Any, training: TensorLike) -> Tensor:
     """Move an average towards a value, in training; return it afterwards."""
     named = builder_for((value,)).name_scope("AssignMovingAvg")
     with named as scope, colocate_with(average):
@@ -74,7 +74,7 @@ class Renormalization:
         self.training_stddev = add("renorm_stddev", stddev)
 
     def corrections(
-        self, mean: Tensor, stddev: Tensor, epsilon: float, training: Any
+        self, mean: Tensor, stddev: Tensor, epsilon: float, training: TensorLike
     ) -> tuple[Tensor, Tensor]:
         """Return the factor r and the shift d of a batch; 1 and 0 outside of training."""
         known = maximum(self.training_stddev.value(), epsilon**0.5)

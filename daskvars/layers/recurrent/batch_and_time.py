@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.dtypes import as_dtype, int32
+from daskvars.dtypes import DTypeLike, as_dtype, int32
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.control.tensor_array import TensorArray
@@ -23,7 +23,7 @@ from daskvars.variables.scopes.variable_scope import variable_scope
 
 
 @contextmanager
-def opened(scope: Any, values: Any) -> Iterator[VariableScope]:
+def opened(scope: str | VariableScope, values: TensorLike) -> Iterator[VariableScope]:
     """Open a variable scope, in the graph of `values`."""
     tensors = tuple(v for v in nest.flatten(values) if v is not None)
     with entered_graph(builder_for(tensors)), variable_scope(scope) as variables:
@@ -82,13 +82,15 @@ def sizes(inputs: list[Tensor], time_axis: int | None = 0) -> tuple[Any, Any]:
                     f"{name.capitalize()} size is not the same for all the inputs: {known[name]} "
                     f"and {size}"
                 )
-    dynamic = None if len(known) == first + 1 else shape_of(inputs[0])
-    batch = known["batch"] if "batch" in known else dynamic[first]
-    time = None if not first else known["time"] if "time" in known else dynamic[0]
-    return batch, time
+    names = ["time", "batch"] if first else ["batch"]
+    found: list[Any] = [known.get(name) for name in names]
+    if None in found:
+        dynamic = shape_of(inputs[0])
+        found = [dynamic[i] if size is None else size for i, size in enumerate(found)]
+    return found[first], found[0] if first else None
 
 
-def lengths_of(sequence_length: Any, batch: Any) -> Tensor:
+def lengths_of(sequence_length: TensorLike, batch: Any) -> Tensor:
     """Return the lengths of sequences as int32. Raises ValueError unless they are a vector."""
     lengths = cast(convert_to_tensor(sequence_length), int32)
     if lengths.get_shape().ndims not in (None, 1):
@@ -105,7 +107,7 @@ def state_value(part: Any) -> Any:
     return part if isinstance(part, TensorArray) else convert_to_tensor(part)
 
 
-def dtype_of(dtype: Any, state: Any) -> Any:
+def dtype_of(dtype: DTypeLike | None, state: Any) -> Any:
     """Return the dtype of outputs: that asked for, else that of the state."""
     if dtype is not None:
         return as_dtype(dtype).base_dtype

@@ -6,31 +6,33 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.accepted import accepts
+from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor
-from daskvars.layers.recurrent.cell import check_is_cell
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.layers.recurrent.cell import RNNCell, check_is_cell
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn
 from daskvars.ops.array.joining import concat, stack, unstack
 from daskvars.ops.array.rearranging import reverse, reverse_sequence
+from daskvars.variables.scopes.scope_stack import VariableScope
 from daskvars.variables.scopes.variable_scope import variable_scope
 
 
 @accepts("parallel_iterations", "swap_memory")
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    sequence_length: Any = None,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: TensorLike,
+    sequence_length: TensorLike | None = None,
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """Apply one cell forward in time, and one backward; see `dynamic_rnn`.
 
@@ -54,7 +56,7 @@ def bidirectional_dynamic_rnn(
     """
     check_is_cell(cell_fw, "cell_fw")
     check_is_cell(cell_bw, "cell_bw")
-    options = {"time_major": time_major, "dtype": dtype}
+    options: dict[str, Any] = {"time_major": time_major, "dtype": dtype}
     time, batch = (0, 1) if time_major else (1, 0)
 
     def turned(value: Tensor) -> Tensor:
@@ -85,14 +87,14 @@ def bidirectional_dynamic_rnn(
 
 
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
     inputs: Sequence[Any],
     initial_state_fw: Any = None,
     initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any, Any]:
     """Apply one cell forward over a list of inputs, and one backward, unrolled.
 

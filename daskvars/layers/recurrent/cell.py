@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph, name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.layer import Layer
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.constant import zeros
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, as_tuple, is_known, show
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
-from daskvars.variables.scopes.scope_stack import get_variable_scope
+from daskvars.variables.scopes.scope_stack import VariableScope, get_variable_scope
 from daskvars.variables.scopes.variable_scope import variable_scope
 
 
-def batch_zeros(size: Any, batch_size: Any, dtype: Any) -> Tensor:
+def batch_zeros(size: Any, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
     """Return zeros of shape [batch_size, *size].
 
     Args:
@@ -26,8 +27,10 @@ def batch_zeros(size: Any, batch_size: Any, dtype: Any) -> Tensor:
       batch_size: an int or a scalar tensor.
       dtype: dtype of the zeros.
     """
-    sizes = TensorShape([size] if not isinstance(size, TensorShape) else size).as_list()
-    known = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+    sizes = as_tuple(size)
+    if not is_known(sizes):
+        raise ValueError(f"The sizes of states and outputs must be known, got {show(sizes)}")
+    known: Any = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
     if known is not None:
         return zeros([int(known), *sizes], dtype)
     result = zeros([batch_size, *sizes], dtype)
@@ -61,7 +64,13 @@ class RNNCell(Layer):
         """Size of the output: an int, a TensorShape, or a nested structure of these."""
         raise NotImplementedError(f"{type(self).__name__} must have an output_size")
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self,
+        inputs: TensorLike,
+        state: Any,
+        scope: str | VariableScope | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Return the output and the new state.
 
         Args:
@@ -87,10 +96,10 @@ class RNNCell(Layer):
             )
         return variable
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the variables; by default `call` does."""
 
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+    def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """Return a state of zeros, in the structure of `state_size`.
 
         Args:
@@ -106,7 +115,10 @@ class RNNCell(Layer):
         )
 
     def get_initial_state(
-        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+        self,
+        inputs: TensorLike | None = None,
+        batch_size: TensorLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> Any:
         """Return a state of zeros; where `inputs` are given, for their batch and of their dtype.
 
@@ -130,13 +142,18 @@ class LayerRNNCell(RNNCell):
     """A cell that makes its variables in `build`, under a scope of its own, as layers do."""
 
     def __call__(
-        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+        self,
+        inputs: TensorLike,
+        state: Any,
+        scope: str | VariableScope | None = None,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         """Return the output and the new state; see `RNNCell`."""
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
 
-def check_is_cell(cell: Any, what: str = "cell") -> None:
+def check_is_cell(cell: object, what: str = "cell") -> None:
     """Raise TypeError unless `cell` can be used as an `RNNCell`."""
     known = [hasattr(cell, name) for name in ("state_size", "output_size")]
     zero = hasattr(cell, "zero_state") or hasattr(cell, "get_initial_state")

@@ -7,11 +7,15 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
+from daskvars.dtypes import DTypeLike
+from daskvars.forwarding import forwards
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.context import device as device_scope
-from daskvars.layers.recurrent.cell import ComposedCell, check_is_cell
+from daskvars.graph.scopes.device import DeviceLike
+from daskvars.graph.tensor import TensorLike
+from daskvars.layers.recurrent.cell import ComposedCell, RNNCell, check_is_cell
 from daskvars.layers.recurrent.cells import LSTMStateTuple
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.math.arithmetic import add, floor, multiply
@@ -19,26 +23,20 @@ from daskvars.ops.math.division import divide
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.shapes import TensorShape
+from daskvars.variables.scopes.scope_stack import VariableScope
 
 
 class CellWrapper(ComposedCell):
     """What wrappers are: cells with the sizes, states and variables of the cell inside."""
 
-    def __init__(self, cell: Any) -> None:
+    def __init__(self, cell: RNNCell) -> None:
         super().__init__()
         check_is_cell(cell)
         self._cell = cell
         self._cells = [cell]
 
-    @property
-    def state_size(self) -> Any:
-        """That of the cell inside."""
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        """That of the cell inside."""
-        return self._cell.output_size
+    state_size: Any = forwards("_cell.state_size", "That of the cell inside.")
+    output_size: Any = forwards("_cell.output_size", "That of the cell inside.")
 
     def _zeros(self, batch_size: Any, dtype: Any) -> Any:
         return self._cell.zero_state(batch_size, dtype)
@@ -81,13 +79,13 @@ class DropoutWrapper(CellWrapper):
 
     def __init__(
         self,
-        cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
+        cell: RNNCell,
+        input_keep_prob: TensorLike = 1.0,
+        output_keep_prob: TensorLike = 1.0,
+        state_keep_prob: TensorLike = 1.0,
         variational_recurrent: bool = False,
         input_size: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -127,12 +125,15 @@ class DropoutWrapper(CellWrapper):
         text = f"{self._seed}{what}_{index}".encode()
         return int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF
 
-    @property
-    def wrapped_cell(self) -> Any:
-        """The cell inside."""
-        return self._cell
+    wrapped_cell: Any = forwards("_cell", "The cell inside.")
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self,
+        inputs: TensorLike,
+        state: Any,
+        scope: str | VariableScope | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Return the output and the new state, with dropout."""
         inputs = self._dropped(inputs, "input", self._input_keep_prob)
         output, new_state = self._cell(inputs, state, scope=scope, **kwargs)
@@ -224,11 +225,17 @@ class ResidualWrapper(CellWrapper):
     [2, 3]
     """
 
-    def __init__(self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
+    def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
         super().__init__(cell)
         self._residual_fn = residual_fn or _sum
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self,
+        inputs: TensorLike,
+        state: Any,
+        scope: str | VariableScope | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Return the outputs with the inputs added, and the new state."""
         outputs, new_state = self._cell(inputs, state, scope=scope, **kwargs)
         return self._residual_fn(inputs, outputs), new_state
@@ -257,7 +264,7 @@ class DeviceWrapper(CellWrapper):
     '/device:CPU:0'
     """
 
-    def __init__(self, cell: Any, device: Any) -> None:
+    def __init__(self, cell: RNNCell, device: DeviceLike) -> None:
         super().__init__(cell)
         self._device = device
 
@@ -265,7 +272,13 @@ class DeviceWrapper(CellWrapper):
         with device_scope(self._device):
             return super()._zeros(batch_size, dtype)
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, **kwargs: Any) -> Any:
+    def __call__(
+        self,
+        inputs: TensorLike,
+        state: Any,
+        scope: str | VariableScope | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Return the output and the new state, computed on the device."""
         with device_scope(self._device):
             return self._cell(inputs, state, scope=scope, **kwargs)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.activations import activation_of
+from daskvars.layers.arguments import takes
 from daskvars.layers.input_spec import InputSpec
 from daskvars.layers.recurrent.cell import ComposedCell, LayerRNNCell
 from daskvars.ops.array.joining import concat, split
@@ -16,12 +17,43 @@ from daskvars.ops.math.arithmetic import add, multiply, subtract
 from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.transcendental import sigmoid, tanh
 from daskvars.ops.nn.bias import bias_add
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
+from daskvars.signatures import Argument, Family
 from daskvars.variables.initializers import Ones, Zeros
 from daskvars.variables.partitions.partitioners import fixed_size_partitioner
 from daskvars.variables.scopes.variable_scope import variable_scope
 
 _ZEROS, _ONES = Zeros(), Ones()
+
+ARGUMENTS = Family(
+    {
+        "num_units": Argument("size of output and state.", type="int"),
+        "use_peepholes": Argument("the gates see the memory.", False, "bool"),
+        "cell_clip": Argument("bound on the absolute value of the memory.", None, "float | None"),
+        "initializer": Argument("initializer of kernels and peepholes.", None, "InitializerLike"),
+        "num_proj": Argument("size of the output, where it is projected.", None, "int | None"),
+        "proj_clip": Argument(
+            "bound on the absolute value of the projected output.", None, "float | None"
+        ),
+        "num_unit_shards": Argument("into how many parts the kernel is cut.", None, "int | None"),
+        "num_proj_shards": Argument("the same of the projection.", None, "int | None"),
+        "forget_bias": Argument("added to the forget gates.", 1.0, "float"),
+        "state_is_tuple": Argument(
+            "the state is an `LSTMStateTuple`, rather than both joined along the columns.",
+            True,
+            "bool",
+        ),
+        "activation": Argument("function or its name, by default tanh.", None, "Activation"),
+        "reuse": Argument(
+            "True shares the variables of an earlier cell of that name and scope.", None, "bool"
+        ),
+        "kernel_initializer": Argument("initializer of kernels.", None, "InitializerLike"),
+        "bias_initializer": Argument("initializer of biases.", None, "InitializerLike"),
+        "name": Argument("see `Layer`.", None, "str"),
+        "dtype": Argument("see `Layer`.", None, "DTypeLike"),
+    },
+    result="None",
+)
 
 
 class GatedCell(LayerRNNCell):
@@ -29,19 +61,12 @@ class GatedCell(LayerRNNCell):
 
     floating_inputs = True
 
-    def __init__(
-        self,
-        num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(name=name, dtype=dtype, _reuse=reuse, **kwargs)
+    _num_units: int
+    _activation: Any
+
+    def _prepare(self) -> None:
         self.input_spec = InputSpec(ndim=2)
-        self._num_units = num_units
-        self._activation: Callable[[Any], Any] = activation_of(activation) or tanh
+        self._activation = activation_of(self._activation) or tanh
 
     @property
     def state_size(self) -> Any:
@@ -53,7 +78,7 @@ class GatedCell(LayerRNNCell):
         """The number of units."""
         return self._num_units
 
-    def _depth(self, input_shape: Any) -> int:
+    def _depth(self, input_shape: ShapeLike) -> int:
         depth = TensorShape(input_shape).as_list()[-1]
         if depth is None:
             raise ValueError(
@@ -66,13 +91,11 @@ class GatedCell(LayerRNNCell):
         return bias_add(matmul(concat([inputs, state], 1), kernel), bias)
 
 
+@takes("num_units activation reuse name dtype", ARGUMENTS, "_")
 class BasicRNNCell(GatedCell):
     """The plain cell: output and new state are ``activation([inputs, state] @ kernel + bias)``.
 
     Args:
-      num_units: size of output and state.
-      activation: function or its name, by default tanh.
-      reuse: True shares the variables of an earlier cell of that name and scope.
       name, dtype: see `Layer`.
 
     >>> import daskvars as dv
@@ -82,26 +105,24 @@ class BasicRNNCell(GatedCell):
     ([2, 4], 'basic_rnn_cell/kernel:0')
     """
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make `kernel` and `bias`."""
         size = self._num_units
         self._kernel = self.add_weight("kernel", [self._depth(input_shape) + size, size])
         self._bias = self.add_weight("bias", [size], initializer=_ZEROS)
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
+    def call(self, inputs: TensorLike, state: Any) -> tuple[Tensor, Tensor]:
         """Return output and new state, which are the same."""
         output = self._activation(self._affine(inputs, state, self._kernel, self._bias))
         return output, output
 
 
+@takes("num_units activation reuse kernel_initializer bias_initializer name dtype", ARGUMENTS, "_")
 class GRUCell(GatedCell):
     """The gated recurrent unit.
 
     Args:
-      num_units: size of output and state.
-      activation: function or its name, by default tanh.
-      reuse: True shares the variables of an earlier cell of that name and scope.
       kernel_initializer, bias_initializer: initializers; biases of gates are 1 by default.
       name, dtype: see `Layer`.
 
@@ -113,21 +134,10 @@ class GRUCell(GatedCell):
     [2, 4]
     """
 
-    def __init__(
-        self,
-        num_units: int,
-        activation: Any = None,
-        reuse: Any = None,
-        kernel_initializer: Any = None,
-        bias_initializer: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
-        self._kernel_initializer, self._bias_initializer = kernel_initializer, bias_initializer
+    _kernel_initializer: Any
+    _bias_initializer: Any
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make the kernels and biases of the gates and of the candidate."""
         size, depth = self._num_units, self._depth(input_shape)
         given, kernels = self._bias_initializer, self._kernel_initializer
@@ -145,7 +155,7 @@ class GRUCell(GatedCell):
         )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Tensor]:
+    def call(self, inputs: TensorLike, state: Any) -> tuple[Tensor, Tensor]:
         """Return output and new state, which are the same."""
         gates = sigmoid(self._affine(inputs, state, self._gate_kernel, self._gate_bias))
         reset, update = split(gates, 2, 1)
@@ -177,21 +187,17 @@ class LSTMStateTuple(_StateTuple):
         return self.c.dtype
 
 
+@takes(
+    "num_units use_peepholes cell_clip initializer num_proj proj_clip num_unit_shards "
+    "num_proj_shards forget_bias state_is_tuple activation reuse name dtype",
+    ARGUMENTS,
+    "_",
+)
 class LSTMCell(GatedCell):
     """Long short-term memory, with optional peepholes, projection and clipping.
 
     Args:
       num_units: size of the memory.
-      use_peepholes: the gates see the memory.
-      cell_clip: bound on the absolute value of the memory.
-      initializer: initializer of kernels and peepholes.
-      num_proj: size of the output, where it is projected.
-      proj_clip: bound on the absolute value of the projected output.
-      num_unit_shards, num_proj_shards: into how many parts the kernels are cut.
-      forget_bias: added to the forget gates.
-      state_is_tuple: the state is an `LSTMStateTuple`, rather than both joined along the columns.
-      activation: function or its name, by default tanh.
-      reuse: True shares the variables of an earlier cell of that name and scope.
       name, dtype: see `Layer`.
 
     Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; Sak et al., "Long
@@ -205,31 +211,15 @@ class LSTMCell(GatedCell):
     ([2, 2], [2, 4])
     """
 
-    def __init__(
-        self,
-        num_units: int,
-        use_peepholes: bool = False,
-        cell_clip: float | None = None,
-        initializer: Any = None,
-        num_proj: int | None = None,
-        proj_clip: float | None = None,
-        num_unit_shards: int | None = None,
-        num_proj_shards: int | None = None,
-        forget_bias: float = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
-        self._use_peepholes, self._initializer = use_peepholes, initializer
-        self._cell_clip, self._proj_clip = cell_clip, proj_clip
-        self._num_proj = num_proj
-        self._num_unit_shards, self._num_proj_shards = num_unit_shards, num_proj_shards
-        self._forget_bias = forget_bias
-        self._state_is_tuple = state_is_tuple
+    _use_peepholes: bool = False
+    _cell_clip: float | None = None
+    _initializer: Any = None
+    _num_proj: int | None = None
+    _proj_clip: float | None = None
+    _num_unit_shards: int | None = None
+    _num_proj_shards: int | None = None
+    _forget_bias: float
+    _state_is_tuple: bool
 
     @property
     def state_size(self) -> Any:
@@ -242,7 +232,7 @@ class LSTMCell(GatedCell):
         """The size of the projection, if there is one, else the number of units."""
         return self._num_proj or self._num_units
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: ShapeLike) -> None:
         """Make `kernel`, `bias`, and what peepholes and projection take."""
         size, depth = self._num_units, self._depth(input_shape)
         self._kernel = self.add_weight(
@@ -266,7 +256,7 @@ class LSTMCell(GatedCell):
             )
         self.built = True
 
-    def call(self, inputs: Any, state: Any) -> tuple[Tensor, Any]:
+    def call(self, inputs: TensorLike, state: Any) -> tuple[Tensor, Any]:
         """Return output and new state."""
         if self._state_is_tuple:
             memory, output = state
@@ -307,15 +297,12 @@ def _cut(shards: int | None) -> Callable[..., Any] | None:
     return None if shards is None else fixed_size_partitioner(shards)
 
 
+@takes("num_units forget_bias state_is_tuple activation reuse name dtype", ARGUMENTS, "_")
 class BasicLSTMCell(LSTMCell):
     """Long short-term memory without peepholes, projection and clipping.
 
     Args:
       num_units: size of output and memory.
-      forget_bias: added to the forget gates.
-      state_is_tuple: the state is an `LSTMStateTuple`, rather than both joined along the columns.
-      activation: function or its name, by default tanh.
-      reuse: True shares the variables of an earlier cell of that name and scope.
       name, dtype: see `Layer`.
 
     Source: Zaremba et al., "Recurrent Neural Network Regularization", 2014.
@@ -326,28 +313,6 @@ class BasicLSTMCell(LSTMCell):
     >>> state.h is output, [v.name for v in cell.variables]
     (True, ['basic_lstm_cell/kernel:0', 'basic_lstm_cell/bias:0'])
     """
-
-    def __init__(
-        self,
-        num_units: int,
-        forget_bias: float = 1.0,
-        state_is_tuple: bool = True,
-        activation: Any = None,
-        reuse: Any = None,
-        name: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            num_units,
-            forget_bias=forget_bias,
-            state_is_tuple=state_is_tuple,
-            activation=activation,
-            reuse=reuse,
-            name=name,
-            dtype=dtype,
-            **kwargs,
-        )
 
 
 class MultiRNNCell(ComposedCell):
@@ -400,7 +365,7 @@ class MultiRNNCell(ComposedCell):
             return super()._zeros(batch_size, dtype)
         return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
-    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+    def call(self, inputs: TensorLike, state: Any) -> tuple[Any, Any]:
         """Return the output of the last cell, and the new states of all."""
         if self._state_is_tuple and not isinstance(state, list | tuple):
             raise ValueError(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.accepted import accepts
+from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.recurrent.batch_and_time import (
     copied_through,
     dtype_of,
@@ -20,29 +21,29 @@ from daskvars.layers.recurrent.batch_and_time import (
     state_value,
     swapped,
 )
-from daskvars.layers.recurrent.cell import batch_zeros, check_is_cell
+from daskvars.layers.recurrent.cell import RNNCell, batch_zeros, check_is_cell
 from daskvars.ops.array.constant import constant, zeros_like
-from daskvars.ops.array.padding import pad
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.while_loop import while_loop
-from daskvars.ops.math.arithmetic import add, maximum, minimum, subtract
+from daskvars.ops.math.arithmetic import add, maximum, minimum
 from daskvars.ops.math.comparison import greater_equal, less
 from daskvars.ops.math.reduce import reduce_max
+from daskvars.variables.scopes.scope_stack import VariableScope
 
 
 @accepts("parallel_iterations", "swap_memory")
 def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
+    cell: RNNCell,
+    inputs: TensorLike,
+    sequence_length: TensorLike | None = None,
     initial_state: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     swap_memory: bool = False,
     time_major: bool = False,
-    scope: Any = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[Any, Any]:
     """Apply a cell to sequences of any length, in a loop.
 
@@ -96,7 +97,13 @@ class _Loop:
     """One loop over time: what it reads, and what it writes."""
 
     def __init__(
-        self, cell: Any, inputs: Any, batch: Any, time: Any, lengths: Tensor | None, dtype: Any
+        self,
+        cell: RNNCell,
+        inputs: TensorLike,
+        batch: Any,
+        time: Any,
+        lengths: Tensor | None,
+        dtype: DTypeLike,
     ) -> None:
         self.cell = cell
         self.batch, self.time, self.lengths, self.dtype = batch, time, lengths, dtype
@@ -117,7 +124,7 @@ class _Loop:
         arrays = nest.map_structure(
             lambda zero: TensorArray(
                 self.dtype,
-                size=self.steps,
+                size=self.time,
                 clear_after_read=False,
                 element_shape=zero.get_shape(),
                 name="output",
@@ -154,22 +161,19 @@ class _Loop:
     def _stacked(self, array: TensorArray) -> Tensor:
         """Return outputs [time, batch, ...]; those that the loop did not come to are zeros."""
         outputs = array.stack()
-        rank = outputs.get_shape().ndims
-        if self.lengths is not None:
-            rest = subtract(self.time, self.steps)
-            outputs = pad(outputs, [[0, rest], *[[0, 0]] * (rank - 1)])
+        element_shape = array.element_shape
         known = self.time if isinstance(self.time, int) else None
-        outputs.set_shape([known, *array.element_shape.as_list()])
+        outputs.set_shape([known, *element_shape.as_list()])
         return outputs
 
 
 def static_rnn(
-    cell: Any,
+    cell: RNNCell,
     inputs: Sequence[Any],
     initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: TensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """Apply a cell to a list of inputs, unrolled.
 
@@ -229,12 +233,12 @@ def static_rnn(
 
 
 def static_state_saving_rnn(
-    cell: Any,
+    cell: RNNCell,
     inputs: Sequence[Any],
     state_saver: Any,
     state_name: Any,
-    sequence_length: Any = None,
-    scope: Any = None,
+    sequence_length: TensorLike | None = None,
+    scope: str | VariableScope | None = None,
 ) -> tuple[list[Any], Any]:
     """Apply a cell to a list of inputs, going on from the state that was saved before.
 

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Dim, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, repeating
+from daskvars.shape_arithmetic import broadcasts_to
 from daskvars.shapes import Shape
 
 
 def _summed(inputs: Sequence[Spec], *, shape: Shape, **attrs: Any) -> Spec:
     source = inputs[0].shape
-    if source is not None and shape is not None:
-        lead = len(source) - len(shape)
-        pairs = zip(shape, source[lead:], strict=True) if lead >= 0 else ((2, 1),)
-        if any(n not in (1, m, None) and m is not None for n, m in pairs):
-            raise ValueError(
-                f"a value of shape {shapes.show(source)} is not the broadcast of one of shape "
-                f"{shapes.show(shape)}"
-            )
+    if source is not None and shape is not None and not broadcasts_to(shape, source):
+        raise ValueError(
+            f"a value of shape {shapes.show(source)} is not the broadcast of one of shape "
+            f"{shapes.show(shape)}"
+        )
     return Spec(inputs[0].dtype, shape)
 
 
-def _summed_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _summed_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     source, target = inputs[0], outputs[0]
     lead = len(source) - len(target)
     kept = tuple(
@@ -45,7 +41,7 @@ SUM_TO_SHAPE = OpDef(
     "SumToShape",
     "x:N",
     infer=_summed,
-    pattern=Movement(_summed_access, view=True),
+    pattern=Movement(_summed_access, view=True, linear=True),
     kernel=kernels.sum_to_shape,
     operands=("shape",),
     same_if_same_shape=True,
@@ -54,7 +50,7 @@ SUM_TO_SHAPE = OpDef(
 )
 
 
-def sum_to_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def sum_to_shape(x: TensorLike, shape: Any, name: str | None = None) -> Tensor:
     """Sum `x` over the dimensions that broadcasting a value of `shape` to it would have made.
 
     Args:
@@ -81,7 +77,11 @@ def _has_tensor(items: Any) -> bool:
     return any(isinstance(item, Tensor) for item in items)
 
 
-def broadcast_gradients(op: Operation, *gradients: Tensor | None) -> list[Tensor | None]:
+@overload
+def broadcast_gradients(op: Operation, *gradients: Tensor) -> list[Tensor]: ...
+@overload
+def broadcast_gradients(op: Operation, *gradients: Tensor | None) -> list[Tensor | None]: ...
+def broadcast_gradients(op: Operation, *gradients: Tensor | None) -> Sequence[Tensor | None]:
     """Return the gradients of an op's first inputs, each summed to the shape of its input.
 
     Args:

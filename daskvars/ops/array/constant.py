@@ -15,7 +15,7 @@ import numpy
 
 from daskvars import chunk_grid, config, dtypes, shapes
 from daskvars.device_array import brought_here
-from daskvars.dtypes import as_dtype, int32, int64
+from daskvars.dtypes import DTypeLike, as_dtype, int32, int64
 from daskvars.errors import kind_of
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
@@ -23,7 +23,7 @@ from daskvars.graph.definitions.patterns import Elementwise, Opaque, Source
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.kernels.control.effects import unreachable
 from daskvars.ops.rules import axes
@@ -43,8 +43,8 @@ CONST = OpDef(
 
 
 def constant(
-    value: Any,
-    dtype: Any = None,
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
     shape: Any = None,
     name: str | bytes | None = "Const",
     verify_shape: bool = False,
@@ -101,7 +101,8 @@ def _from_elsewhere(value: Any, chunks: Any, shape: Any, name: Any) -> tuple[Any
                 f"are not known, shape {value.shape}: call its compute_chunk_sizes() before"
             )
     try:
-        found = value.compute() if dask.is_dask_collection(value) else brought_here(value)
+        lazy = dask.is_dask_collection(value)
+        found = dask.compute(value)[0] if lazy else brought_here(value)
         return numpy.asarray(found) if hasattr(found, "__array__") else found, chunks
     except (TypeError, ValueError):
         raise
@@ -181,7 +182,7 @@ register_tensor_conversion_function(object, _constant_of, 200)
 
 
 def convert_to_tensor_or_indexed_slices(
-    value: Any, dtype: Any = None, name: str | None = None
+    value: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Tensor | IndexedSlices:
     """Return an IndexedSlices as it is, anything else as a tensor. See `convert_to_tensor`.
 
@@ -201,7 +202,7 @@ def convert_to_tensor_or_indexed_slices(
 # -- one value everywhere ----------------------------------------------------------------------
 
 
-def sum_down(gradient: Tensor, shape: Any) -> Tensor:
+def sum_down(gradient: Tensor, shape: TensorLike) -> Tensor:
     """Return the adjoint of a broadcast: `gradient` summed to `shape`.
 
     The op is looked up by name, since it is defined to the right of all that broadcast.
@@ -227,7 +228,7 @@ FILL = OpDef(
 )
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+def fill(dims: TensorLike, value: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor of which every element is `value`.
 
     Args:
@@ -248,14 +249,16 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return apply(FILL, value, name=name, dims=axes.as_sizes(dims))
 
 
-def is_uniform(value: Any, shape: Any, dtype: dtypes.DType) -> bool:
+def is_uniform(value: TensorLike, shape: Any, dtype: dtypes.DType) -> bool:
     """Return whether `value` is a number and `shape` known, so that `uniform` will do."""
     is_number = isinstance(value, int | float) and (dtype.is_floating or dtype.is_integer)
     given = shape is not None and not isinstance(shape, Tensor)
     return is_number and given and shapes.is_known(shapes.as_tuple(shape))
 
 
-def uniform(value: Any, shape: Any, dtype: Any, name: str | None, default: str) -> Tensor:
+def uniform(
+    value: TensorLike, shape: TensorLike, dtype: DTypeLike, name: str | None, default: str
+) -> Tensor:
     """Return one number everywhere: large, it is made where it is needed, block by block."""
     dtype = as_dtype(dtype).base_dtype
     value = b"" if dtype is dtypes.string and not value else bool(value) if dtype.is_bool else value
@@ -266,7 +269,7 @@ def uniform(value: Any, shape: Any, dtype: Any, name: str | None, default: str) 
         return apply(FILL, constant(value, dtype), name=scope, dims=sizes)
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def zeros(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Return a tensor of zeros (empty strings, False).
 
     Args:
@@ -283,7 +286,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> T
     return uniform(0, shape, dtype, name, "zeros")
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+def ones(shape: TensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Return a tensor of ones (True). See `zeros`; the default name is "ones"."""
     return uniform(1, shape, dtype, name, "ones")
 
@@ -315,7 +318,10 @@ def _uniform_like(
 
 
 def zeros_like(
-    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+    tensor: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    optimize: bool = True,
 ) -> Tensor:
     """Return zeros of the shape of `tensor`.
 
@@ -332,7 +338,10 @@ def zeros_like(
 
 
 def ones_like(
-    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
+    tensor: TensorLike,
+    dtype: DTypeLike | None = None,
+    name: str | None = None,
+    optimize: bool = True,
 ) -> Tensor:
     """Return ones of the shape of `tensor`. See `zeros_like`."""
     return _uniform_like(1, tensor, dtype, name, "ones_like", optimize)
@@ -373,7 +382,7 @@ RANK = OpDef(
 )
 
 
-def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+def shape(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
     """Return the shape of a tensor as a tensor: a constant where it is known already.
 
     Args:
@@ -396,13 +405,15 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
         return apply(SHAPE, input, name=scope, out_type=out_type)
 
 
-def shape_n(input: Sequence[Any], name: str | None = None, out_type: Any = int32) -> list[Tensor]:
+def shape_n(
+    input: Sequence[Any], name: str | None = None, out_type: DTypeLike = int32
+) -> list[Tensor]:
     """Return the shapes of several tensors. See `shape`."""
     with name_scope(name, "ShapeN", input):
         return [shape(item, out_type=out_type) for item in input]
 
 
-def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
+def size(input: TensorLike, name: str | None = None, out_type: DTypeLike = int32) -> Tensor:
     """Return the number of elements of a tensor, a scalar `out_type`. See `shape`."""
     with name_scope(name, "Size", [input]) as scope:
         input = convert_to_tensor(input, name="input")
@@ -413,7 +424,7 @@ def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
         return apply(SIZE, input, name=scope, out_type=out_type)
 
 
-def rank(input: Any, name: str | None = None) -> Tensor:
+def rank(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the number of dimensions of a tensor, a scalar int32. See `shape`."""
     with name_scope(name, "Rank", [input]) as scope:
         input = convert_to_tensor(input, name="input")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -12,20 +12,20 @@ from daskvars.errors import InvalidArgumentError
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Dim, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.array.slicing import size_along
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
+from daskvars.ops.rules.shapes import merged_shape
 
 
-def single_axis(axis: Any, function: str) -> Any:
+def single_axis(axis: TensorLike, function: str) -> Any:
     """Return an axis as a number; as a tensor where only the run tells it.
 
     Raises:
@@ -46,15 +46,6 @@ def _without_operands(inputs: Sequence[Spec], operands: Sequence[str]) -> Sequen
     return inputs[: len(inputs) - len(operands)]
 
 
-def _merged_shape(inputs: Sequence[Spec]) -> list[int | None] | None:
-    merged: Any = None
-    for spec in inputs:
-        if not shapes.compatible(merged, spec.shape):
-            raise ValueError(shapes.difference(merged, spec.shape))
-        merged = shapes.merge(merged, spec.shape)
-    return merged
-
-
 # -- concat ------------------------------------------------------------------------------------
 
 
@@ -72,23 +63,14 @@ def _concatenated(inputs: Sequence[Spec], *, axis: Any, operands: Sequence[str] 
             raise ValueError(f"Ranks of all inputs should match, got {ranks}")
         return Spec(inputs[0].dtype, (None,) * rank)
     place = shapes.normalize_axis(axis, rank, "Concat axis")
-    others = [
-        Spec(
-            spec.dtype,
-            None if spec.shape is None else (*spec.shape[:place], None, *spec.shape[place + 1 :]),
-        )
-        for spec in inputs
-    ]
-    merged = _merged_shape(others)
-    sizes = [None if spec.shape is None else spec.shape[place] for spec in inputs]
-    total = None if None in sizes else sum(sizes)
+    merged = merged_shape(*[(*shape[:place], None, *shape[place + 1 :]) for shape in known])
+    sizes = tuple([None if spec.shape is None else spec.shape[place] for spec in inputs])
+    total = sum(sizes) if shapes.is_known(sizes) else None
     return Spec(inputs[0].dtype, (*merged[:place], total, *merged[place + 1 :]))
 
 
-def _joined_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
-    if any(None in shape for shape in inputs) or "operands" in attrs:
+def _joined_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
+    if "operands" in attrs:
         return axes.whole(inputs, outputs)
     place = attrs["axis"] % len(outputs[0])
     dims = tuple(None if i == place else Dim(i) for i in range(len(outputs[0])))
@@ -113,7 +95,7 @@ CONCAT = OpDef(
     "ConcatV2",
     "*values:T",
     infer=_concatenated,
-    pattern=Movement(_joined_access, view=False),
+    pattern=Movement(_joined_access, view=False, linear=True),
     kernel=kernels.concat,
     static=_concatenated_value,
     gradient=_concat_gradient,
@@ -121,7 +103,7 @@ CONCAT = OpDef(
 )
 
 
-def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
+def concat(values: TensorLike, axis: TensorLike, name: str = "concat") -> Tensor:
     """Return tensors put one after the other along a dimension.
 
     Args:
@@ -192,7 +174,7 @@ def _split_by_size(
         return (_unsized(inputs[0]),) * _num
     place = shapes.normalize_axis(axis, len(inputs[0].shape), "split axis")
     total = inputs[0].shape[place]
-    if None not in (total, *sizes):
+    if total is not None and None not in sizes:
         try:
             sizes = kernels.resolved_sizes(sizes, total)
         except InvalidArgumentError as error:
@@ -200,9 +182,7 @@ def _split_by_size(
     return tuple(_with_size(inputs[0], place, None if n is None or n < 0 else n) for n in sizes)
 
 
-def _split_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _split_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     if "axis" in attrs.get("operands", ()):
         return axes.whole(inputs, outputs)
     return axes.aligned_except(inputs, outputs, (attrs["axis"],))
@@ -212,7 +192,7 @@ SPLIT = OpDef(
     "Split",
     "value:T",
     infer=_split_evenly,
-    pattern=Movement(_split_access),
+    pattern=Movement(_split_access, linear=True),
     kernel=kernels.split,
     gradient=lambda op, *dys: concat(dys, axes.operand_of(op, "axis")),
     operands=("axis",),
@@ -222,7 +202,7 @@ SPLIT_V = OpDef(
     "SplitV",
     "value:T",
     infer=_split_by_size,
-    pattern=Movement(_split_access),
+    pattern=Movement(_split_access, linear=True),
     kernel=kernels.split_sizes,
     operands=("size_splits", "axis"),
     gradient=lambda op, *dys: concat(dys, axes.operand_of(op, "axis")),
@@ -230,7 +210,11 @@ SPLIT_V = OpDef(
 
 
 def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
+    value: TensorLike,
+    num_or_size_splits: TensorLike,
+    axis: TensorLike = 0,
+    num: int | None = None,
+    name: str = "split",
 ) -> list[Tensor]:
     """Return the parts of a tensor along a dimension.
 
@@ -281,18 +265,14 @@ def split(
 
 
 def _stacked(inputs: Sequence[Spec], *, axis: Any) -> Spec:
-    merged = _merged_shape(inputs)
+    merged = merged_shape(*[spec.shape for spec in inputs])
     if merged is None:
         return Spec(inputs[0].dtype, None)
     place = shapes.normalize_axis(axis, len(merged) + 1, "axis")
     return Spec(inputs[0].dtype, (*merged[:place], len(inputs), *merged[place:]))
 
 
-def _stacked_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
-    if any(None in shape for shape in inputs):
-        return axes.whole(inputs, outputs)
+def _stacked_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     place = attrs["axis"] % len(outputs[0])
     dims = tuple(map(Dim, range(len(inputs[0]))))
     return Access((dims,) * len(inputs), ((*dims[:place], None, *dims[place:]),))
@@ -307,7 +287,7 @@ STACK = OpDef(
     "Pack",
     "*values:T",
     infer=_stacked,
-    pattern=Movement(_stacked_access, view=False),
+    pattern=Movement(_stacked_access, view=False, linear=True),
     kernel=kernels.stack,
     static=_stacked_value,
     gradient=lambda op, dy: unstack(dy, num=len(op.inputs), axis=op.attrs["axis"]),
@@ -355,9 +335,7 @@ def _unstacked(inputs: Sequence[Spec], *, num: Any, axis: Any) -> Spec:
     return (Spec(inputs[0].dtype, (*shape[:place], *shape[place + 1 :])),) * num
 
 
-def _unstacked_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _unstacked_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     if not outputs:
         return axes.whole(inputs, outputs)
     place = attrs["axis"] % len(inputs[0])
@@ -370,14 +348,14 @@ UNSTACK = OpDef(
     "Unpack",
     "value:T",
     infer=_unstacked,
-    pattern=Movement(_unstacked_access),
+    pattern=Movement(_unstacked_access, linear=True),
     kernel=kernels.unstack,
     gradient=lambda op, *dys: stack(dys, axis=op.attrs["axis"]),
 )
 
 
 def unstack(
-    value: Any, num: int | None = None, axis: int = 0, name: str = "unstack"
+    value: TensorLike, num: int | None = None, axis: int = 0, name: str = "unstack"
 ) -> list[Tensor]:
     """Return the slices of a tensor along a dimension.
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import arrays
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
 
 
 def _one_hot(inputs: Sequence[Spec], *, depth: Any, axis: Any, dtype: DType, **attrs: Any) -> Spec:
@@ -26,9 +25,7 @@ def _one_hot(inputs: Sequence[Spec], *, depth: Any, axis: Any, dtype: DType, **a
     return Spec(dtype, (*shape[:place], depth, *shape[place:]))
 
 
-def _one_hot_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _one_hot_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     place = attrs["axis"] % len(outputs[0])
     return axes.aligned(inputs, outputs, ((i, i + (i >= place)) for i in range(len(inputs[0]))))
 
@@ -45,12 +42,12 @@ ONE_HOT = OpDef(
 
 
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
+    indices: TensorLike,
+    depth: TensorLike,
+    on_value: TensorLike | None = None,
+    off_value: TensorLike | None = None,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Return a new dimension that holds `on_value` at the index and `off_value` elsewhere.

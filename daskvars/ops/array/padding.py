@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import slicing as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice, strided_slice
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
 
 
 def _pairs(paddings: Any, rank: int | None) -> list[tuple[int | None, int | None]] | None:
@@ -51,7 +50,7 @@ def _resized(inputs: Sequence[Spec], paddings: Any, sign: Any) -> Spec:
     return Spec(
         inputs[0].dtype,
         tuple(
-            None if None in (n, a, b) else n + sign * (a + b)
+            None if n is None or a is None or b is None else n + sign * (a + b)
             for n, (a, b) in zip(sizes, pairs, strict=True)
         ),
     )
@@ -64,7 +63,7 @@ def _padded(inputs: Sequence[Spec], *, paddings: Any, **attrs: Any) -> Spec:
 def _mirrored(inputs: Sequence[Spec], *, paddings: Any, mode: str, **attrs: Any) -> Spec:
     shape, border = inputs[0].shape, int(mode == "REFLECT")
     for n, pair in zip(shape or (), _pairs(paddings, None) or (), strict=False):
-        if None not in (n, *pair) and max(pair) > max(n - border, 0):
+        if n is not None and shapes.is_known(pair) and max(pair) > max(n - border, 0):
             bound = "less than" if border else "no greater than"
             raise ValueError(
                 f"paddings must be {bound} the dimension size: {pair[0]}, {pair[1]} for size {n}"
@@ -72,9 +71,7 @@ def _mirrored(inputs: Sequence[Spec], *, paddings: Any, mode: str, **attrs: Any)
     return _resized(inputs, paddings, 1)
 
 
-def _padded_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _padded_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     pairs = attrs["paddings"]
     if pairs is None:
         return axes.whole(inputs, outputs)
@@ -131,11 +128,11 @@ MIRROR_PAD_GRAD: OpDef = OpDef(
 
 
 def pad(
-    tensor: Any,
-    paddings: Any,
+    tensor: TensorLike,
+    paddings: TensorLike,
     mode: str = "CONSTANT",
     name: str | None = None,
-    constant_values: Any = 0,
+    constant_values: TensorLike = 0,
 ) -> Tensor:
     """Return a tensor with more elements at its borders.
 

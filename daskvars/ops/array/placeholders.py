@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise, Source
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
-from daskvars.shapes import Shape
+from daskvars.shapes import Shape, ShapeLike
 
 PLACEHOLDER = OpDef(
     "Placeholder",
@@ -26,7 +25,9 @@ PLACEHOLDER = OpDef(
 )
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(
+    dtype: DTypeLike, shape: ShapeLike | None = None, name: str | None = None
+) -> Tensor:
     """Return a tensor whose value is given with ``feed_dict`` when something is run.
 
     Args:
@@ -85,7 +86,9 @@ PLACEHOLDER_WITH_DEFAULT = OpDef(
 )
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(
+    input: TensorLike, shape: ShapeLike, name: str | None = None
+) -> Tensor:
     """Return a tensor that passes `input` on unless it is fed.
 
     Args:

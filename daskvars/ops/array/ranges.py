@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.dtypes import DType, as_dtype, float32, float64, int32, int64
+from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, float64, int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Movement, Opaque, Source
 from daskvars.graph.interpreter import apply
 from daskvars.graph.records.attribute_kinds import ATTRIBUTES, INT
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import ranges as kernels
 from daskvars.ops.rules import axes
 from daskvars.shapes import Shape
@@ -59,7 +59,11 @@ RANGE = OpDef(
 
 
 def range(
-    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range"
+    start: TensorLike,
+    limit: TensorLike | None = None,
+    delta: TensorLike = 1,
+    dtype: DTypeLike | None = None,
+    name: str = "range",
 ) -> Tensor:
     """Return ``start, start + delta, ...`` up to but without `limit`.
 
@@ -118,7 +122,9 @@ def _checked_num(num: int | None) -> int | None:
     return num
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+def linspace(
+    start: TensorLike, stop: TensorLike, num: TensorLike, name: str | None = None
+) -> Tensor:
     """Return `num` values from `start` to `stop` at equal distances.
 
     Args:
@@ -182,10 +188,10 @@ EYE = OpDef(
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: TensorLike,
+    num_columns: TensorLike | None = None,
+    batch_shape: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Return an identity matrix, or a batch of them.
@@ -239,7 +245,10 @@ SEQUENCE_MASK = OpDef(
 
 
 def sequence_mask(
-    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
+    lengths: TensorLike,
+    maxlen: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.bool,
+    name: str | None = None,
 ) -> Tensor:
     """Return for each sequence which of its places are filled: ``j < lengths[i]``.
 

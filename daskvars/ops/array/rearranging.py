@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Dim, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import rearranging as kernels
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
 
 # -- reverse and roll --------------------------------------------------------------------------
 
 
-def _axis_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _axis_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     axis = attrs["axis"]
     if not axes.is_complete(axis):
         return axes.whole(inputs, outputs)
@@ -45,7 +42,7 @@ REVERSE = OpDef(
 )
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor with the order along some dimensions reversed.
 
     Args:
@@ -94,7 +91,7 @@ ROLL: OpDef = OpDef(
 )
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: TensorLike, shift: TensorLike, axis: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor shifted along dimensions; what leaves at one end comes in at the other.
 
     Args:
@@ -128,12 +125,8 @@ def _sequences(inputs: Sequence[Spec], *, seq_axis: Any, batch_axis: Any) -> Spe
     return inputs[0]
 
 
-def _sequence_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
-    dims = tuple(
-        None if i == attrs["seq_axis"] or n is None else Dim(i) for i, n in enumerate(inputs[0])
-    )
+def _sequence_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
+    dims = tuple(None if i == attrs["seq_axis"] else Dim(i) for i in range(len(inputs[0])))
     return Access((dims, (dims[attrs["batch_axis"]],)), (dims,))
 
 
@@ -148,8 +141,8 @@ REVERSE_SEQUENCE: OpDef = OpDef(
 
 
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
+    input: TensorLike,
+    seq_lengths: TensorLike,
     seq_axis: int | None = None,
     batch_axis: int | None = None,
     name: str | None = None,
@@ -259,7 +252,7 @@ def _checked_block(block_size: int) -> int:
 
 
 def space_to_depth(
-    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Return images whose blocks of pixels became the channels of one pixel.
 
@@ -285,7 +278,7 @@ def space_to_depth(
 
 
 def depth_to_space(
-    input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
+    input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
     """Return images whose channels became blocks of pixels. The inverse of `space_to_depth`."""
     return apply(
@@ -316,7 +309,7 @@ def _batched(inputs: Sequence[Spec], blocks: Any, pairs: Any, sign: Any) -> Spec
     count = None if None in blocks else math.prod(blocks)
     spatial = list(zip(shape[1 : 1 + rank], blocks, pairs, strict=True))
     if sign > 0:
-        batch = None if None in (shape[0], count) else shape[0] * count
+        batch = None if shape[0] is None or count is None else shape[0] * count
         sizes = [
             None if None in (n, block, *pair) else _over(n + sum(pair), block, "padded size")
             for n, block, pair in spatial
@@ -341,9 +334,7 @@ def _number_of_blocks(inputs: Sequence[Spec], blocks: Any, pairs: Any) -> int | 
     return next((n for n in known if n is not None), None)
 
 
-def _spatial_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _spatial_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     if not axes.is_complete(attrs["block_shape"]):
         return axes.whole(inputs, outputs)
     return axes.aligned_except(inputs, outputs, range(1 + len(attrs["block_shape"])))
@@ -377,7 +368,7 @@ BATCH_TO_SPACE = OpDef(
 
 
 def space_to_batch_nd(
-    input: Any, block_shape: Any, paddings: Any, name: str | None = None
+    input: TensorLike, block_shape: TensorLike, paddings: TensorLike, name: str | None = None
 ) -> Tensor:
     """Return each phase of the spatial dimensions as a batch of its own.
 
@@ -403,7 +394,9 @@ def space_to_batch_nd(
     )
 
 
-def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+def batch_to_space_nd(
+    input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None
+) -> Tensor:
     """Return batches woven into each other: the inverse of `space_to_batch_nd`.
 
     Args:
@@ -422,11 +415,11 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
 
 
 def space_to_batch(
-    input: Any,
-    paddings: Any,
+    input: TensorLike,
+    paddings: TensorLike,
     block_size: int | None = None,
     name: str | None = None,
-    block_shape: Any = None,
+    block_shape: TensorLike | None = None,
 ) -> Tensor:
     """Return the phases of images as batches. See `space_to_batch_nd`; `block_size` counts for
     height and width."""
@@ -436,11 +429,11 @@ def space_to_batch(
 
 
 def batch_to_space(
-    input: Any,
-    crops: Any,
+    input: TensorLike,
+    crops: TensorLike,
     block_size: int | None = None,
     name: str | None = None,
-    block_shape: Any = None,
+    block_shape: TensorLike | None = None,
 ) -> Tensor:
     """Return the batches of images woven together. See `batch_to_space_nd`."""
     block = axes.either(block_size, block_shape, "block_size", "block_shape")

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Dim, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, Dim, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.array.constant import sum_down
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.rules import axes
+from daskvars.shape_arithmetic import broadcasts_to
 from daskvars.shapes import Shape
 
 
@@ -24,23 +25,20 @@ def _broadcast(inputs: Sequence[Spec], *, shape: Shape, **attrs: Any) -> Spec:
     source, target = inputs[0].shape, axes.sizes_of(shape, inputs[1:])
     if source is None or target is None:
         return Spec(inputs[0].dtype, target)
-    lead = len(target) - len(source)
-    pairs = zip(source, target[lead:], strict=True) if lead >= 0 else ((2, 1),)
-    if any(n not in (1, m, None) and m is not None for n, m in pairs):
+    if not broadcasts_to(source, target):
         raise ValueError(
             f"Incompatible shapes: {shapes.show(source)} cannot be broadcast to "
             f"{shapes.show(target)}"
         )
+    lead = len(target) - len(source)
     # A size that is not 1 does not change; of an unknown one nothing is learnt.
     merged = (n if m is None and n != 1 else m for n, m in zip(source, target[lead:], strict=True))
     return Spec(inputs[0].dtype, (*target[:lead], *merged))
 
 
-def _broadcast_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _broadcast_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     source, target = inputs[0], outputs[0]
-    if None in source or None in target or not axes.is_complete(attrs["shape"]):
+    if not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
     lead = len(target) - len(source)
     ins = tuple(Dim(lead + i) if n == target[lead + i] else None for i, n in enumerate(source))
@@ -66,7 +64,7 @@ def _sizes(tensor: Tensor) -> Any:
     return known if shapes.is_known(known) else constant.shape(tensor)
 
 
-def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def broadcast_to(input: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor repeated to a larger shape, as NumPy broadcasts.
 
     Args:
@@ -99,7 +97,8 @@ def _tiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
         )
     if any(m is not None and m < 0 for m in times):
         raise ValueError(f"Expected multiples >= 0, got {list(times)}")
-    sizes = (None if None in (n, m) else n * m for n, m in zip(source, times, strict=True))
+    pairs = zip(source, times, strict=True)
+    sizes = (None if n is None or m is None else n * m for n, m in pairs)
     return Spec(inputs[0].dtype, tuple(sizes))
 
 
@@ -111,9 +110,7 @@ def _untiled(inputs: Sequence[Spec], *, multiples: Any, **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, tuple(sizes))
 
 
-def _tiled_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _tiled_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     times = attrs["multiples"]
     if times is None:
         return axes.whole(inputs, outputs)
@@ -131,7 +128,7 @@ TILE = OpDef(
 )
 
 
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor repeated along its dimensions.
 
     Args:
@@ -163,7 +160,7 @@ TILE_GRAD = OpDef(
 )
 
 
-def tile_grad(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+def tile_grad(input: TensorLike, multiples: TensorLike, name: str | None = None) -> Tensor:
     """Return the sum of the tiles that `tile` made: its adjoint.
 
     Args:
@@ -174,7 +171,7 @@ def tile_grad(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return apply(TILE_GRAD, input, name=name, multiples=axes.as_operand(multiples))
 
 
-def meshgrid(*args: Any, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
+def meshgrid(*args: TensorLike, indexing: str = "xy", name: str = "meshgrid") -> list[Tensor]:
     """Return the coordinates of the points of a grid.
 
     Args:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Elementwise, Movement, reshape_access
+from daskvars.graph.definitions.patterns import (
+    Access,
+    Attrs,
+    Elementwise,
+    KnownShapes,
+    Movement,
+    reshape_access,
+)
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.array.constant import sizes_like
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.shapes import like_first
-from daskvars.shapes import Shape
+from daskvars.shapes import Shape, ShapeLike
 
 # -- identity ----------------------------------------------------------------------------------
 
@@ -39,7 +46,7 @@ IDENTITY = OpDef(
 )
 
 
-def identity(input: Any, name: str | None = None) -> Tensor:
+def identity(input: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor of the same value, a node of its own.
 
     Args:
@@ -66,7 +73,7 @@ STOP_GRADIENT = OpDef(
 )
 
 
-def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor of the same value that gradients take as a constant.
 
     Args:
@@ -88,7 +95,7 @@ ENSURE_SHAPE = OpDef(
 )
 
 
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Return `x`, whose shape is known to fit `shape` and checked where it is computed.
 
     Args:
@@ -149,9 +156,7 @@ def _reshaped_value(values: list[Any], specs: list[Spec], attrs: dict[str, Any])
     return axes.as_value(arrays[0].reshape(target))
 
 
-def _reshape_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _reshape_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     if not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
     return reshape_access(inputs, outputs, attrs)
@@ -161,7 +166,7 @@ RESHAPE = OpDef(
     "Reshape",
     "tensor:T",
     infer=_reshaped,
-    pattern=Movement(_reshape_access),
+    pattern=Movement(_reshape_access, linear=True),
     kernel=kernels.reshape,
     operands=("shape",),
     static=_reshaped_value,
@@ -171,7 +176,7 @@ RESHAPE = OpDef(
 )
 
 
-def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+def reshape(tensor: TensorLike, shape: TensorLike, name: str | None = None) -> Tensor:
     """Return the elements of a tensor, in row-major order, in another shape.
 
     Args:
@@ -211,9 +216,7 @@ def _expanded(inputs: Sequence[Spec], *, axis: Any, **attrs: Any) -> Spec:
     return Spec(inputs[0].dtype, (*shape[:place], 1, *shape[place:]))
 
 
-def _expanded_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _expanded_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     if attrs["axis"] is None:
         return axes.whole(inputs, outputs)
     place = _single_axis(attrs["axis"]) % len(outputs[0])
@@ -232,7 +235,7 @@ EXPAND_DIMS = OpDef(
     "ExpandDims",
     "input:T",
     infer=_expanded,
-    pattern=Movement(_expanded_access),
+    pattern=Movement(_expanded_access, linear=True),
     kernel="expand_dims",
     operands=("axis",),
     static=_expanded_value,
@@ -240,7 +243,12 @@ EXPAND_DIMS = OpDef(
 )
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(
+    input: TensorLike,
+    axis: TensorLike | None = None,
+    name: str | None = None,
+    dim: TensorLike | None = None,
+) -> Tensor:
     """Return a tensor with a new dimension of size 1.
 
     Args:
@@ -282,11 +290,7 @@ def _squeezed(inputs: Sequence[Spec], *, axis: Any) -> Spec:
     return Spec(inputs[0].dtype, tuple(n for i, n in enumerate(shape) if i not in dropped))
 
 
-def _squeezed_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
-    if attrs["axis"] is None and None in inputs[0]:
-        return axes.whole(inputs, outputs)
+def _squeezed_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     dropped = _squeezed_axes(inputs[0], attrs["axis"])
     kept = [i for i in range(len(inputs[0])) if i not in dropped]
     return axes.aligned(inputs, outputs, ((i, j) for j, i in enumerate(kept)))
@@ -304,7 +308,7 @@ SQUEEZE = OpDef(
     "Squeeze",
     "input:T",
     infer=_squeezed,
-    pattern=Movement(_squeezed_access),
+    pattern=Movement(_squeezed_access, linear=True),
     kernel="squeeze",
     static=_squeezed_value,
     gradient=lambda op, dy: reshape(dy, sizes_like(op.inputs[0])),
@@ -313,7 +317,10 @@ SQUEEZE = OpDef(
 
 
 def squeeze(
-    input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
+    input: TensorLike,
+    axis: Any = None,
+    name: str | None = None,
+    squeeze_dims: TensorLike | None = None,
 ) -> Tensor:
     """Return a tensor without dimensions of size 1.
 

@@ -11,9 +11,9 @@ from daskvars import shapes
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import slicing as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.rules import axes
@@ -48,9 +48,7 @@ def _slice_size(i: int, n: int | None, first: int | None, count: int | None) -> 
     return count
 
 
-def _slice_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _slice_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     begin = attrs["begin"]
     if begin is None or not axes.is_complete(attrs["size" if "size" in attrs else "shape"]):
         return axes.whole(inputs, outputs)
@@ -76,7 +74,7 @@ SLICE = OpDef(
     "Slice",
     "input:T",
     infer=_sliced,
-    pattern=Movement(_slice_access),
+    pattern=Movement(_slice_access, linear=True),
     kernel=kernels.slice_array,
     operands=("begin", "size"),
     static=_slice_value,
@@ -85,7 +83,9 @@ SLICE = OpDef(
 )
 
 
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+def slice(
+    input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | None = None
+) -> Tensor:
     """Return `size` elements along each dimension of a tensor, from `begin` on.
 
     Args:
@@ -115,13 +115,15 @@ SLICE_GRAD = OpDef(
     operands=("shape", "begin"),
     kernel=kernels.slice_grad,
     infer=lambda inputs, *, shape, begin, **attrs: Spec(inputs[0].dtype, shape),
-    pattern=Movement(_slice_access, view=False),
+    pattern=Movement(_slice_access, view=False, linear=True),
     gradient=lambda op, dy: slice(dy, axes.operand_of(op, "begin"), constant.shape(op.inputs[0])),
     block=lambda attrs, block: axes.in_block(attrs, shape=block.out_shapes[0]),
 )
 
 
-def slice_grad(dy: Any, shape: Any, begin: Any, name: str | None = None) -> Tensor:
+def slice_grad(
+    dy: TensorLike, shape: TensorLike, begin: TensorLike, name: str | None = None
+) -> Tensor:
     """Return zeros of `shape` with `dy` at `begin`: the adjoint of `slice`.
 
     Args:
@@ -265,7 +267,8 @@ STRIDED_SLICE = OpDef(
     pattern=Movement(
         lambda inputs, outputs, attrs: axes.aligned(
             inputs, outputs, _uncut(_key(attrs), len(inputs[0] or ()))
-        )
+        ),
+        linear=True,
     ),
     static=_strided_value,
     gradient=_strided_gradient,
@@ -273,9 +276,9 @@ STRIDED_SLICE = OpDef(
 
 
 def strided_slice(
-    input_: Any,
+    input_: TensorLike,
     begin: Any,
-    end: Any,
+    end: TensorLike,
     strides: Any = None,
     begin_mask: int = 0,
     end_mask: int = 0,
@@ -338,7 +341,7 @@ class VariableSlice:
     variable: Any
     bounds: dict[str, Any]
 
-    def assign(self, value: Any, name: str | None = None) -> Tensor:
+    def assign(self, value: TensorLike, name: str | None = None) -> Tensor:
         """Set this part of the variable, and return the new value of the whole variable.
 
         Args:
@@ -365,9 +368,7 @@ def _slice_of(variable: Any, sliced: Any, bounds: dict[str, Any]) -> Any:
     return part
 
 
-def _strided_grad_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _strided_grad_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     if not axes.is_complete(attrs["shape"]):
         return axes.whole(inputs, outputs)
     pairs = [(after, before) for before, after in _uncut(_key(attrs), len(outputs[0]))]
@@ -379,7 +380,7 @@ STRIDED_SLICE_GRAD = OpDef(
     "dy:T",
     operands=("shape", "begin", "end", "strides"),
     infer=lambda inputs, *, shape, **attrs: Spec(inputs[0].dtype, shape),
-    pattern=Movement(_strided_grad_access, view=False),
+    pattern=Movement(_strided_grad_access, view=False, linear=True),
     kernel=kernels.strided_slice_grad,
     gradient=lambda op, dy: strided_slice(
         dy,

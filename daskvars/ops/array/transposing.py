@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Movement, Opaque
+from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement, Opaque
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import movement as kernels
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
 
 
 def _permutation(inputs: Sequence[Spec]) -> Spec:
@@ -32,7 +31,7 @@ INVERT_PERMUTATION = OpDef(
 )
 
 
-def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
     """Return y with ``y[x[i]] = i``.
 
     Args:
@@ -66,9 +65,7 @@ def _transposed(inputs: Sequence[Spec], *, perm: Sequence[int], **attrs: Any) ->
     return Spec(dtype, tuple(shape[i] for i in perm))
 
 
-def _transposed_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _transposed_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     perm = attrs["perm"]
     if perm is None and len(inputs) == 1:
         perm = range(len(inputs[0]))[::-1]
@@ -90,14 +87,16 @@ TRANSPOSE = OpDef(
     "Transpose",
     "a:T",
     infer=_transposed,
-    pattern=Movement(_transposed_access),
+    pattern=Movement(_transposed_access, linear=True),
     kernel=kernels.transpose,
     operands=("perm",),
     gradient=_transpose_gradient,
 )
 
 
-def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+def transpose(
+    a: TensorLike, perm: TensorLike | None = None, name: str = "transpose", conjugate: bool = False
+) -> Tensor:
     """Return a tensor with its dimensions in another order.
 
     Args:
@@ -136,13 +135,15 @@ MATRIX_TRANSPOSE = OpDef(
     "MatrixTranspose",
     "a:T",
     infer=_matrix_transposed,
-    pattern=Movement("...mn->...nm"),
+    pattern=Movement("...mn->...nm", linear=True),
     kernel=kernels.matrix_transpose,
     gradient=lambda op, dy: matrix_transpose(dy, conjugate=op.attrs["conjugate"]),
 )
 
 
-def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+def matrix_transpose(
+    a: TensorLike, name: str = "matrix_transpose", conjugate: bool = False
+) -> Tensor:
     """Return a tensor with its last two dimensions exchanged. See `transpose`.
 
     Raises:

@@ -18,7 +18,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import Assert, no_op
 from daskvars.ops.math import comparison
@@ -92,8 +92,8 @@ def _comparison(
     words: str = "element-wise",
 ) -> Callable[..., Operation]:
     def function(
-        x: Any,
-        y: Any,
+        x: TensorLike,
+        y: TensorLike,
         data: Sequence[Any] | None = None,
         summarize: int | None = None,
         message: str | None = None,
@@ -135,7 +135,7 @@ def _sign(
     name: str, relation: Callable[..., Tensor], symbol: str, example: str
 ) -> Callable[..., Operation]:
     def function(
-        x: Any,
+        x: TensorLike,
         data: Sequence[Any] | None = None,
         summarize: int | None = None,
         message: str | None = None,
@@ -164,10 +164,10 @@ assert_non_positive = _sign("assert_non_positive", comparison.less_equal, "<=", 
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
     data: Sequence[Any] | None = None,
     summarize: int | None = None,
     message: str | None = None,
@@ -223,7 +223,7 @@ def _ordered(x: Any, relation: Callable[..., Tensor], name: str | None, default:
         return reduce_all(relation(flat[:-1], flat[1:]))
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Return whether no element is less than the one before it, in row-major order.
 
     Args:
@@ -243,7 +243,7 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     return _ordered(x, comparison.less_equal, name, "is_non_decreasing")
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Return whether each element is greater than the one before it. See `is_non_decreasing`.
 
     >>> import daskvars as dv

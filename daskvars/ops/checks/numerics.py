@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import (
     CHECK_NUMERICS,
     check_numerics,
@@ -18,10 +16,10 @@ from daskvars.ops.rules.axes import either
 
 
 def verify_tensor_all_finite(
-    t: Any = None,
+    t: TensorLike | None = None,
     msg: str | None = None,
     name: str | None = None,
-    x: Any = None,
+    x: TensorLike | None = None,
     message: str | None = None,
 ) -> Tensor:
     """Return a tensor; the run fails with a message if it holds a NaN or an infinity.

@@ -8,11 +8,11 @@ from typing import Any
 import numpy
 
 from daskvars import dtypes
-from daskvars.dtypes import NUMERIC, DType, as_dtype
+from daskvars.dtypes import NUMERIC, DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array import constant
 from daskvars.ops.checks.assertions import asserted, shown_name
 from daskvars.ops.control.dependencies import no_op, with_dependencies
@@ -86,7 +86,7 @@ def _rank_assertion(
     name: str, words: str, holds: Callable[[Any, list[Any]], Any]
 ) -> Callable[..., Operation]:
     def function(
-        x: Any,
+        x: TensorLike,
         rank: Any,
         data: Sequence[Any] | None = None,
         summarize: int | None = None,
@@ -123,7 +123,7 @@ def _is_among(found: Any, ranks: list[Any]) -> Any:
 
 
 def assert_rank_in(
-    x: Any,
+    x: TensorLike,
     ranks: Sequence[Any],
     data: Sequence[Any] | None = None,
     summarize: int | None = None,
@@ -142,7 +142,9 @@ assert_rank_in.__doc__ = RANK.format(
 )
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(
+    tensor: TensorLike, name: str | None = None, message: str | None = None
+) -> Tensor:
     """Return `tensor`, which must have rank 0.
 
     Raises:
@@ -166,7 +168,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 def assert_type(
-    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
     """Check that a tensor has a dtype; the operation returned does nothing.
 
@@ -192,7 +194,7 @@ def assert_type(
         return no_op("statically_determined_correct_type")
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
     """Check that a tensor is of integer type; the operation returned does nothing.
 
     Raises:
@@ -211,7 +213,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         return no_op("statically_determined_was_integer")
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: TensorLike) -> bool:
     """Return whether `tensor` is a Tensor of numbers.
 
     >>> import daskvars as dv
@@ -221,7 +223,9 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and tensor.dtype.base_dtype in NUMERIC
 
 
-def assert_same_float_dtype(tensors: Iterable[Any] | None = None, dtype: Any = None) -> DType:
+def assert_same_float_dtype(
+    tensors: Iterable[Any] | None = None, dtype: DTypeLike | None = None
+) -> DType:
     """Return the one floating dtype of all tensors, which is `dtype` if that is given.
 
     Args:
@@ -257,7 +261,7 @@ def assert_same_float_dtype(tensors: Iterable[Any] | None = None, dtype: Any = N
     return found or dtypes.float32
 
 
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: TensorLike) -> None:
     """Check that `values` is a list or the like, not a tensor, array or string.
 
     Raises:

@@ -1,6 +1,6 @@
 """Branches: `cond`, `case`, `switch_case`. The gradient of a branch is a branch.
 
-It computes the branch taken again: see `bodies` for what it passes in and what it keeps.
+It computes the branch taken again: see ``subgraphs`` for what it passes in and what it keeps.
 """
 
 from __future__ import annotations
@@ -13,38 +13,18 @@ from daskvars.dtypes import int32, int64
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.patterns import Flow, Opaque
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import shape
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.reshaping import identity
+from daskvars.ops.control import subgraphs
 from daskvars.ops.control.dependencies import Assert, control_dependencies
-from daskvars.ops.control.subgraphs import (
-    KEPT_READ,
-    assemble_chunk,
-    awaited_by,
-    captures_of,
-    check_kept,
-    check_results,
-    copy_body,
-    differentiate,
-    indices_in,
-    is_differentiable,
-    keys_written,
-    merged_specs,
-    position_of,
-    positions_in,
-    read_inside,
-    slices_parts,
-    taken_apart,
-    trace,
-    zeros_for,
-)
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import equal, less_equal
@@ -52,14 +32,14 @@ from daskvars.ops.math.reduce import reduce_any, reduce_sum
 from daskvars.ops.state.assign import read_variable
 
 
-def first_if_true(pred: Any) -> int:
+def first_if_true(pred: TensorLike) -> int:
     """Return which branch a known predicate takes."""
     return 0 if pred else 1
 
 
 def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
     count = len(op.inputs)
-    floats = [i for i, t in enumerate(op.inputs) if i and is_differentiable(t)]
+    floats = [i for i, t in enumerate(op.inputs) if i and subgraphs.is_differentiable(t)]
     if not floats:
         return [None] * count
     xs = [op.inputs[i] for i in floats]
@@ -67,7 +47,7 @@ def _cond_gradient(op: Operation, *dys: Any) -> list[Any]:
     name = outer.op_name("cond_grad", "cond")
     graphs, slopes = [], []
     for number in (0, 1):
-        graph, found = trace(
+        graph, found = subgraphs.trace(
             lambda number=number: _slopes(op, number, xs, dys), (), f"{name}/{number}", outer
         )
         graphs.append(graph)
@@ -92,13 +72,13 @@ def _slopes(op: Operation, number: int, xs: list[Tensor], dys: Sequence[Any]) ->
     body, kept = op.attrs["branches"][number], op.attrs.get("kept", ())
     first = len(op.outputs) - len(kept)
     known = {
-        t: apply(KEPT_READ, value, op.inputs[position])
+        t: apply(subgraphs.KEPT_READ, value, op.inputs[position])
         for t, value, position in zip(body.results[first:], op.outputs[first:], kept, strict=True)
     }
     arguments = [op.inputs[p] for p in op.attrs["positions"][number]]
-    results = copy_body(body, arguments, known=known)[:first]
+    results = subgraphs.copy_body(body, arguments, known=known)[:first]
     wanted = [(y, dy) for y, dy in zip(results, dys, strict=False) if dy is not None]
-    return differentiate([y for y, _ in wanted], xs, [dy for _, dy in wanted])
+    return subgraphs.differentiate([y for y, _ in wanted], xs, [dy for _, dy in wanted])
 
 
 def _alike(graphs: list[FuncGraph], gradients: tuple[Any, Any], x: Tensor) -> Any:
@@ -110,9 +90,9 @@ def _alike(graphs: list[FuncGraph], gradients: tuple[Any, Any], x: Tensor) -> An
     for graph, gradient in zip(graphs, gradients, strict=True):
         with graph.as_default():
             if is_sparse:
-                found.append(tuple(slices_parts(gradient, x)))
+                found.append(tuple(subgraphs.slices_parts(gradient, x)))
             else:
-                found.append(zeros_for(x) if gradient is None else gradient)
+                found.append(subgraphs.zeros_for(x) if gradient is None else gradient)
     return found
 
 
@@ -120,23 +100,27 @@ def _valid(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
     if len(attrs["branches"]) != 2:
         raise ValueError(f"attribute 'branches' has {len(attrs['branches'])}, not 2")
     for branch in attrs["branches"]:
-        check_results(branch, [spec.dtype for spec in attrs["_specs"]])
-    check_kept(attrs.get("kept", ()), inputs, [spec.dtype for spec in attrs["_specs"]])
+        subgraphs.check_results(branch, [spec.dtype for spec in attrs["_specs"]])
+    subgraphs.check_kept(attrs.get("kept", ()), inputs, [spec.dtype for spec in attrs["_specs"]])
+
+
+def _flow(attrs: Mapping[str, Any], num_outputs: int) -> Flow:
+    return Flow(given=tuple((i, ((0, i), (1, i))) for i in range(num_outputs)))
 
 
 COND = OpDef(
     "If",
     "pred:B, *inputs:A",
-    infer=merged_specs,
+    infer=subgraphs.merged_specs,
     kernel=control_kernels.cond,
-    pattern=Opaque(branches=True, choose=first_if_true),
+    pattern=Opaque(branches=True, choose=first_if_true, flow=_flow),
     gradient=_cond_gradient,
     valid=_valid,
 )
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -199,7 +183,7 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
     full = outer.op_name(name or "cond", "cond")
     graphs, structures = [], []
     for function, kind, done in zip(functions, ("true", "false"), (True, False), strict=True):
-        graph, structure = trace(function, (), f"{full}/{kind}", outer, done)
+        graph, structure = subgraphs.trace(function, (), f"{full}/{kind}", outer, done)
         if structure is None or any(item is None for item in nest.flatten(structure)):
             raise ValueError(f"cond {full!r}: {kind}_fn must have a return value.")
         graphs.append(graph)
@@ -217,7 +201,7 @@ def _cond(pred: Tensor, functions: tuple[Any, Any], strict: bool, name: Any, out
     if not arrays:
         raise ValueError(f"cond {full!r}: true_fn and false_fn must return at least one result.")
     outputs = _if(pred, graphs, full).outputs[: len(arrays)]
-    return assemble_chunk(
+    return subgraphs.assemble_chunk(
         nest.pack(
             structures[0],
             [
@@ -234,7 +218,7 @@ def _single(result: Any) -> Any:
 
 def _same_index_types(graphs: list[FuncGraph], structures: list[Any]) -> None:
     """Give the slices that two branches return indices of one dtype."""
-    for pair in zip(*map(indices_in, structures), strict=True):
+    for pair in zip(*map(subgraphs.indices_in, structures), strict=True):
         if pair[0].dtype is not pair[1].dtype:
             for graph, indices in zip(graphs, pair, strict=True):
                 with graph.as_default():
@@ -246,19 +230,19 @@ def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
     """Make the operation of two traced branches; after their results it gives what they read."""
     kept: list[Tensor] = []
     for graph, other in zip(graphs, reversed(graphs), strict=True):
-        reads = read_inside(graph, keys_written(graph.get_operations()))
+        reads = subgraphs.read_inside(graph, subgraphs.keys_written(graph.get_operations()))
         for read, outer in reads.items():
             graph.results.append(read)
             with other.as_default():
                 other.results.append(read_variable(read.op.inputs[0]))
             kept.append(outer)
-    captured = captures_of(graphs)
-    places = position_of(captured)
+    captured = subgraphs.captures_of(graphs)
+    places = subgraphs.position_of(captured)
     specs = tuple(
         Spec(a.spec.dtype.base_dtype, _common(a.spec.shape, b.spec.shape))
         for a, b in zip(*(graph.results for graph in graphs), strict=True)
     )
-    with control_dependencies(awaited_by(graphs)):
+    with control_dependencies(subgraphs.awaited_by(graphs)):
         return apply_op(
             COND,
             pred,
@@ -266,7 +250,7 @@ def _if(pred: Tensor, graphs: list[FuncGraph], name: str) -> Operation:
             name=name + "/",
             branches=tuple(graphs),
             _specs=specs,
-            positions=tuple(positions_in(g, 1, captured) for g in graphs),
+            positions=tuple(subgraphs.positions_in(g, 1, captured) for g in graphs),
             kept=tuple(1 + places[outer] for outer in kept),
         )
 
@@ -316,7 +300,8 @@ def _last_of(pairs: list[tuple[Any, Any]], name: str) -> Callable[[], Any]:
         preds = stack([convert_to_tensor(pred) for pred, _ in pairs])
         message = f"Input error: None of the conditions of {name!r} evaluated as True:"
         with control_dependencies([Assert(reduce_any(preds), [message, preds])]):
-            return assemble_chunk(nest.map_structure(_again, taken_apart(pairs[-1][1]())))
+            results = subgraphs.taken_apart(pairs[-1][1]())
+            return subgraphs.assemble_chunk(nest.map_structure(_again, results))
 
     return checked
 
@@ -342,7 +327,7 @@ def _chosen(pred: Any, function: Any, otherwise: Any, strict: bool, name: str) -
 
 
 def switch_case(
-    branch_index: Any,
+    branch_index: TensorLike,
     branch_fns: Any,
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",

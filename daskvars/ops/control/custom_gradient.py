@@ -19,7 +19,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op, builder_for
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.reshaping import identity
 
 
@@ -32,7 +32,7 @@ class _Rule:
     graph: Any
     variables: Sequence[Any]
 
-    def __call__(self, op: Operation, *dys: Any) -> list[Any]:
+    def __call__(self, op: Operation, *dys: TensorLike) -> list[Any]:
         gradient, variables = self.gradient, self.variables
         first, last = op.attrs["num_results"], len(op.inputs) - len(variables)
         arguments = op.inputs[first:last]
@@ -91,7 +91,7 @@ def custom_gradient(f: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callabl
     """
 
     @functools.wraps(f)
-    def decorated(*args: Any, **kwargs: Any) -> Any:
+    def decorated(*args: TensorLike, **kwargs: Any) -> Any:
         return _call(lambda *tensors: f(*tensors, **kwargs), args)
 
     return decorated
@@ -114,11 +114,11 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     (12.0, 4.0)
     """
 
-    def gradient(*dys: Any, variables: Any = ()) -> Any:
+    def gradient(*dys: TensorLike, variables: Any = ()) -> Any:
         return (dys, [None] * len(variables)) if variables else dys
 
     @functools.wraps(f)
-    def passing(*args: Any, **kwargs: Any) -> Any:
+    def passing(*args: TensorLike, **kwargs: Any) -> Any:
         return custom_gradient(lambda *tensors: (f(*tensors, **kwargs), gradient))(*args)
 
     return passing

@@ -7,14 +7,14 @@ from contextlib import nullcontext
 from typing import Any
 
 from daskvars.accepted import accepts
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.reshaping import identity
 
@@ -86,7 +86,9 @@ def tuple_(
         ]
 
 
-def with_dependencies(dependencies: Sequence[Any], output: Any, name: str | None = None) -> Tensor:
+def with_dependencies(
+    dependencies: Sequence[Any], output: TensorLike, name: str | None = None
+) -> Tensor:
     """Return `output`, available only after `dependencies`."""
     with control_dependencies(dependencies):
         return identity(output, name=name)
@@ -103,7 +105,10 @@ ASSERT = OpDef(
 
 
 def Assert(
-    condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None
+    condition: TensorLike,
+    data: Sequence[Any],
+    summarize: int | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Return an operation that fails the run, with `data`, unless `condition` is true.
 
@@ -125,12 +130,12 @@ PRINT = OpDef(
 )
 
 
-def _first(op: Operation, dy: Any) -> list[Any]:
+def _first(op: Operation, dy: Tensor) -> list[Any]:
     return [dy] + [None] * (len(op.inputs) - 1)
 
 
 def Print(
-    input_: Any,
+    input_: TensorLike,
     data: Sequence[Any],
     message: str | None = None,
     first_n: int | None = None,
@@ -171,7 +176,11 @@ PY_FUNC_STATELESS = OpDef(
 
 
 def py_func(
-    func: Callable, inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+    func: Callable,
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Call a Python function on the values of tensors.
 
@@ -203,7 +212,11 @@ def py_func(
 
 
 def numpy_function(
-    func: Callable, inp: Sequence[Any], Tout: Any, name: str | None = None, stateful: bool = True
+    func: Callable,
+    inp: Sequence[Any],
+    Tout: DTypeLike | Sequence[DTypeLike],
+    name: str | None = None,
+    stateful: bool = True,
 ) -> Any:
     """Call a Python function of NumPy arrays. See `py_func`.
 
@@ -212,7 +225,7 @@ def numpy_function(
     return py_func(func, inp, Tout, stateful, name)
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """Return `tensor`; the run fails with `message` if it holds NaN or infinity.
 
     Raises:

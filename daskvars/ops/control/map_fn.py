@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.accepted import accepts
+from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import shape
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.while_loop import while_loop
@@ -22,7 +23,7 @@ from daskvars.ops.control.while_loop import while_loop
 class _Rows:
     """The rows of tensors of one length, read in a loop."""
 
-    def __init__(self, elems: Any, fn: Any) -> None:
+    def __init__(self, elems: TensorLike, fn: Callable[..., Any]) -> None:
         if not callable(fn):
             raise TypeError("fn must be callable.")
         self.structure = elems
@@ -34,7 +35,7 @@ class _Rows:
         self.length = static[0] if static and static[0] is not None else shape(self.tensors[0])[0]
         self._arrays = [_read_often(t.dtype, self.length).unstack(t) for t in self.tensors]
 
-    def row(self, index: Any) -> Any:
+    def row(self, index: TensorLike) -> Any:
         """Return row `index` in the structure of the elements."""
         return nest.pack(self.structure, [array.read(index) for array in self._arrays])
 
@@ -58,8 +59,8 @@ def _stacked(structure: Any, arrays: Any, length: Any) -> Any:
 @accepts("parallel_iterations", "swap_memory")
 def map_fn(
     fn: Callable[[Any], Any],
-    elems: Any,
-    dtype: Any = None,
+    elems: TensorLike,
+    dtype: DTypeLike | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -108,7 +109,7 @@ def _fold(name: str, reverse: bool, doc: str) -> Callable[..., Any]:
 
     def fold(
         fn: Callable[[Any, Any], Any],
-        elems: Any,
+        elems: TensorLike,
         initializer: Any = None,
         parallel_iterations: int = 10,
         back_prop: bool = True,
@@ -142,7 +143,7 @@ foldr = _fold("foldr", True, "Return the fold from the last row to the first.")
 @accepts("parallel_iterations", "swap_memory")
 def scan(
     fn: Callable[[Any, Any], Any],
-    elems: Any,
+    elems: TensorLike,
     initializer: Any = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
@@ -184,7 +185,7 @@ def _scanned(
     if start:
         arrays = [a.write(place(0), t) for a, t in zip(arrays, leaves, strict=False)]
 
-    def body(i: Tensor, value: Any, written: Any) -> Any:
+    def body(i: Tensor, value: TensorLike, written: Any) -> Any:
         value = fn(value, rows.row(place(i)))
         found = nest.flatten(value)
         return i + 1, value, [a.write(place(i), t) for a, t in zip(written, found, strict=False)]

@@ -11,7 +11,7 @@ from daskvars.graph import nest
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import printing as print_kernels
 
 PRINT_V2 = OpDef(
@@ -26,7 +26,7 @@ _MARK = re.compile("\0")
 
 
 def print_(
-    *inputs: Any,
+    *inputs: TensorLike,
     output_stream: Any = None,
     summarize: int | None = 3,
     sep: str = " ",

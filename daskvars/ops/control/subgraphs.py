@@ -31,6 +31,7 @@ from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.tensor_lists import built_again, zero_list
 from daskvars.ops.math.casting import cast
 from daskvars.ops.state.assign import READ
+from daskvars.shapes import is_known
 
 _differentiate: list[Callable[..., list[Any]]] = []
 
@@ -130,10 +131,10 @@ def slices_parts(gradient: Any, x: Tensor) -> SlicesParts:
     if gradient is not None:
         return SlicesParts(gradient, range_(cast(shape(gradient)[0], int64)))
     columns = x.spec.shape[1:] if x.spec.shape else None
-    if columns is None or None in columns:
-        values = zeros_like(strided_slice(x, [0], [0]))
-    else:
+    if is_known(columns):
         values = zeros([0, *columns], x.spec.dtype.base_dtype)
+    else:
+        values = zeros_like(strided_slice(x, [0], [0]))
     return SlicesParts(values, zeros([0], int64))
 
 

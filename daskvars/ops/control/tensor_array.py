@@ -9,17 +9,19 @@ import numpy
 
 from daskvars import shapes
 from daskvars.accepted import accepts
-from daskvars.dtypes import DType, as_dtype, int32
+from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
 from daskvars.errors import InvalidArgumentError
+from daskvars.forwarding import forwards
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import entered_graph, name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import shape
 from daskvars.ops.array.ranges import range as range_
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.control import tensor_lists as ops
+from daskvars.shapes import ShapeLike
 
 
 class _Shared:
@@ -95,15 +97,15 @@ class TensorArray:
 
     def __init__(
         self,
-        dtype: Any,
-        size: Any = None,
+        dtype: DTypeLike,
+        size: TensorLike | None = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
         handle: Tensor | None = None,
         flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike | None = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ) -> None:
@@ -134,25 +136,10 @@ class TensorArray:
 
     # -- what it is ---------------------------------------------------------------------------
 
-    @property
-    def flow(self) -> Tensor:
-        """The list as a tensor of dtype variant."""
-        return self._flow
-
-    @property
-    def handle(self) -> Tensor:
-        """The same as `flow`: the list is all there is."""
-        return self._flow
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the items."""
-        return self._dtype
-
-    @property
-    def dynamic_size(self) -> bool:
-        """Whether it grows when written past its end."""
-        return self._dynamic_size
+    flow: Tensor = forwards("_flow", "The list as a tensor of dtype variant.")
+    handle: Tensor = forwards("_flow", "The same as `flow`: the list is all there is.")
+    dtype: DType = forwards("_dtype", "The dtype of the items.")
+    dynamic_size: bool = forwards("_dynamic_size", "Whether it grows when written past its end.")
 
     @property
     def element_shape(self) -> shapes.TensorShape:
@@ -180,7 +167,7 @@ class TensorArray:
 
     # -- items --------------------------------------------------------------------------------
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Return an item.
 
         Raises:
@@ -191,7 +178,7 @@ class TensorArray:
         flow = self._to_read(name, index, eager=True)
         return apply(ops.READ, flow, index, name=name, **self._item())
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """Return the array with `value` as the item at `index`.
 
         Raises:
@@ -203,12 +190,14 @@ class TensorArray:
         self._shared.merge(value.spec.shape)
         return self._changed(ops.WRITE, index, value, name=name)
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Return some items stacked, [len(indices), ...]."""
         indices = self._index(indices)
         return apply(ops.GATHER, self._to_read(name, indices), indices, name=name, **self._item())
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(
+        self, indices: TensorLike, value: TensorLike, name: str | None = None
+    ) -> TensorArray:
         """Return the array with the rows of `value` written to `indices`."""
         value, indices = self._rows_of(value), self._index(indices)
         return self._changed(ops.SCATTER, indices, value, name=name)
@@ -217,7 +206,7 @@ class TensorArray:
         """Return all items stacked, [size, ...]."""
         return apply(ops.STACK, self._to_read(name), name=name, **self._item())
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """Return the array with the rows of `value` as its items."""
         return self._changed(ops.UNSTACK, self._rows_of(value), name=name, firsts=True)
 
@@ -225,7 +214,7 @@ class TensorArray:
         """Return all items joined along their first axis; its size may differ between them."""
         return apply(ops.CONCAT, self._to_read(name), name=name, **self._item())
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """Return the array with runs of rows of `value` as its items, of the given lengths."""
         value = self._converted(value)
         shape, known = value.spec.shape, constant_value(self._index(lengths))
@@ -308,7 +297,10 @@ class TensorArray:
         if builder.is_eager:
             if eager and shared.unread is not None:
                 self._note_read(*indices)
-            return shared.flow if self._adds else flow
+            if not self._adds:
+                return flow
+            assert shared.flow is not None, "an array of gradients begins with zeros"
+            return shared.flow
         if not self._begins_around(builder):
             return flow
         if self._adds:

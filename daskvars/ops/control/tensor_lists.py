@@ -7,15 +7,16 @@ tensor of all items being made on the way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars.dtypes import int32, variant
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.patterns import Block, Items
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.control import tensor_lists as kernels
+from daskvars.shapes import RankedShape
 
 LIST = Spec(variant, None)
 
@@ -42,22 +43,67 @@ def _like(place: int) -> Any:
 
 
 def _op(
-    type: str, signature: str, infer: Any, kernel: Any, gradient: Any, chained: Any = ""
+    type: str,
+    signature: str,
+    dims: str,
+    infer: Any,
+    kernel: Any,
+    gradient: Any,
+    chained: Any = "",
+    block: Any = None,
 ) -> OpDef:
-    pattern = Opaque(chained=chained)
-    return OpDef(type, signature, infer=infer, pattern=pattern, kernel=kernel, gradient=gradient)
+    pattern = Items(dims=dims, chained=chained)
+    return OpDef(
+        type,
+        signature,
+        infer=infer,
+        pattern=pattern,
+        kernel=kernel,
+        gradient=gradient,
+        block=block,
+    )
 
 
-def _first(op: Operation, dy: Any, *rest: Any) -> tuple[Any, ...]:
+def _sizes_of_block(item: Callable[[RankedShape], RankedShape]) -> Any:
+    """Return the rule for the attributes of a block that gives items of its lists.
+
+    What is not known of the items, so that a missing one is an error, stays unknown.
+
+    Args:
+      item: gives the shape of the items, of that of the result.
+    """
+
+    def block(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
+        if attrs["shape"] is None:
+            return dict(attrs)
+        sizes = zip(attrs["shape"], item(block.out_shapes[0] or ()), strict=True)
+        return {**attrs, "shape": tuple(None if old is None else n for old, n in sizes)}
+
+    return block
+
+
+_read_of_block = _sizes_of_block(lambda shape: shape)
+_rows_of_block = _sizes_of_block(lambda shape: shape[1:])
+
+
+def _first(op: Operation, dy: Tensor, *rest: Any) -> tuple[Any, ...]:
     return (dy, *[None] * (len(op.inputs) - 1))
 
 
 # -- gradients: lists of any size, in which a missing item counts as zero --------------------------
 
-LIST_ADD = _op("ListAdd", "*lists:T", _list, kernels.total, lambda op, dy: [dy] * len(op.inputs))
+LIST_ADD = _op(
+    "ListAdd",
+    "*lists:T",
+    "[...]*->[...]",
+    _list,
+    kernels.total,
+    lambda op, dy: [dy] * len(op.inputs),
+)
 ITEM_LIKE: OpDef = _op(
     "ListItemLike",
     "list:A, index:I, like:A",
+    "[...],,...->...",
     _like(2),
     kernels.item_like,
     lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None, None),
@@ -65,6 +111,7 @@ ITEM_LIKE: OpDef = _op(
 ONLY_ITEM: OpDef = _op(
     "ListOfItem",
     "index:I, value:A",
+    ",...->[...]",
     _list,
     kernels.only_item,
     lambda op, dy: (None, apply(ITEM_LIKE, dy, *op.inputs)),
@@ -72,16 +119,23 @@ ONLY_ITEM: OpDef = _op(
 ROWS_LIKE: OpDef = _op(
     "ListRowsLike",
     "list:A, like:A",
+    "[...],_...->_...",
     _like(1),
     kernels.rows_like,
     lambda op, dy: (apply(LIST_OF_ROWS, dy), None),
 )
 LIST_OF_ROWS: OpDef = _op(
-    "ListOfRows", "value:A", _list, kernels.rows, lambda op, dy: apply(ROWS_LIKE, dy, op.inputs[0])
+    "ListOfRows",
+    "value:A",
+    "_...->[...]",
+    _list,
+    kernels.rows,
+    lambda op, dy: apply(ROWS_LIKE, dy, op.inputs[0]),
 )
 PICKED_LIKE: OpDef = _op(
     "ListPickedLike",
     "list:A, indices:I, like:A",
+    "[...],,_...->_...",
     _like(2),
     kernels.picked_like,
     lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None, None),
@@ -89,14 +143,22 @@ PICKED_LIKE: OpDef = _op(
 LIST_OF_PICKED: OpDef = _op(
     "ListOfPicked",
     "indices:I, value:A",
+    ",_...->[...]",
     _list,
     kernels.only_items,
     lambda op, dy: (None, apply(PICKED_LIKE, dy, *op.inputs)),
 )
 JOINED_LIKE = _op(
-    "ListJoinedLike", "list:A, like:A, lengths:I", _like(1), kernels.joined_like, NO_GRADIENT
+    "ListJoinedLike",
+    "list:A, like:A, lengths:I",
+    "[_...],_...->_...",
+    _like(1),
+    kernels.joined_like,
+    NO_GRADIENT,
 )
-LIST_OF_JOINED = _op("ListOfJoined", "value:A, list:A", _list, kernels.cut_like, NO_GRADIENT)
+LIST_OF_JOINED = _op(
+    "ListOfJoined", "value:A, list:A", "_...,[_...]->[_...]", _list, kernels.cut_like, NO_GRADIENT
+)
 
 
 def list_sum(lists: list[Tensor]) -> Tensor:
@@ -131,39 +193,76 @@ def _split_gradient(op: Operation, dy: Tensor) -> tuple[Any, ...]:
     return dy, apply(JOINED_LIKE, dy, value, lengths), None
 
 
-RESERVE = _op("ListReserve", "size:I", _list, kernels.reserve, NO_GRADIENT)
-ZEROS = _op("ListZeros", "list:A, empty:A", _list, kernels.zeros, NO_GRADIENT)
+RESERVE = _op("ListReserve", "size:I", "#->[...]", _list, kernels.reserve, NO_GRADIENT)
+ZEROS = _op("ListZeros", "list:A, empty:A", "[...]->[...]", _list, kernels.zeros, NO_GRADIENT)
 # The gradient of the list that was written to is that of the new one: nothing ever reads, of the
 # old list, the item that was not there.
-WRITE = _op("ListWrite", "list:A, index:I, value:A", _list, kernels.write, _write_gradient)
+WRITE = _op(
+    "ListWrite",
+    "list:A, index:I, value:A",
+    "[...],,...->[...]",
+    _list,
+    kernels.write,
+    _write_gradient,
+)
 READ = _op(
     "ListRead",
     "list:A, index:I",
+    "[...]->...",
     _item,
     kernels.read,
     lambda op, dy: (apply(ONLY_ITEM, op.inputs[1], dy), None),
+    block=_read_of_block,
 )
-STACK = _op("ListStack", "list:A", _rows, kernels.stack, lambda op, dy: apply(LIST_OF_ROWS, dy))
-UNSTACK = _op("ListUnstack", "list:A, value:A", _list, kernels.unstack, _unstack_gradient)
+STACK = _op(
+    "ListStack",
+    "list:A",
+    "[...]->#...",
+    _rows,
+    kernels.stack,
+    lambda op, dy: apply(LIST_OF_ROWS, dy),
+    block=_rows_of_block,
+)
+UNSTACK = _op(
+    "ListUnstack", "list:A, value:A", "[...],_...->[...]", _list, kernels.unstack, _unstack_gradient
+)
 GATHER = _op(
     "ListGather",
     "list:A, indices:I",
+    "[...]->_...",
     _rows,
     kernels.gather,
     lambda op, dy: (apply(LIST_OF_PICKED, op.inputs[1], dy), None),
+    block=_rows_of_block,
 )
 SCATTER = _op(
-    "ListScatter", "list:A, indices:I, value:A", _list, kernels.scatter, _scatter_gradient
+    "ListScatter",
+    "list:A, indices:I, value:A",
+    "[...],,_...->[...]",
+    _list,
+    kernels.scatter,
+    _scatter_gradient,
 )
 CONCAT = _op(
     "ListConcat",
     "list:A",
+    "[_...]->_...",
     _joined,
     kernels.concat,
     lambda op, dy: apply(LIST_OF_JOINED, dy, op.inputs[0]),
+    block=_read_of_block,
 )
-SPLIT = _op("ListSplit", "list:A, value:A, lengths:I", _list, kernels.split, _split_gradient)
-SIZE = _op("ListSize", "list:A", lambda inputs: Spec(int32, ()), kernels.size, NO_GRADIENT)
+SPLIT = _op(
+    "ListSplit",
+    "list:A, value:A, lengths:I",
+    "[_...],_...->[_...]",
+    _list,
+    kernels.split,
+    _split_gradient,
+)
+SIZE = _op(
+    "ListSize", "list:A", "[...]->", lambda inputs: Spec(int32, ()), kernels.size, NO_GRADIENT
+)
 
 # -- what changes in a run: what was read of an array, and arrays of gradients ---------------------
 
@@ -178,18 +277,28 @@ def _list_at(inputs: tuple[Spec, ...]) -> Spec:
 READ_ONCE = _op(
     "ListReadOnce",
     "list:A, *indices_and_begin:A",
+    "[...]->[...],[]",
     lambda inputs: (_list_at(inputs), LIST),
     kernels.read_once,
     _first,
     "changes",
 )
 NOT_READ = _op(
-    "ListNotRead", "list:A, *indices_and_begin:A", _list_at, kernels.not_read, _first, "sees"
+    "ListNotRead",
+    "list:A, *indices_and_begin:A",
+    "[...]->[...]",
+    _list_at,
+    kernels.not_read,
+    _first,
+    "sees",
 )
-PRESENT = _op("ListPresent", "list:A, begin:A", _list, kernels.present, _first, "sees")
+PRESENT = _op(
+    "ListPresent", "list:A, begin:A", "[...],[...]->[...]", _list, kernels.present, _first, "sees"
+)
 AGGREGATE = _op(
     "ListAggregate",
     "list:A, more:A, begin:A",
+    "[...],[...],[...]->[...]",
     _list,
     kernels.aggregate,
     lambda op, dy: (dy, dy, None),

@@ -11,48 +11,27 @@ from daskvars.dtypes import bool_, variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.definitions.patterns import Flow, Opaque, Part
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply, apply_op, builder_for
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import shape, zeros
 from daskvars.ops.array.reshaping import stop_gradient
+from daskvars.ops.control import subgraphs
 from daskvars.ops.control.dependencies import control_dependencies
-from daskvars.ops.control.subgraphs import (
-    KEPT_READ,
-    ShapedSlicesParts,
-    SlicesParts,
-    assemble_chunk,
-    awaited_by,
-    captures_of,
-    check_kept,
-    check_results,
-    copy_body,
-    differentiate,
-    is_differentiable,
-    keys_written,
-    merged_specs,
-    position_of,
-    positions_in,
-    read_inside,
-    slices_parts,
-    taken_apart,
-    trace,
-    zeros_for,
-)
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.math.comparison import less, logical_and
 
 
 def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
     count, inputs = op.attrs["num_vars"], op.inputs
-    grads = [i for i in range(count) if is_differentiable(inputs[i])]
-    sums = [i for i in range(count, len(inputs)) if is_differentiable(inputs[i])]
+    grads = [i for i in range(count) if subgraphs.is_differentiable(inputs[i])]
+    sums = [i for i in range(count, len(inputs)) if subgraphs.is_differentiable(inputs[i])]
     outer = builder_for(inputs)
-    start = [zeros_for(inputs[i]) if dys[i] is None else dys[i] for i in grads]
+    start = [subgraphs.zeros_for(inputs[i]) if dys[i] is None else dys[i] for i in grads]
     dense: list[int] = []
     sparse: list[int] = []
 
@@ -60,16 +39,16 @@ def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
         found = dict(zip([*grads, *sums], _turn(op, item, dvars, grads, sums), strict=True))
         sparse.extend(i for i in sums if isinstance(found[i], IndexedSlices))
         dense.extend(i for i in sums if i not in sparse and found[i] is not None)
-        rows = [slices_parts(taken_apart(found[i]), inputs[i]) for i in sparse]
+        rows = [subgraphs.slices_parts(subgraphs.taken_apart(found[i]), inputs[i]) for i in sparse]
         return [
-            zeros_for(inputs[i]) if found[i] is None else convert_to_tensor(found[i])
+            subgraphs.zeros_for(inputs[i]) if found[i] is None else convert_to_tensor(found[i])
             for i in [*grads, *dense]
         ] + nest.flatten(rows)
 
     specs = [op.outputs[count].spec, *(t.spec for t in start)]
-    graph, _ = trace(backward, specs, outer.op_name("while_grad", "while_grad"), outer)
-    zeros = [zeros_for(inputs[i]) for i in dense]
-    rows = nest.flatten([slices_parts(None, inputs[i]) for i in sparse])
+    graph, _ = subgraphs.trace(backward, specs, outer.op_name("while_grad", "while_grad"), outer)
+    zeros = [subgraphs.zeros_for(inputs[i]) for i in dense]
+    rows = nest.flatten([subgraphs.slices_parts(None, inputs[i]) for i in sparse])
     captured = list(graph.captures)
     first = 1 + len(grads) + len(zeros) + len(rows)
     results = iter(
@@ -81,7 +60,7 @@ def _while_gradient(op: Operation, *dys: Any) -> list[Any]:
             *rows,
             *captured,
             branches=(graph,),
-            positions=(positions_in(graph, first, captured),),
+            positions=(subgraphs.positions_in(graph, first, captured),),
             num_grads=len(grads),
             num_sums=len(zeros),
             num_rows=len(rows),
@@ -105,13 +84,13 @@ def _turn(
 
     values = [before(i, op.outputs[i].spec) if i < count else t for i, t in enumerate(inputs)]
     known = {
-        t: apply(KEPT_READ, before(count + k, t.spec), inputs[position])
+        t: apply(subgraphs.KEPT_READ, before(count + k, t.spec), inputs[position])
         for k, (t, position) in enumerate(zip(body.results[count:], kept, strict=True))
     }
     arguments = [values[p] for p in op.attrs["positions"][1]]
-    results = copy_body(body, arguments, known=known)
+    results = subgraphs.copy_body(body, arguments, known=known)
     xs = [values[i] for i in grads] + [inputs[i] for i in sums]
-    return differentiate([results[i] for i in grads], xs, list(dvars))
+    return subgraphs.differentiate([results[i] for i in grads], xs, list(dvars))
 
 
 def _any_number(rows: Tensor) -> Spec:
@@ -137,9 +116,9 @@ def _check_loop(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
     if dtypes != [t.spec.dtype.base_dtype for t in inputs[:count]] or specs[count].dtype != variant:
         raise ValueError("attribute '_specs' has other dtypes than the loop's variables")
     test, body = attrs["branches"]
-    check_results(test, [bool_])
-    check_kept(kept, inputs, [t.spec.dtype for t in body.results])
-    check_results(body, [*dtypes, *(inputs[place].spec.dtype for place in kept)])
+    subgraphs.check_results(test, [bool_])
+    subgraphs.check_kept(kept, inputs, [t.spec.dtype for t in body.results])
+    subgraphs.check_results(body, [*dtypes, *(inputs[place].spec.dtype for place in kept)])
 
 
 def _check_slopes(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
@@ -153,14 +132,37 @@ def _check_slopes(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
     dtypes = [t.spec.dtype for t in inputs[1:first]]
     if [spec.dtype for spec in attrs["_specs"]] != dtypes:
         raise ValueError("attribute '_specs' has other dtypes than the values that are summed")
-    check_results(attrs["branches"][0], dtypes)
+    subgraphs.check_results(attrs["branches"][0], dtypes)
+
+
+def _loop_flow(attrs: Mapping[str, Any], num_outputs: int) -> Flow:
+    count, written, end = attrs["num_vars"], attrs["written"], num_outputs - len(attrs["written"])
+    first = count + len(attrs.get("kept", ()))
+    return Flow(
+        carried=(
+            *((i, i, (1, i)) for i in range(count)),
+            *((end + i, position, (1, first + i)) for i, position in enumerate(written)),
+        ),
+        history=(count, tuple(range(count)), tuple((1, i) for i in range(count, first))),
+        decides=((0, 0),),
+        most_turns=attrs["maximum"],
+    )
+
+
+def _gradient_flow(attrs: Mapping[str, Any], num_outputs: int) -> Flow:
+    """Return how gradients go; the first input, the history, is a turn's values to the body."""
+    flows = [(i, 1 + i, (0, i)) for i in range(num_outputs)]
+    first, last = attrs["num_grads"], attrs["num_grads"] + attrs["num_sums"]
+    return Flow(
+        carried=tuple(flows[:first]), summed=tuple(flows[first:last]), joined=tuple(flows[last:])
+    )
 
 
 WHILE = OpDef(
     "While",
     "*loop_vars:A",
-    infer=merged_specs,
-    pattern=Opaque(branches=True),
+    infer=subgraphs.merged_specs,
+    pattern=Opaque(branches=True, flow=_loop_flow),
     kernel=control_kernels.while_loop,
     gradient=_while_gradient,
     valid=_check_loop,
@@ -168,8 +170,8 @@ WHILE = OpDef(
 WHILE_GRADIENT = OpDef(
     "WhileGradient",
     "history:A, *inputs:A",
-    infer=merged_specs,
-    pattern=Opaque(branches=True),
+    infer=subgraphs.merged_specs,
+    pattern=Opaque(branches=True, flow=_gradient_flow),
     kernel=control_kernels.while_gradient,
     gradient=_no_second_order,
     valid=_check_slopes,
@@ -178,7 +180,7 @@ HISTORY_ITEM = OpDef(
     "HistoryItem",
     "history:A",
     infer=lambda inputs, *, index, _spec: _spec,
-    pattern=Opaque(view=True),
+    pattern=Part(view=True),
     kernel=control_kernels.history_item,
     gradient=_no_second_order,
 )
@@ -233,7 +235,7 @@ def while_loop(
             raise TypeError(f"{argument} must be callable.")
     if parallel_iterations < 1:
         raise TypeError("parallel_iterations must be a positive integer.")
-    outer = builder_for(tuple(nest.flatten(taken_apart(loop_vars))))
+    outer = builder_for(tuple(nest.flatten(subgraphs.taken_apart(loop_vars))))
     if outer.is_eager:
         return _eager_loop(cond, body, loop_vars, maximum_iterations, return_same_structure)
     with outer.as_default():
@@ -246,7 +248,7 @@ def while_loop(
         results = nest.map_structure(
             lambda t: stop_gradient(t) if isinstance(t, Tensor) else t, results
         )
-    results = assemble_chunk(results)
+    results = subgraphs.assemble_chunk(results)
     return results if return_same_structure or len(loop_vars) != 1 else results[0]
 
 
@@ -254,12 +256,12 @@ def _eager_loop(cond: Any, body: Any, loop_vars: Any, maximum: Any, same: bool) 
     def value(item: Any) -> Any:
         return item if isinstance(item, TensorArray) else convert_to_tensor(item)
 
-    values = assemble_chunk(nest.map_structure(value, taken_apart(loop_vars)))
+    values = subgraphs.assemble_chunk(nest.map_structure(value, subgraphs.taken_apart(loop_vars)))
     iteration = 0
     while (maximum is None or iteration < maximum) and bool(cond(*values)):
         results = body(*values)
         values = results if isinstance(results, list | tuple) else [results]
-        values = assemble_chunk(nest.map_structure(value, taken_apart(values)))
+        values = subgraphs.assemble_chunk(nest.map_structure(value, subgraphs.taken_apart(values)))
         iteration += 1
     return values if same or len(values) != 1 else values[0]
 
@@ -280,11 +282,11 @@ def _counted(
 ) -> Any:
     """Build a loop that counts its iterations, up to a number that only the run knows."""
 
-    def step(i: Tensor, *values: Any) -> tuple[Any, ...]:
+    def step(i: Tensor, *values: TensorLike) -> tuple[Any, ...]:
         results = body(*values)
         return i + 1, *(results if isinstance(results, list | tuple) else [results])
 
-    def test(i: Tensor, *values: Any) -> Tensor:
+    def test(i: Tensor, *values: TensorLike) -> Tensor:
         return logical_and(less(i, maximum), cond(*values))
 
     start = zeros([], maximum.spec.dtype.base_dtype)
@@ -297,7 +299,7 @@ def _while(
     cond: Any, body: Any, loop_vars: Any, invariants: Any, name: Any, maximum: Any, outer: Graph
 ) -> Any:
     full = outer.op_name(name or "while", "while")
-    parts = taken_apart(loop_vars)
+    parts = subgraphs.taken_apart(loop_vars)
     leaves = nest.flatten(parts)
     start = [convert_to_tensor(leaf) for leaf in leaves]
 
@@ -314,22 +316,24 @@ def _while(
     specs = [Spec(t.spec.dtype.base_dtype, t.spec.shape) for t in start]
     if invariants is not None:
         specs = _with_invariants(full, specs, _shapes_of_leaves(parts, invariants))
-    test, _ = trace(lambda *v: cond(*assemble_chunk(packed(v))), specs, f"{full}/cond", outer)
+    test, _ = subgraphs.trace(
+        lambda *v: cond(*subgraphs.assemble_chunk(packed(v))), specs, f"{full}/cond", outer
+    )
 
-    def step(*values: Any) -> Any:
-        results = body(*assemble_chunk(packed(values)))
+    def step(*values: TensorLike) -> Any:
+        results = body(*subgraphs.assemble_chunk(packed(values)))
         return results if isinstance(results, list | tuple) else [results]
 
-    loop, results = trace(step, specs, f"{full}/body", outer)
+    loop, results = subgraphs.trace(step, specs, f"{full}/body", outer)
     _check_results(full, parts, results, specs, loop.results)
-    written = keys_written([*test.get_operations(), *loop.get_operations()])
-    read_inside(test, written)
-    kept = read_inside(loop, written)
+    written = subgraphs.keys_written([*test.get_operations(), *loop.get_operations()])
+    subgraphs.read_inside(test, written)
+    kept = subgraphs.read_inside(loop, written)
     loop.results += kept
-    captured = captures_of((test, loop))
-    places = position_of(captured)
+    captured = subgraphs.captures_of((test, loop))
+    places = subgraphs.position_of(captured)
     count = len(start)
-    with control_dependencies(awaited_by((test, loop))):
+    with control_dependencies(subgraphs.awaited_by((test, loop))):
         op = apply_op(
             WHILE,
             *start,
@@ -337,7 +341,7 @@ def _while(
             name=full + "/",
             branches=(test, loop),
             num_vars=count,
-            positions=tuple(positions_in(g, count, captured) for g in (test, loop)),
+            positions=tuple(subgraphs.positions_in(g, count, captured) for g in (test, loop)),
             kept=tuple(count + places[t] for t in kept.values()),
             maximum=maximum,
             _specs=(*specs, Spec(variant, ())),
@@ -347,11 +351,11 @@ def _while(
 
 def _shapes_of_leaves(parts: Any, invariants: Any) -> list[shapes.Shape]:
     """Return the invariants of all leaves; one of slices is that of their values."""
-    if isinstance(parts, SlicesParts | ShapedSlicesParts):
+    if isinstance(parts, subgraphs.SlicesParts | subgraphs.ShapedSlicesParts):
         values = shapes.as_tuple(invariants)
         found: list[shapes.Shape] = [values, None if values is None else values[:1]]
         rank = None if values is None else (len(values),)
-        return [*found, rank] if isinstance(parts, ShapedSlicesParts) else found
+        return [*found, rank] if isinstance(parts, subgraphs.ShapedSlicesParts) else found
     if not isinstance(parts, list | tuple | dict):
         return [shapes.as_tuple(invariants)]
     if isinstance(parts, dict):

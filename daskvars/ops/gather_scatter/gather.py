@@ -6,18 +6,27 @@ rows only those that were used are ever touched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Dim, Gather, Movement, Opaque
+from daskvars.graph.definitions.patterns import (
+    Access,
+    Attrs,
+    CombineById,
+    Dim,
+    Gather,
+    KnownShapes,
+    Movement,
+    Opaque,
+)
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.kernels.gather_scatter import row_shards
 from daskvars.kernels.gather_scatter import segments as segment
@@ -26,7 +35,6 @@ from daskvars.ops.array.joining import concat, single_axis
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
 
 # -- rows --------------------------------------------------------------------------------------
 
@@ -124,19 +132,15 @@ def _picked_dims(params: Any, indices: Any, axis: int, batch_dims: int) -> tuple
     return table, (*table[:batch_dims], *own), (*table[:axis], *own, *table[axis + 1 :])
 
 
-def _picked_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
-    if any(None in shape for shape in (*inputs, *outputs)) or "operands" in attrs:
+def _picked_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
+    if "operands" in attrs:
         return axes.whole(inputs, outputs)
     table, ids, result = _picked_dims(inputs[0], inputs[1], attrs["axis"], attrs["batch_dims"])
     return Access((table, ids), (result,))
 
 
-def _put_back_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
-    if any(None in shape for shape in (*inputs, *outputs)) or attrs["axis"] is None:
+def _put_back_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
+    if attrs["axis"] is None:
         return axes.whole(inputs, outputs)
     table, ids, result = _picked_dims(outputs[0], inputs[1], attrs["axis"], attrs["batch_dims"])
     others = tuple((None,) * len(shape) for shape in inputs[2:])
@@ -191,11 +195,11 @@ GATHER_AXIS_GRAD = OpDef(
 
 @accepts("validate_indices")
 def gather(
-    params: Any,
-    indices: Any,
+    params: TensorLike,
+    indices: TensorLike,
     validate_indices: bool | None = None,
     name: str | None = None,
-    axis: Any = None,
+    axis: TensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
     """Return the slices of a tensor that indices name.
@@ -241,7 +245,7 @@ def gather(
         return apply(GATHER_AXIS, params, indices, name=scope, axis=axis, batch_dims=batch_dims)
 
 
-def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Return for each batch the slices that its own indices name.
 
     Args:
@@ -264,7 +268,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
 DEDUPLICATE = OpDef(
     "DeduplicateIndexedSlices",
     "values:N, indices:I",
-    pattern=Opaque(),
+    pattern=CombineById(),
     gradient=NO_GRADIENT,
     infer=lambda inputs: (
         Spec(inputs[0].dtype, (None, *inputs[0].shape[1:]) if inputs[0].shape else None),
@@ -274,7 +278,9 @@ DEDUPLICATE = OpDef(
 )
 
 
-def deduplicate(values: Any, indices: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def deduplicate(
+    values: TensorLike, indices: TensorLike, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Return slices with those of one index added up.
 
     Args:
@@ -343,7 +349,7 @@ BOOLEAN_MASK_GRAD = OpDef(
 
 
 def boolean_mask(
-    tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
+    tensor: TensorLike, mask: TensorLike, name: str = "boolean_mask", axis: int | None = None
 ) -> Tensor:
     """Return the slices of a tensor for which a mask holds.
 

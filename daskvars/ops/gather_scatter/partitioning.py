@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import DType, as_dtype, int32
+from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import arrays
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.ops.gather_scatter.gather import gather
@@ -39,7 +39,7 @@ UNIQUE = OpDef(
 
 
 def unique_with_counts(
-    x: Any, out_idx: Any = int32, name: str | None = None
+    x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the distinct elements of a vector in order of first occurrence, and their counts.
 
@@ -62,7 +62,9 @@ def unique_with_counts(
     return values, places, counts
 
 
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
+def unique(
+    x: TensorLike, out_idx: DTypeLike = int32, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Return the distinct elements of a vector and the place of each among them.
 
     See `unique_with_counts`; the default name is "Unique".
@@ -99,8 +101,9 @@ DYNAMIC_PARTITION = OpDef(
 
 def _put_together(inputs: Sequence[Spec]) -> Spec:
     partitions, part = inputs[0].shape, inputs[1].shape
-    known = partitions is not None and part is not None
-    return Spec(inputs[1].dtype, (*partitions, *part[1:]) if known else None)
+    if partitions is None or part is None:
+        return Spec(inputs[1].dtype, None)
+    return Spec(inputs[1].dtype, (*partitions, *part[1:]))
 
 
 PARTITION_GRAD: OpDef = OpDef(
@@ -117,7 +120,7 @@ PARTITION_GRAD: OpDef = OpDef(
 
 
 def dynamic_partition(
-    data: Any, partitions: Any, num_partitions: int, name: str | None = None
+    data: TensorLike, partitions: TensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
     """Return the slices of a tensor sorted into parts.
 
@@ -146,10 +149,12 @@ def dynamic_partition(
 
 def _greatest(places: Sequence[Any]) -> int | None:
     """Return the greatest of places, as far as they are known when the graph is built."""
-    known = [constant_value(at) for at in places]
-    if any(at is None for at in known):
-        return None
-    return max((int(at.max()) for at in known if at.size), default=-1)
+    greatest = -1
+    for at in map(constant_value, places):
+        if at is None:
+            return None
+        greatest = max(greatest, int(at.max(initial=-1)))
+    return greatest
 
 
 def _stitched(inputs: Sequence[Spec], *, _size: Any = None) -> Spec:

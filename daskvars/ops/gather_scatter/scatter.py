@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.accepted import ACCEPTED, accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
-from daskvars.graph.definitions.patterns import Access, Dim, Effect, Movement, Opaque
+from daskvars.graph.definitions.patterns import (
+    Access,
+    Attrs,
+    Dim,
+    Effect,
+    KnownShapes,
+    Movement,
+    Opaque,
+)
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.kernels.gather_scatter import part_writes
 from daskvars.kernels.gather_scatter import segments as segment
@@ -45,12 +53,8 @@ def _named(inputs: Sequence[Spec], *, batch_dims: int) -> Spec:
     return Spec(inputs[0].dtype, _slices(inputs[0].shape, inputs[1].shape, batch_dims))
 
 
-def _named_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _named_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     params, indices = inputs[0], inputs[1]
-    if any(None in shape for shape in (*inputs, *outputs)):
-        return axes.whole(inputs, outputs)
     batch, lead = attrs["batch_dims"], len(indices) - 1
     own = tuple(map(Dim, range(lead)))
     kept = len(params) - batch - indices[-1]
@@ -83,7 +87,9 @@ GATHER_ND = OpDef(
 )
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(
+    params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0
+) -> Tensor:
     """Return the slices of a tensor whose coordinates are the rows of `indices`.
 
     Args:
@@ -135,7 +141,9 @@ SCATTER_ND = OpDef(
 )
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+def scatter_nd(
+    indices: TensorLike, updates: TensorLike, shape: TensorLike, name: str | None = None
+) -> Tensor:
     """Return zeros with `updates` added at the coordinates in `indices`.
 
     Args:
@@ -194,7 +202,9 @@ def _tensor_scatter(
         gradient=gradient,
     )
 
-    def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def function(
+        tensor: TensorLike, indices: TensorLike, updates: TensorLike, name: str | None = None
+    ) -> Tensor:
         return apply(definition, tensor, indices, updates, name=name, mode=mode)
 
     function.__name__ = function.__qualname__ = f"tensor_scatter_{mode}"
@@ -242,9 +252,7 @@ def _scattered_into(inputs: Sequence[Spec], *, mode: str, batch_dims: int = 0) -
     return Spec(handle.dtype.base_dtype, handle.shape)
 
 
-def _rows_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _rows_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     ref = (Dim(0), *(None,) * (len(outputs[0]) - 1))
     return Access((ref, *((None,) * len(shape) for shape in inputs[1:])), (ref,))
 
@@ -290,9 +298,9 @@ def _scatter_nd(type: str, mode: str, result: list[int], summary: str) -> Callab
     )
 
     def function(
-        ref: Any,
-        indices: Any,
-        updates: Any,
+        ref: VariableLike,
+        indices: TensorLike,
+        updates: TensorLike,
         use_locking: bool = True,
         name: str | None = None,
     ) -> Tensor:
@@ -331,7 +339,11 @@ scatter_nd_sub = _scatter_nd(
 
 @accepts("use_locking")
 def batch_scatter_update(
-    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+    ref: VariableLike,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Set slices of a variable in each of a batch: ``ref[b, indices[b, i]] = updates[b, i]``.
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import DType, as_dtype, int32
+from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction, Opaque
+from daskvars.graph.definitions.patterns import Attrs, Contraction, Opaque, RankedShapes
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.rules.families import same_dtype
-from daskvars.shapes import Shape
 
 
 def _searched(inputs: Sequence[Spec], *, right: Any, dtype: DType) -> Spec:
@@ -33,7 +32,7 @@ def _searched(inputs: Sequence[Spec], *, right: Any, dtype: DType) -> Spec:
     return Spec(dtype, values)
 
 
-def _searched_access(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+def _searched_access(inputs: RankedShapes, attrs: Attrs) -> str:
     """Each row is whole; what is searched for in a single row may be cut in any way."""
     return "_,...->..." if len(inputs[0]) == 1 else "..._,...v->...v"
 
@@ -49,10 +48,10 @@ SEARCHSORTED = OpDef(
 
 
 def searchsorted(
-    sorted_sequence: Any,
-    values: Any,
+    sorted_sequence: TensorLike,
+    values: TensorLike,
     side: str = "left",
-    out_type: Any = int32,
+    out_type: DTypeLike = int32,
     name: str | None = None,
 ) -> Tensor:
     """Return where values would have to be inserted into sorted rows.
@@ -102,7 +101,7 @@ LIST_DIFF = OpDef(
 
 
 def setdiff1d(
-    x: Any, y: Any, index_dtype: Any = int32, name: str | None = None
+    x: TensorLike, y: TensorLike, index_dtype: DTypeLike = int32, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Return the elements of a vector that are not in another, in their order.
 
@@ -133,7 +132,7 @@ def _unravelled(inputs: Sequence[Spec]) -> Spec:
     return Spec(inputs[0].dtype, None if indices is None else (rank, *indices))
 
 
-def _unravelled_access(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+def _unravelled_access(inputs: RankedShapes, attrs: Attrs) -> str:
     own = string.ascii_lowercase[: len(inputs[0])]
     return f"{own},_->_{own}"
 
@@ -148,7 +147,7 @@ UNRAVEL_INDEX = OpDef(
 )
 
 
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None) -> Tensor:
     """Return the coordinates of places that are counted row by row through a shape.
 
     Args:

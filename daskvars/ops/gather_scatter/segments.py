@@ -12,7 +12,7 @@ from daskvars.graph.definitions.patterns import Gather, Opaque, Scatter
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.gather_scatter import gather as gather_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.ops.array import constant
@@ -54,8 +54,9 @@ def _part(attrs: dict[str, Any], block: Any) -> dict[str, Any]:
 
 def _rows_or_zero(inputs: Sequence[Spec]) -> Spec:
     params, ids = inputs[0].shape, inputs[1].shape
-    known = params is not None and ids is not None
-    return Spec(inputs[0].dtype, (*ids, *params[1:]) if known else None)
+    if params is None or ids is None:
+        return Spec(inputs[0].dtype, None)
+    return Spec(inputs[0].dtype, (*ids, *params[1:]))
 
 
 GATHER_OR_ZERO = OpDef(
@@ -83,7 +84,7 @@ def _num_rows(tensor: Tensor) -> Any:
     return gather(constant.shape(tensor), 0)
 
 
-def gather_or_zero(params: Any, indices: Any, name: str | None = None) -> Tensor:
+def gather_or_zero(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
     """Return the rows that indices name, zeros for negative ones: adjoint of a segment sum.
 
     Args:
@@ -143,6 +144,7 @@ def _unsorted_function(
     type: str,
     letter: str,
     kernel: Callable[..., Any],
+    combine: str,
     gradient: Callable[..., Any],
     summary: str,
     types: str,
@@ -152,14 +154,16 @@ def _unsorted_function(
         type,
         f"data:{letter}, segment_ids:I",
         infer=_unsorted,
-        pattern=Scatter(),
+        pattern=Scatter(combine),
         kernel=kernel,
         operands=("num_segments",),
         gradient=gradient,
         block=_part,
     )
 
-    def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    def function(
+        data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
+    ) -> Tensor:
         number = axes.as_operand(num_segments)
         return apply(definition, data, segment_ids, name=name, num_segments=number)
 
@@ -173,6 +177,7 @@ unsorted_segment_sum: Callable[..., Tensor] = _unsorted_function(
     "UnsortedSegmentSum",
     "N",
     segment.segment_sum,
+    "add",
     lambda op, dy: (gather_or_zero(dy, op.inputs[1]), None),
     "Add up the rows of each segment.",
     "any number",
@@ -183,6 +188,7 @@ unsorted_segment_max = _unsorted_function(
     "UnsortedSegmentMax",
     "R",
     segment.segment_max,
+    "maximum",
     _extreme_gradient,
     "Return the largest of each segment's rows, element by element.",
     "real",
@@ -193,6 +199,7 @@ unsorted_segment_min = _unsorted_function(
     "UnsortedSegmentMin",
     "R",
     segment.segment_min,
+    "minimum",
     _extreme_gradient,
     "Return the smallest of each segment's rows, element by element.",
     "real",
@@ -203,6 +210,7 @@ unsorted_segment_prod = _unsorted_function(
     "UnsortedSegmentProd",
     "N",
     segment.segment_prod,
+    "multiply",
     _product_gradient,
     "Multiply the rows of each segment.",
     "any number",
@@ -220,7 +228,7 @@ def _counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
 
 
 def unsorted_segment_mean(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """Return the mean of the rows of each segment; zeros where one is empty.
 
@@ -233,7 +241,7 @@ def unsorted_segment_mean(
 
 
 def unsorted_segment_sqrt_n(
-    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+    data: TensorLike, segment_ids: TensorLike, num_segments: TensorLike, name: str | None = None
 ) -> Tensor:
     """Return the sum of the rows of each segment over the square root of their number.
 
@@ -315,7 +323,7 @@ def _sorted_function(
         gradient=gradient,
     )
 
-    def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    def function(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
         result = apply(definition, data, segment_ids, name=name, fold=type)
         ids = constant_value(result.op.inputs[1])
         if ids is not None and ids.size and result.spec.shape is not None:

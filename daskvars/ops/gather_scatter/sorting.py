@@ -13,7 +13,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.gather_scatter.gather import gather
@@ -48,7 +48,7 @@ def _descending(direction: str) -> bool:
 
 @accepts("stable")
 def argsort(
-    values: Any,
+    values: TensorLike,
     axis: int = -1,
     direction: str = "ASCENDING",
     stable: bool = False,
@@ -78,7 +78,7 @@ def argsort(
 
 
 def sort(
-    values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
+    values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
     """Return the elements along a dimension in order.
 

@@ -14,11 +14,12 @@ from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import searching as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.array.repeating import broadcast_to, tile
 from daskvars.ops.array.reshaping import expand_dims, identity, reshape
+from daskvars.ops.array.slicing import size_along
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.gather_scatter.scatter import tensor_scatter_update
 
@@ -35,7 +36,9 @@ REPEATED_PLACES = OpDef(
 )
 
 
-def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def repeat(
+    input: TensorLike, repeats: TensorLike, axis: int | None = None, name: str | None = None
+) -> Tensor:
     """Return a tensor with each slice along a dimension several times in a row.
 
     Args:
@@ -66,30 +69,30 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
             x, axis = reshape(x, [-1]), 0
         if x.spec.shape is None:
             raise ValueError("repeat() needs input of known rank: give it a shape by set_shape")
-        axis = shapes.normalize_axis(axis, len(x.spec.shape))
+        sizes = _sizes(x, x.spec.shape)
+        axis = shapes.normalize_axis(axis, len(sizes))
         if counts == ():
-            return _times_each(x, repeats, axis)
-        return gather(x, _places(x, repeats, axis), axis=axis)
+            return _times_each(x, sizes, repeats, axis)
+        return gather(x, _places(sizes[axis], repeats), axis=axis)
 
 
-def _times_each(x: Tensor, times: Tensor, axis: int) -> Tensor:
-    rank = len(x.spec.shape)
-    known = constant_value(times)
-    count: Any = times if known is None else int(known)
-    multiples = [*[1] * (axis + 1), count, *[1] * (rank - axis - 1)]
-    repeated = tile(expand_dims(x, axis + 1), multiples)
-    sizes = _sizes(x)
-    return reshape(repeated, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
-
-
-def _sizes(x: Tensor) -> list[Any]:
-    known = x.spec.shape
-    dynamic = None if shapes.is_known(known) else constant.shape(x)
+def _sizes(x: Tensor, known: shapes.RankedShape) -> list[Any]:
+    if shapes.is_known(known):
+        return list(known)
+    dynamic = constant.shape(x)
     return [dynamic[i] if size is None else size for i, size in enumerate(known)]
 
 
-def _places(x: Tensor, repeats: Tensor, axis: int) -> Any:
-    size, counts = _sizes(x)[axis], constant_value(repeats)
+def _times_each(x: Tensor, sizes: list[Any], times: Tensor, axis: int) -> Tensor:
+    known = constant_value(times)
+    count: Any = times if known is None else int(known)
+    multiples = [*[1] * (axis + 1), count, *[1] * (len(sizes) - axis - 1)]
+    repeated = tile(expand_dims(x, axis + 1), multiples)
+    return reshape(repeated, [*sizes[:axis], sizes[axis] * count, *sizes[axis + 1 :]])
+
+
+def _places(size: Any, repeats: Tensor) -> Any:
+    counts = constant_value(repeats)
     if counts is not None and isinstance(size, int):
         return numpy.repeat(numpy.arange(size), counts)
     return apply(REPEATED_PLACES, repeats, size=size)
@@ -108,10 +111,10 @@ IN_ORDER = OpDef(
 
 
 def sparse_to_dense(
-    sparse_indices: Any,
-    output_shape: Any,
-    sparse_values: Any,
-    default_value: Any = 0,
+    sparse_indices: TensorLike,
+    output_shape: TensorLike,
+    sparse_values: TensorLike,
+    default_value: TensorLike = 0,
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
@@ -144,7 +147,7 @@ def sparse_to_dense(
         if validate_indices:
             indices = apply(IN_ORDER, indices)
         if values.spec.shape == ():
-            values = broadcast_to(values, _sizes(indices)[:1])
+            values = broadcast_to(values, [size_along(indices, 0)])
         dense = constant.fill(output_shape, default)
         return identity(tensor_scatter_update(dense, indices, values), name=scope)
 

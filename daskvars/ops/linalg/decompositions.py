@@ -13,7 +13,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import reshaping, transposing
 from daskvars.ops.linalg import matrix_parts
@@ -69,7 +69,7 @@ MATRIX_INVERSE = OpDef(
 )
 
 
-def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
     """Invert square matrices.
 
     Args:
@@ -113,7 +113,7 @@ MATRIX_DETERMINANT = OpDef(
 )
 
 
-def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
+def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the determinants of square matrices [..., n, n]. See `matrix_inverse`."""
     return apply(MATRIX_DETERMINANT, input, name=name)
 
@@ -145,7 +145,9 @@ MATRIX_SOLVE = OpDef(
 )
 
 
-def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+def matrix_solve(
+    matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
+) -> Tensor:
     """Solve ``matrix @ x = rhs``.
 
     Args:
@@ -184,7 +186,11 @@ MATRIX_TRIANGULAR_SOLVE = OpDef(
 
 
 def matrix_triangular_solve(
-    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    lower: bool = True,
+    adjoint: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Solve with the lower (or upper) triangle of a matrix. See `matrix_solve`."""
     return apply(
@@ -217,7 +223,7 @@ CHOLESKY = OpDef(
 )
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
+def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the lower triangular factors l of positive definite matrices, l @ adjoint(l).
 
     Args:
@@ -234,7 +240,7 @@ def cholesky(input: Any, name: str | None = None) -> Tensor:
     return apply(CHOLESKY, input, name=name)
 
 
-def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
     """Solve ``a @ x = rhs`` given the factor ``chol = cholesky(a)``. See `matrix_solve`."""
     half = matrix_triangular_solve(chol, rhs)
     return matrix_triangular_solve(chol, half, adjoint=True, name=name or "cholesky_solve")
@@ -261,7 +267,9 @@ QR = OpDef(
 )
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+def qr(
+    input: TensorLike, full_matrices: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Return factors q (unitary) and r (upper triangular) with q @ r = input.
 
     Args:
@@ -304,7 +312,10 @@ SVD = OpDef(
 
 
 def svd(
-    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+    tensor: TensorLike,
+    full_matrices: bool = False,
+    compute_uv: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Return the singular value decomposition, ``tensor = u @ diag(s) @ adjoint(v)``.
 
@@ -338,7 +349,7 @@ SELF_ADJOINT_EIG = OpDef(
 )
 
 
-def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return eigenvalues and eigenvectors of self-adjoint matrices; the lower triangle is read.
 
     Args:
@@ -351,6 +362,6 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
     return apply(SELF_ADJOINT_EIG, tensor, name=name)
 
 
-def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     """Return the eigenvalues of self-adjoint matrices. See `self_adjoint_eig`."""
     return apply(SELF_ADJOINT_EIG, tensor, name=name)[0]

@@ -12,7 +12,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import einsum as kernels
 from daskvars.ops.array import constant, repeating, reshaping
 from daskvars.ops.array.broadcasting import sum_to_shape
@@ -92,7 +92,7 @@ EINSUM = OpDef(
 )
 
 
-def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
+def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tensor:
     """Sum products of tensors as an equation says.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from daskvars import dtypes, shapes
 from daskvars.dtypes import as_dtype
@@ -12,7 +11,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import ranges
 from daskvars.ops.array.reshaping import expand_dims
@@ -35,7 +34,7 @@ from daskvars.ops.math.reduce import reduce_max, reduce_sum
 from daskvars.ops.math.transcendental import log
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Return the conjugate transposes of matrices [..., m, n].
 
     Source: TensorFlow 1.15, ``tf.linalg.adjoint``.
@@ -77,7 +76,7 @@ SLOGDET = OpDef(
 )
 
 
-def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Return the sign and the logarithm of the absolute value of determinants.
 
     Args:
@@ -100,7 +99,7 @@ def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return sign, logarithm
 
 
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """Return the logarithms of the determinants of positive definite matrices.
 
     Args:
@@ -124,7 +123,10 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 
 def normalize(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+    tensor: TensorLike,
+    ord: str | float = "euclidean",
+    axis: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return a tensor divided by its norm along dimensions, and the norm.
 
@@ -154,7 +156,11 @@ def normalize(
 
 
 def matrix_solve_ls(
-    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+    matrix: TensorLike,
+    rhs: TensorLike,
+    l2_regularizer: float = 0.0,
+    fast: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Return the x of least ``|matrix @ x - rhs|^2 + l2_regularizer |x|^2``.
 
@@ -189,8 +195,8 @@ def matrix_solve_ls(
             )
         if not fast:
             return _by_singular_values(matrix, rhs)
-        shape = matrix.spec.shape
-        if not shapes.is_known(shape if shape is None else shape[-2:]):
+        shape = matrix.spec.shape and matrix.spec.shape[-2:]
+        if not shapes.is_known(shape):
             raise ValueError(
                 "matrix_solve_ls(fast=True) needs to know whether there are more rows than "
                 "columns: give the matrix a shape by set_shape, or pass fast=False"

@@ -10,7 +10,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Movement, Opaque
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_parts as kernels
 from daskvars.ops.array import constant
 from daskvars.shapes import Shape
@@ -46,7 +46,7 @@ MATRIX_DIAG = OpDef(
 )
 
 
-def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
+def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Return square matrices with the given diagonals and zeros elsewhere.
 
     Args:
@@ -88,7 +88,7 @@ MATRIX_DIAG_PART = OpDef(
 )
 
 
-def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
+def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the diagonals of matrices.
 
     Args:
@@ -133,7 +133,7 @@ MATRIX_SET_DIAG = OpDef(
 )
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
+def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Return matrices with other diagonals.
 
     Args:
@@ -168,7 +168,9 @@ MATRIX_BAND_PART = OpDef(
 )
 
 
-def matrix_band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
+def matrix_band_part(
+    input: TensorLike, num_lower: int, num_upper: int, name: str | None = None
+) -> Tensor:
     """Return matrices with zeros outside a band about the diagonal.
 
     Args:
@@ -211,7 +213,7 @@ DIAG = OpDef(
 )
 
 
-def diag(diagonal: Any, name: str | None = None) -> Tensor:
+def diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Return a tensor of twice the rank with `diagonal` where both halves of the index agree.
 
     Args:
@@ -256,7 +258,7 @@ DIAG_PART = OpDef(
 )
 
 
-def diag_part(input: Any, name: str | None = None) -> Tensor:
+def diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the part of a tensor [*shape, *shape] where both halves of the index agree.
 
     Args:

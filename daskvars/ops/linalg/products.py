@@ -6,7 +6,7 @@ Equations are in `contractions`, inverses and factors in `decompositions`.
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -16,11 +16,11 @@ from daskvars.accepted import accepts
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.linalg import matrix_parts as matrices
 from daskvars.kernels.linalg import products as kernels
 from daskvars.ops.array import constant, ranges
@@ -42,7 +42,6 @@ from daskvars.ops.math.reduce import reduce_prod
 from daskvars.ops.rules.axes import is_symbolic
 from daskvars.ops.rules.families import same_dtype
 from daskvars.ops.rules.shapes import broadcasted
-from daskvars.shapes import Shape
 
 # -- matrix products ---------------------------------------------------------------------------
 
@@ -61,7 +60,7 @@ def _product(inputs: Sequence[Spec], *, transpose_a: bool, transpose_b: bool) ->
     return Spec(dtype, (*shapes.broadcast(a[:-2], b[:-2]), rows, columns))
 
 
-def _product_access(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+def _product_access(inputs: RankedShapes, attrs: Attrs) -> str:
     left = "...km" if attrs["transpose_a"] else "...mk"
     right = "...nk" if attrs["transpose_b"] else "...kn"
     return f"{left},{right}->...mn"
@@ -126,8 +125,8 @@ BATCH_MATMUL = _define_product("BatchMatMulV2")
 
 @accepts("a_is_sparse", "b_is_sparse")
 def matmul(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
@@ -177,8 +176,8 @@ def matmul(
 
 @accepts("a_is_sparse", "b_is_sparse")
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,
@@ -198,7 +197,7 @@ def matvec(
         return squeeze(product, [-1], name=scope)
 
 
-def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None = None) -> Tensor:
     """Sum products over pairs of axes.
 
     Args:
@@ -324,7 +323,7 @@ CROSS = OpDef(
 )
 
 
-def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     """Return the cross product of vectors.
 
     Args:
@@ -368,7 +367,7 @@ TRACE = OpDef(
 )
 
 
-def trace(x: Any, name: str | None = None) -> Tensor:
+def trace(x: TensorLike, name: str | None = None) -> Tensor:
     """Return the sums of the diagonals of matrices.
 
     Args:

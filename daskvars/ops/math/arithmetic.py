@@ -9,20 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import Gradients, IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array import constant, reshaping
 from daskvars.ops.array.broadcasting import broadcast_gradients, sum_like
 from daskvars.ops.math import casting, comparison
 from daskvars.ops.math.casting import cast, conj
 from daskvars.ops.rules.families import UnaryFunction, binary, unary
+from daskvars.ops.rules.shapes import merged_shape
+from daskvars.shapes import ShapeLike
 
 add = binary(
     "add",
@@ -35,8 +37,8 @@ add = binary(
 
 
 def _subtract_gradient(op: Operation, dy: Tensor) -> Gradients:
-    dx, dsum = broadcast_gradients(op, dy, dy)
-    return dx, negative(dsum)
+    dx, dy = broadcast_gradients(op, dy, dy)
+    return dx, negative(dy)
 
 
 subtract = binary(
@@ -44,7 +46,7 @@ subtract = binary(
 )
 
 
-def _multiply_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _multiply_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     x, y = op.inputs
     return broadcast_gradients(op, multiply(dy, conj(y)), multiply(dy, conj(x)))
 
@@ -132,7 +134,7 @@ rint = unary(
 _round = unary("round", "Round", "F", "rint", lambda op, dy: None, "Return x rounded.")
 
 
-def round(x: Any, name: str | None = None) -> Tensor:
+def round(x: TensorLike, name: str | None = None) -> Tensor:
     """Return x rounded to the nearest integer, halves to the even one.
 
     Args:
@@ -154,7 +156,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
 
 
 def _extreme_gradient(chosen: Any) -> Any:
-    def gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+    def gradient(op: Operation, dy: Tensor) -> list[Tensor]:
         x, y = op.inputs
         return broadcast_gradients(op, *comparison.split_by(chosen(x, y), dy))
 
@@ -179,7 +181,7 @@ minimum = binary(
 )
 
 
-def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """Convert to another dtype, values outside its range to the nearest in it.
 
     Args:
@@ -208,19 +210,14 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def _all_equal(inputs: Sequence[Spec]) -> Spec:
-    shape = inputs[0].shape
-    for spec in inputs[1:]:
-        if not shapes.compatible(shape, spec.shape):
-            raise ValueError(shapes.difference(shape, spec.shape))
-        shape = shapes.merge(shape, spec.shape)
-    return Spec(inputs[0].dtype, shape)
+    return Spec(inputs[0].dtype, merged_shape(*[spec.shape for spec in inputs]))
 
 
 ADD_N = OpDef(
     "AddN",
     "*inputs:N",
     infer=_all_equal,
-    pattern=Elementwise(),
+    pattern=Elementwise(linear=True),
     kernel=kernels.add_n,
     gradient=lambda op, dy: [dy] * len(op.inputs),
 )
@@ -255,7 +252,10 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
 
 
 def accumulate_n(
-    inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+    inputs: Sequence[Any],
+    shape: ShapeLike | None = None,
+    tensor_dtype: DTypeLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Add tensors of one shape, as `add_n`.
 
@@ -279,7 +279,7 @@ def accumulate_n(
     return total
 
 
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+def scalar_mul(scalar: TensorLike, x: TensorLike, name: str | None = None) -> Any:
     """Multiply a tensor, or the rows of an IndexedSlices, by a scalar.
 
     Args:
@@ -303,7 +303,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return product
 
 
-def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[Any], x: TensorLike, name: str | None = None) -> Tensor:
     """Evaluate a polynomial by Horner's rule.
 
     Args:

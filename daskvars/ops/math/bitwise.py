@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from daskvars import shapes
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.rules import axes
 from daskvars.ops.rules.families import binary, unary
-from daskvars.shapes import Shape
 
 bitwise_and = binary(
     "bitwise_and",
@@ -74,9 +72,7 @@ def _recast(inputs: Sequence[Spec], *, dtype: DType) -> Spec:
     return Spec(dtype, shape[:-1])
 
 
-def _recast_access(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _recast_access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     """What is left of the dimension that one of the shapes may have more is whole."""
     alike = range(min(len(inputs[0]), len(outputs[0])))
     return axes.aligned(inputs, outputs, [(i, i) for i in alike])
@@ -92,7 +88,7 @@ BITCAST = OpDef(
 )
 
 
-def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
     """Return a tensor whose elements are the bits of another's, read as `type`.
 
     Args:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.dtypes import as_dtype
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.array.constant import zeros_like
@@ -37,7 +38,7 @@ def _cast_known(values: list[Any], specs: list[Spec], attrs: dict[str, Any]) -> 
     return converted(values[0])
 
 
-def _cast_gradient(op: Operation, dy: Tensor) -> Tensor:
+def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     source = op.inputs[0].spec.dtype
     return cast(dy, source) if source.is_floating or source.is_complex else None
 
@@ -53,11 +54,11 @@ CAST = OpDef(
 )
 
 
-def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Any:
     """Convert a tensor to another dtype.
 
     Args:
-      x: [...] a number or bool; Tensor, Variable, IndexedSlices or data.
+      x: [...] a number or bool; Tensor, SparseTensor, Variable, IndexedSlices or data.
       dtype: the dtype wanted. Floats become integers by cutting towards zero, complex numbers
         lose their imaginary part.
       name: name of the operation, by default "Cast".
@@ -75,6 +76,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     wanted = as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
+    if isinstance(x, SparseTensor):
+        return SparseTensor(x.indices, cast(x.values, wanted, name), x.dense_shape)
     if isinstance(x, Tensor) and x.spec.dtype is wanted:
         return x
     with name_scope(name, "Cast", [x]) as scope:
@@ -88,23 +91,6 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         ):
             raise TypeError(f"Cast {found.name} to {wanted.name} is not supported")
         return apply(CAST, x, name=scope, dtype=wanted)
-
-
-def _cast_to(dtype: dtypes.DType, default: str) -> Any:
-    def to_dtype(x: Any, name: str = default) -> Any:
-        return cast(x, dtype, name=name)
-
-    to_dtype.__doc__ = f"Convert a tensor to {dtype.name}. See `cast`."
-    return to_dtype
-
-
-to_float = _cast_to(dtypes.float32, "ToFloat")
-to_double = _cast_to(dtypes.float64, "ToDouble")
-to_int32 = _cast_to(dtypes.int32, "ToInt32")
-to_int64 = _cast_to(dtypes.int64, "ToInt64")
-to_bfloat16 = _cast_to(dtypes.bfloat16, "ToBFloat16")
-to_complex64 = _cast_to(dtypes.complex64, "ToComplex64")
-to_complex128 = _cast_to(dtypes.complex128, "ToComplex128")
 
 
 # -- complex numbers ---------------------------------------------------------------------------
@@ -124,7 +110,7 @@ CONJ = OpDef(
 )
 
 
-def conj(x: Any, name: str | None = None) -> Tensor:
+def conj(x: TensorLike, name: str | None = None) -> Tensor:
     """Return the complex conjugate, element by element.
 
     Args:
@@ -148,7 +134,7 @@ REAL = OpDef(
 )
 
 
-def real(input: Any, name: str | None = None) -> Tensor:
+def real(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the real part, element by element.
 
     Args:
@@ -172,7 +158,7 @@ IMAG = OpDef(
 )
 
 
-def imag(input: Any, name: str | None = None) -> Tensor:
+def imag(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the imaginary part, element by element; zeros of a real tensor. See `real`."""
     input = convert_to_tensor(input)
     if not input.spec.dtype.base_dtype.is_complex:
@@ -196,7 +182,7 @@ COMPLEX = OpDef(
 )
 
 
-def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
     """Make complex numbers of their parts.
 
     Args:

@@ -86,16 +86,16 @@ def clip_by_value(
 
 @overload
 def clip_by_norm(
-    t: IndexedSlices, clip_norm: TensorLike, axes: Any = None, name: str | None = None
+    t: IndexedSlices, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None
 ) -> IndexedSlices: ...
 @overload
 def clip_by_norm(
-    t: TensorLike, clip_norm: TensorLike, axes: Any = None, name: str | None = None
+    t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None = None, name: str | None = None
 ) -> Tensor: ...
 def clip_by_norm(
     t: TensorLike | IndexedSlices,
     clip_norm: TensorLike,
-    axes: Any = None,
+    axes: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor | IndexedSlices:
     """Scale values so that their 2-norm is at most `clip_norm`.
@@ -129,7 +129,7 @@ def clip_by_norm(
         return _like(clipped, t)
 
 
-def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
     """Scale values so that their 2-norm over their number is at most `clip_norm`.
 
     Args:
@@ -179,7 +179,10 @@ def _check_list(t_list: Any) -> None:
 
 
 def clip_by_global_norm(
-    t_list: Sequence[Gradient], clip_norm: Any, use_norm: Any = None, name: str | None = None
+    t_list: Sequence[Gradient],
+    clip_norm: TensorLike,
+    use_norm: TensorLike | None = None,
+    name: str | None = None,
 ) -> tuple[list[Gradient], Tensor]:
     """Scale many tensors by one factor so that their `global_norm` is at most `clip_norm`.
 

@@ -11,7 +11,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array import constant, joining, reshaping, slicing
 from daskvars.ops.array.broadcasting import broadcast_gradients
@@ -112,7 +112,12 @@ WHERE = OpDef(
 )
 
 
-def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where(
+    condition: TensorLike,
+    x: Any = None,
+    y: Any = None,
+    name: str | None = None,
+) -> Tensor:
     """Choose between `x` and `y`, or tell where `condition` holds.
 
     Args:
@@ -169,7 +174,12 @@ def _aligned_when_run(condition: Tensor, x: Tensor) -> Tensor:
     return reshaping.reshape(condition, sizes)
 
 
-def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+def where_v2(
+    condition: TensorLike,
+    x: TensorLike | None = None,
+    y: TensorLike | None = None,
+    name: str | None = None,
+) -> Tensor:
     """Choose between `x` and `y`, all three broadcast together. See `where`.
 
     Args:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.math import reduce as kernels
 from daskvars.ops.array import constant, joining
 from daskvars.ops.math.arithmetic import add, floor, maximum, minimum, multiply, number, subtract
@@ -23,19 +23,18 @@ from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.ops.rules.axes import either
-from daskvars.shapes import Shape
 from daskvars.signatures import Argument, Family
 
 
 def count_nonzero(
-    input_tensor: Any = None,
-    axis: Any = None,
+    input_tensor: TensorLike | None = None,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
-    dtype: Any = dtypes.int64,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
-    reduction_indices: Any = None,
+    reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Count the elements that are not zero (of strings: not empty), along axes.
 
@@ -73,7 +72,7 @@ def _bins(inputs: Sequence[Spec], *, size: Any, dtype: DType, **attrs: Any) -> S
     return Spec(dtype, (size,))
 
 
-def _all_to_bins(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+def _all_to_bins(inputs: RankedShapes, attrs: Attrs) -> str:
     """Every element may go to every bin: the counts of blocks add up."""
     rank = len(inputs[0])
     term = string.ascii_lowercase[:rank]
@@ -98,10 +97,10 @@ WEIGHTED_BINCOUNT = _define_bincount("WeightedBincount", "arr:I, weights:R")
 
 def bincount(
     arr: Any,
-    weights: Any = None,
-    minlength: Any = None,
-    maxlength: Any = None,
-    dtype: Any = dtypes.int32,
+    weights: TensorLike | None = None,
+    minlength: TensorLike | None = None,
+    maxlength: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Count how often each value occurs.
@@ -156,7 +155,7 @@ HISTOGRAMS = Family(
         "values": Argument("[...] real."),
         "value_range": Argument("[2] of the dtype of `values`, the range of the bins."),
         "nbins": Argument("scalar integer, the number of bins."),
-        "dtype": Argument("int32 or int64."),
+        "dtype": Argument("int32 or int64.", type="DTypeLike"),
         "name": Argument(
             'name scope of the operations, by default "{function}".', None, "str | None"
         ),
@@ -178,7 +177,10 @@ def _histogram(own: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 @_histogram
 def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
 ) -> Tensor:
     """Return the bins of one width that values fall in; those outside go to the outer bins.
 
@@ -203,7 +205,10 @@ def histogram_fixed_width_bins(
 
 @_histogram
 def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: TensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
 ) -> Tensor:
     """Count values in bins of one width; values outside the range count in the outer bins.
 
@@ -258,12 +263,12 @@ WEIGHTED_CONFUSION_MATRIX = _define_confusion(
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: Any = None,
-    dtype: Any = dtypes.int32,
+    labels: TensorLike,
+    predictions: TensorLike,
+    num_classes: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
-    weights: Any = None,
+    weights: TensorLike | None = None,
 ) -> Tensor:
     """Count which class was predicted for which.
 
@@ -291,14 +296,14 @@ def confusion_matrix(
         if num_classes is None:
             largest = maximum(reduce_max(labels), reduce_max(predictions))
             num_classes = maximum(add(largest, number(1, largest)), number(0, largest))
-        options = {"num_classes": num_classes, "dtype": as_dtype(dtype).base_dtype}
+        options: dict[str, Any] = {"num_classes": num_classes, "dtype": as_dtype(dtype).base_dtype}
         if weights is None:
             return apply(CONFUSION_MATRIX, labels, predictions, **options)
         weights = cast(convert_to_tensor(weights, name="weights"), dtype)
         return apply(WEIGHTED_CONFUSION_MATRIX, labels, predictions, weights, **options)
 
 
-def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
     """Return the fraction of elements that are zero, NaN where there are no elements.
 
     Args:

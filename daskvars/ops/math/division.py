@@ -10,7 +10,7 @@ from typing import Any
 
 from daskvars import dtypes
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.ops.array.broadcasting import broadcast_gradients
 from daskvars.ops.math.arithmetic import multiply, negative
@@ -18,7 +18,7 @@ from daskvars.ops.math.casting import cast, conj
 from daskvars.ops.rules.families import binary, dtype_of, same_dtype
 
 
-def _divide_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _divide_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     dx = realdiv(dy, conj(op.inputs[1]))
     return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
 
@@ -51,7 +51,7 @@ truncatediv = binary(
 
 
 def _mod_gradient(divide: Any) -> Any:
-    def gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+    def gradient(op: Operation, dy: Tensor) -> list[Tensor]:
         x, y = op.inputs
         return broadcast_gradients(op, dy, negative(multiply(dy, divide(x, y))))
 
@@ -77,7 +77,7 @@ truncatemod = binary(
 )
 
 
-def _div_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _div_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     dx = div_no_nan(dy, conj(op.inputs[1]))
     return broadcast_gradients(op, dx, negative(multiply(dx, conj(op.outputs[0]))))
 
@@ -103,7 +103,7 @@ _QUOTIENTS = {
 }
 
 
-def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Return x / y, element by element, as Python 3 divides.
 
     Args:
@@ -132,12 +132,12 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return realdiv(x, y, name=scope)
 
 
-def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Return x / y, element by element. The same as `truediv`."""
     return truediv(x, y, name=name)
 
 
-def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """Return x / y as Python 2 divides: rounded down where both are integers.
 
     Args:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.kernels.math import special
 from daskvars.ops.array.broadcasting import broadcast_gradients
@@ -25,7 +23,7 @@ from daskvars.ops.rules.shapes import broadcasted
 # -- gamma and beta ----------------------------------------------------------------------------
 
 
-def lbeta(x: Any, name: str | None = None) -> Tensor:
+def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
     """Return log |Beta(x)| along the last dimension: the sum of lgamma(x) less lgamma of the sum.
 
     Args:
@@ -53,12 +51,12 @@ def _slopes(op: Operation) -> tuple[Tensor, Tensor]:
     return igamma_slope(a, x), density
 
 
-def _igamma_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _igamma_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     by_a, by_x = _slopes(op)
     return broadcast_gradients(op, multiply(dy, by_a), multiply(dy, by_x))
 
 
-def _igammac_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _igammac_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     by_a, by_x = _slopes(op)
     return broadcast_gradients(op, negative(multiply(dy, by_a)), negative(multiply(dy, by_x)))
 
@@ -89,7 +87,7 @@ _igammac = binary(
 )
 
 
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Return the lower regularized incomplete gamma function P(a, x).
 
     Args:
@@ -109,7 +107,7 @@ def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     return _igamma(a, x, name=name)
 
 
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Return 1 - igamma(a, x), exact where that is tiny. See `igamma`."""
     return _igammac(a, x, name=name)
 
@@ -132,7 +130,7 @@ BETAINC = OpDef(
 )
 
 
-def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Return the regularized incomplete beta function I_x(a, b).
 
     Args:
@@ -164,7 +162,7 @@ _zeta = binary(
 )
 
 
-def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
     """Return the Hurwitz zeta function, the sum of (q + n)^-x over n from 0 on.
 
     Args:
@@ -183,14 +181,14 @@ def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
 # -- a factor of 0 decides ---------------------------------------------------------------------
 
 
-def _xlogy_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _xlogy_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     x, y = map(conj, op.inputs)
     is_zero = comparison.equal(x, number(0, x))
     by_x = comparison.where_v2(is_zero, number(0, y), log(y))
     return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, xdivy(x, y)))
 
 
-def _xdivy_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _xdivy_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     x, y = map(conj, op.inputs)
     is_zero = comparison.equal(x, number(0, x))
     by_x = comparison.where_v2(is_zero, number(0, y), realdiv(number(1, y), y))
@@ -198,7 +196,7 @@ def _xdivy_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
     return broadcast_gradients(op, multiply(dy, by_x), multiply(dy, by_y))
 
 
-def _multiply_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _multiply_no_nan_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     x, y = map(conj, op.inputs)
     return broadcast_gradients(op, multiply_no_nan(dy, y), multiply_no_nan(x, dy))
 
@@ -232,7 +230,7 @@ multiply_no_nan: BinaryFunction = binary(
 )
 
 
-def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
     """Return 1 / x, and 0 where x is 0.
 
     Args:

@@ -9,7 +9,7 @@ from daskvars import dtypes
 from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant, reshaping
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.math.arithmetic import (
@@ -28,7 +28,10 @@ from daskvars.ops.rules.axes import either
 
 
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Return the mean of the squared distances from the mean, along axes.
 
@@ -52,7 +55,10 @@ def reduce_variance(
 
 
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Return the square root of `reduce_variance`."""
     with name_scope(name, "reduce_std", [input_tensor]):
@@ -60,7 +66,10 @@ def reduce_std(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None
+    input_tensor: TensorLike,
+    axis: TensorLike | None = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Return the square root of the sum of squares, along axes. See `reduce_variance`."""
     with name_scope(name, "EuclideanNorm", [input_tensor]) as scope:
@@ -69,9 +78,9 @@ def reduce_euclidean_norm(
 
 @accepts("shift")
 def moments(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
+    x: TensorLike,
+    axes: TensorLike,
+    shift: TensorLike | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
@@ -107,9 +116,9 @@ def moments(
 
 
 def weighted_moments(
-    x: Any,
-    axes: Any,
-    frequency_weights: Any,
+    x: TensorLike,
+    axes: TensorLike,
+    frequency_weights: TensorLike,
     name: str | None = None,
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
@@ -145,7 +154,7 @@ def weighted_moments(
 def sufficient_statistics(
     x: Any,
     axes: Any,
-    shift: Any = None,
+    shift: TensorLike | None = None,
     keep_dims: bool | None = None,
     name: str | None = None,
     keepdims: bool | None = None,
@@ -186,7 +195,11 @@ def sufficient_statistics(
 
 
 def normalize_moments(
-    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+    counts: TensorLike,
+    mean_ss: TensorLike,
+    variance_ss: TensorLike,
+    shift: TensorLike,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return mean and variance from `sufficient_statistics`.
 
@@ -213,9 +226,9 @@ def normalize_moments(
 
 
 def norm(
-    tensor: Any,
+    tensor: TensorLike,
     ord: Any = "euclidean",
-    axis: Any = None,
+    axis: TensorLike | None = None,
     keepdims: bool | None = None,
     name: str | None = None,
     keep_dims: bool | None = None,

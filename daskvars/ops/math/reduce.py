@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -150,8 +150,9 @@ def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 def _whole_count(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     """Let each block divide by the number of elements of all blocks."""
-    count = kernels.reduced_count(block.full_in_shapes[0], attrs["axis"])
-    return {**attrs, "count": count}
+    whole = block.full_in_shapes[0]
+    assert shapes.is_known(whole), "what is cut has known sizes"
+    return {**attrs, "count": kernels.reduced_count(whole, attrs["axis"])}
 
 
 def _reduction(
@@ -186,7 +187,7 @@ LOGSUMEXP = _reduction(
 )
 
 
-def axes_of(axis: Any, x: Tensor) -> Any:
+def axes_of(axis: TensorLike, x: Tensor) -> Any:
     """Return axes as a tuple counted from the front, where they and the rank are known.
 
     Raises:
@@ -237,10 +238,10 @@ class ReductionFunction(Protocol):
     def __call__(
         self,
         input_tensor: TensorLike,
-        axis: Any = None,
+        axis: TensorLike | None = None,
         keepdims: bool | None = None,
         name: str | None = None,
-        reduction_indices: Any = None,
+        reduction_indices: TensorLike | None = None,
         keep_dims: bool | None = None,
     ) -> Tensor: ...
 
@@ -256,10 +257,10 @@ def _function(
 
     def reduce(
         input_tensor: TensorLike,
-        axis: Any = None,
+        axis: TensorLike | None = None,
         keepdims: bool | None = None,
         name: str | None = None,
-        reduction_indices: Any = None,
+        reduction_indices: TensorLike | None = None,
         keep_dims: bool | None = None,
     ) -> Tensor:
         axis = either(axis, reduction_indices, "axis", "reduction_indices")
@@ -338,11 +339,11 @@ ARG_MIN = OpDef(
 
 
 def argmax(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: TensorLike | None = None,
     name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = dtypes.int64,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """Return the position of the largest element along an axis, the first of equal ones.
 
@@ -370,30 +371,16 @@ def argmax(
 
 
 def argmin(
-    input: Any,
-    axis: Any = None,
+    input: TensorLike,
+    axis: TensorLike | None = None,
     name: str | None = None,
-    dimension: Any = None,
-    output_type: Any = dtypes.int64,
+    dimension: TensorLike | None = None,
+    output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
     """Return the position of the smallest element along an axis. See `argmax`."""
     return _position_along(
         ARG_MIN, input, either(axis, dimension, "axis", "dimension"), name, output_type
     )
-
-
-def arg_max(
-    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
-) -> Tensor:
-    """Return the position of the largest element. The old name of `argmax`."""
-    return argmax(input, dimension, name=name, output_type=output_type)
-
-
-def arg_min(
-    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
-) -> Tensor:
-    """Return the position of the smallest element. The old name of `argmin`."""
-    return argmin(input, dimension, name=name, output_type=output_type)
 
 
 def _position_along(

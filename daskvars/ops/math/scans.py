@@ -13,7 +13,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import arrays
 from daskvars.ops.math.arithmetic import multiply
 from daskvars.ops.math.casting import conj
@@ -28,7 +28,7 @@ def whole_along(inputs: Any, attrs: Any) -> str:
     return f"{term}->{term}"
 
 
-def static_axis(axis: Any, x: Tensor, what: str = "axis") -> int:
+def static_axis(axis: TensorLike, x: Tensor, what: str = "axis") -> int:
     """Return a single axis as an int, counted from the front where the rank is known.
 
     Raises:
@@ -39,7 +39,7 @@ def static_axis(axis: Any, x: Tensor, what: str = "axis") -> int:
     return axis if shape is None else shapes.normalize_axis(axis, len(shape), what)
 
 
-def known_integer(axis: Any, what: str = "axis") -> int:
+def known_integer(axis: TensorLike, what: str = "axis") -> int:
     """Return an int, or the value of a tensor, as an int.
 
     Raises:
@@ -104,7 +104,11 @@ CUMSUM = OpDef(
 
 
 def cumsum(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Return running sums along an axis.
 
@@ -143,7 +147,11 @@ CUMPROD = OpDef(
 
 
 def cumprod(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: TensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Return running products along an axis. See `cumsum`.
 

@@ -10,7 +10,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import elementwise as kernels
 from daskvars.kernels.math import nonlinearities, special
 from daskvars.ops.array import constant
@@ -46,7 +46,7 @@ reciprocal = unary(
 )
 
 
-def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     x, y = map(conj, op.inputs)
     dx = multiply(dy, multiply(y, pow(x, subtract(y, number(1, y)))))
     # x^y has a derivative by y where x has a logarithm; elsewhere it counts as zero.
@@ -57,7 +57,12 @@ def _pow_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
 
 
 pow = binary(
-    "pow", "Pow", "N", "power", _pow_gradient, "Return x to the power of y, element by element."
+    "pow",
+    "Pow",
+    "N",
+    kernels.power,
+    _pow_gradient,
+    "Return x to the power of y, element by element.",
 )
 
 # -- exponentials ------------------------------------------------------------------------------
@@ -126,7 +131,7 @@ softsign = unary(
 )
 
 
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     """Return log(sigmoid(x)), without underflow.
 
     Args:
@@ -241,7 +246,7 @@ atanh = unary(
 )
 
 
-def _atan2_gradient(op: Operation, dy: Tensor) -> list[Tensor | None]:
+def _atan2_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     y, x = op.inputs
     scale = realdiv(dy, add(square(x), square(y)))
     return broadcast_gradients(op, multiply(x, scale), negative(multiply(y, scale)))
@@ -257,7 +262,7 @@ ATAN2 = OpDef(
 )
 
 
-def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Return the angle of the points (x, y), in [-pi, pi].
 
     Args:
@@ -288,7 +293,7 @@ _angle = unary(
 )
 
 
-def angle(input: Any, name: str | None = None) -> Tensor:
+def angle(input: TensorLike, name: str | None = None) -> Tensor:
     """Return the argument of complex numbers, in (-pi, pi].
 
     Args:
@@ -356,7 +361,7 @@ POLYGAMMA = OpDef(
 )
 
 
-def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Return the a-th derivative of digamma.
 
     Args:

@@ -17,7 +17,7 @@ from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.math import nonlinearities
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.joining import concat
@@ -47,7 +47,7 @@ RELU_GRAD: OpDef = _definition(
 )
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return max(features, 0), element by element.
 
     Args:
@@ -75,7 +75,7 @@ RELU6_GRAD: OpDef = _definition(
 )
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """Return min(max(features, 0), 6), element by element.
 
     Args:
@@ -107,7 +107,7 @@ LEAKY_RELU_GRAD = _definition(
 )
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """Return features where they are positive, else alpha times them.
 
     Args:
@@ -132,7 +132,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
         return apply(LEAKY_RELU, features, name=scope, alpha=float(alpha))
 
 
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """Return the rectified features next to the rectified negative features.
 
     Args:
@@ -181,7 +181,7 @@ SELU = _definition(
 )
 
 
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return features where they are positive, else exp(features) - 1.
 
     Args:
@@ -201,7 +201,7 @@ def elu(features: Any, name: str | None = None) -> Tensor:
     return apply(ELU, features, name=name)
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """Return the exponential linear unit scaled so that activations keep mean 0 and variance 1.
 
     Args:
@@ -259,7 +259,7 @@ GELU_GRAD = _definition(
 )
 
 
-def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+def gelu(features: TensorLike, approximate: bool = False, name: str | None = None) -> Tensor:
     """Return features times the probability that a normal variable is below them.
 
     Args:
@@ -295,7 +295,7 @@ SWISH_GRAD: OpDef = _definition(
 )
 
 
-def swish(features: Any, name: str | None = None) -> Tensor:
+def swish(features: TensorLike, name: str | None = None) -> Tensor:
     """Return features times their sigmoid.
 
     Args:

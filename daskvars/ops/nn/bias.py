@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction, Elementwise
+from daskvars.graph.definitions.patterns import Attrs, Contraction, Elementwise, RankedShapes
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.repeating import broadcast_to
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.linalg.products import matmul
 from daskvars.ops.nn.activation import relu
 from daskvars.ops.nn.windows import full_shape
-from daskvars.shapes import Shape
 
 
 def channels_first(data_format: str | None) -> bool:
@@ -43,9 +41,9 @@ def _biased(inputs: Sequence[Spec], *, _data_format: str) -> Spec:
     if len(value.shape) < 2:
         raise ValueError(f"Shape must be at least rank 2 but is rank {len(value.shape)}")
     given = bias.shape if bias.shape is None or _data_format == "NHWC" else bias.shape[:1]
-    if not shapes.compatible((value.shape[channel],), given):
+    if given is not None and not shapes.compatible((value.shape[channel],), given):
         raise ValueError(
-            f"Dimensions must be equal, but are {value.shape[channel]} and {bias.shape[0]}. There "
+            f"Dimensions must be equal, but are {value.shape[channel]} and {given[0]}. There "
             "is one bias for each channel of the value"
         )
     return value
@@ -61,6 +59,8 @@ def _laid_out(bias: Tensor, value: Tensor, data_format: str) -> Tensor:
     """Return a vector of channels in a shape that broadcasts with `value`."""
     if data_format == "NHWC":
         return bias
+    if value.spec.shape is None:
+        raise ValueError(f"bias_add(data_format='NC...') needs the rank of {value.name!r}")
     return reshape(bias, (-1,) + (1,) * (len(value.spec.shape) - 2))
 
 
@@ -75,7 +75,7 @@ BIAS_ADD = OpDef(
 )
 
 
-def _all_but_channels(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+def _all_but_channels(inputs: RankedShapes, attrs: Attrs) -> str:
     if attrs["data_format"] == "NHWC":
         return "...c->c"
     return f"nc{''.join(chr(ord('o') + i) for i in range(len(inputs[0]) - 2))}->c"
@@ -102,7 +102,7 @@ BIAS_ADD_GRAD = OpDef(
 
 
 def bias_add(
-    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
     """Add a bias to each channel.
 
@@ -131,13 +131,13 @@ def bias_add(
                 f"Shape must be rank 1 but is rank {len(bias.spec.shape)}: biases "
                 f"{bias.name!r} have shape {shapes.show(bias.spec.shape)}"
             )
-        if data_format == "NCHW" and value.spec.shape is None:
-            raise ValueError(f"bias_add(data_format='NC...') needs the rank of {value.name!r}")
         bias = _laid_out(bias, value, data_format)
         return apply(BIAS_ADD, value, bias, name=scope, _data_format=data_format)
 
 
-def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def xw_plus_b(
+    x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
+) -> Tensor:
     """Return matmul(x, weights) + biases.
 
     Args:
@@ -160,7 +160,9 @@ def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Ten
         return bias_add(matmul(x, weights), biases, name=scope)
 
 
-def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+def relu_layer(
+    x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None
+) -> Tensor:
     """Return relu(matmul(x, weights) + biases).
 
     Args:

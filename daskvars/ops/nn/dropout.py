@@ -13,7 +13,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.reshaping import reshape
@@ -43,12 +43,12 @@ DROPOUT: OpDef = OpDef(
 
 
 def dropout(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
+    x: TensorLike,
+    keep_prob: TensorLike | None = None,
+    noise_shape: TensorLike | None = None,
     seed: int | None = None,
     name: str | None = None,
-    rate: Any = None,
+    rate: TensorLike | None = None,
 ) -> Tensor:
     """Set random elements to zero and divide the others by the probability of keeping one.
 
@@ -133,15 +133,15 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if is_symbolic(noise_shape):
         return noise_shape
     wanted = shapes.as_tuple(noise_shape)
-    if None not in wanted:
+    if shapes.is_known(wanted):
         return wanted
-    if found is None or len(found) != len(wanted):
+    if wanted is None or found is None or len(found) != len(wanted):
         raise ValueError(
             f"noise_shape {shapes.show(wanted)} of dropout does not fit x of shape "
             f"{shapes.show(found)}: give a size for each dimension"
         )
     filled = tuple(n if m is None else m for m, n in zip(wanted, found, strict=True))
-    if None not in filled:
+    if shapes.is_known(filled):
         return filled
     sizes = shape_of(x)
     return [sizes[i] if n is None else n for i, n in enumerate(filled)]

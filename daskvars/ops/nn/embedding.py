@@ -8,7 +8,7 @@ from daskvars import shapes
 from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import constant
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.constant import size as size_of
@@ -27,8 +27,8 @@ from daskvars.ops.math.division import floordiv, floormod
 
 @accepts("validate_indices")
 def embedding_lookup(
-    params: Any,
-    ids: Any,
+    params: TensorLike,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
@@ -82,7 +82,7 @@ def embedding_lookup(
         return _shaped(stitched, ids, scope)
 
 
-def interleaved(ids: Any, rows: int, parts: int) -> Tensor:
+def interleaved(ids: TensorLike, rows: int, parts: int) -> Tensor:
     """Return the rows at which a table keeps its entries, if neighbours go to different parts.
 
     Ids are often numbered by how frequent they are. Kept in that order, most of a batch would be
@@ -120,9 +120,10 @@ def _parts(params: Any) -> list[Any]:
 def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
     if max_norm is None:
         return rows
-    if None in (rows.spec.shape, ids.spec.shape):
+    looked_up, asked = rows.spec.shape, ids.spec.shape
+    if looked_up is None or asked is None:
         raise ValueError("embedding_lookup(max_norm=...) needs the ranks of params and ids")
-    return clip_by_norm(rows, max_norm, list(range(len(ids.spec.shape), len(rows.spec.shape))))
+    return clip_by_norm(rows, max_norm, list(range(len(asked), len(looked_up))))
 
 
 def _by_rest(ids: Tensor, tables: list[Tensor]) -> tuple[Tensor, Tensor]:
@@ -134,11 +135,11 @@ def _by_rest(ids: Tensor, tables: list[Tensor]) -> tuple[Tensor, Tensor]:
 def _by_range(ids: Tensor, tables: list[Tensor]) -> tuple[Tensor, Tensor]:
     """Return (part, row in it) where parts are contiguous and the first ones larger by one."""
     dtype = ids.dtype.base_dtype
-    known = [None if t.spec.shape is None else t.spec.shape[0] for t in tables]
-    if None in known:
-        total = cast(add_n([slice(shape_of(t), [0], [1]) for t in tables]), dtype)
-    else:
+    known = tuple([None if t.spec.shape is None else t.spec.shape[0] for t in tables])
+    if shapes.is_known(known):
         total = constant(sum(known), dtype)
+    else:
+        total = cast(add_n([slice(shape_of(t), [0], [1]) for t in tables]), dtype)
     count, one = number(len(tables), ids), number(1, ids)
     size, larger = floordiv(total, count), floormod(total, count)
     wide = add(size, one)
@@ -153,13 +154,13 @@ def _by_range(ids: Tensor, tables: list[Tensor]) -> tuple[Tensor, Tensor]:
 def _shaped(rows: Tensor, ids: Tensor, scope: str) -> Tensor:
     """Return rows [n, ...] as [*ids.shape, ...]."""
     sizes: Any
-    tail, lead = rows.spec.shape, ids.spec.shape
-    if tail is None or None in tail[1:]:
+    tail, lead = rows.spec.shape and rows.spec.shape[1:], ids.spec.shape
+    if not shapes.is_known(tail):
         sizes = concat([shape_of(ids), slice(shape_of(rows), [1], [-1])], 0)
     elif shapes.is_known(lead):
-        sizes = [*lead, *tail[1:]]
+        sizes = [*lead, *tail]
     elif lead is not None and lead.count(None) == 1:
-        sizes = [*(-1 if n is None else n for n in lead), *tail[1:]]
+        sizes = [*(-1 if n is None else n for n in lead), *tail]
     else:
-        sizes = concat([shape_of(ids), list(tail[1:])], 0)
+        sizes = concat([shape_of(ids), tail], 0)
     return reshape(rows, sizes, name=scope)

@@ -18,7 +18,7 @@ from daskvars.graph.definitions.patterns import Contraction, Elementwise, Reduct
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.constant import zeros_like
 from daskvars.ops.array.reshaping import expand_dims, stop_gradient
@@ -41,7 +41,7 @@ L2_LOSS = OpDef(
 )
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """Return half the sum of squares.
 
     Args:
@@ -115,9 +115,9 @@ CROSS_ENTROPY_BACKPROP = OpDef(
 
 
 def softmax_cross_entropy_with_logits_v2(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     dim: int | None = None,
     name: str | None = None,
     axis: int | None = None,
@@ -158,9 +158,9 @@ def softmax_cross_entropy_with_logits_v2(
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     dim: int = -1,
     name: str | None = None,
     axis: int | None = None,
@@ -194,17 +194,18 @@ def _sparse_specs(inputs: Sequence[Spec]) -> tuple[Spec, ...]:
         return Spec(dtype, labels), Spec(dtype, None)
     if not logits:
         raise ValueError(f"Logits cannot be scalars - received shape {shapes.show(logits)}.")
-    if labels is not None and len(labels) != len(logits) - 1:
+    rows = logits[:-1]
+    if labels is not None and len(labels) != len(rows):
         raise ValueError(
             f"Rank mismatch: Rank of labels (received {len(labels)}) should equal rank of logits "
             f"minus 1 (received {len(logits)})."
         )
-    if not shapes.compatible(labels, logits[:-1]):
+    if not shapes.compatible(labels, rows):
         raise ValueError(
             f"Shape mismatch: The shape of labels (received {shapes.show(labels)}) should equal "
             f"the shape of logits except for the last dimension (received {shapes.show(logits)})."
         )
-    rows = shapes.merge(labels, logits[:-1])
+    rows = shapes.merge(labels, rows)
     return Spec(dtype, rows), Spec(dtype, (*rows, logits[-1]))
 
 
@@ -232,7 +233,10 @@ SPARSE_CROSS_ENTROPY_BACKPROP = OpDef(
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Return the cross entropy between one class per row and softmax(logits).
 
@@ -273,7 +277,10 @@ def _alike(labels: Any, logits: Any, what: str = "labels") -> tuple[Tensor, Tens
 
 
 def sigmoid_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Return the cross entropy between labels and sigmoid(logits), element by element.
 
@@ -300,10 +307,10 @@ def sigmoid_cross_entropy_with_logits(
 
 def weighted_cross_entropy_with_logits(
     labels: Any = None,
-    logits: Any = None,
+    logits: TensorLike | None = None,
     pos_weight: Any = None,
     name: str | None = None,
-    targets: Any = None,
+    targets: TensorLike | None = None,
 ) -> Tensor:
     """Return the cross entropy between labels and sigmoid(logits), positive labels weighted.
 
@@ -334,7 +341,10 @@ def weighted_cross_entropy_with_logits(
 
 
 def log_poisson_loss(
-    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+    targets: TensorLike,
+    log_input: TensorLike,
+    compute_full_loss: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Return the negative logarithm of the probability of `targets` under Poisson's law.
 

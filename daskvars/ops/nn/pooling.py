@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import DType, as_dtype, int32, int64
+from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import forms as nn_kernels
 from daskvars.kernels.nn import pooling
 from daskvars.kernels.nn.windows import pool2d_shape
-from daskvars.ops.nn.windows import image_shape, image_sizes, per_axis, space_format, window_padding
+from daskvars.ops.nn.windows import (
+    PaddingLike,
+    PerAxis,
+    image_shape,
+    image_sizes,
+    per_axis,
+    space_format,
+    window_padding,
+)
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
 from daskvars.shapes import Shape
 from daskvars.signatures import Argument, Family
 
 
-def _each_channel(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+def _each_channel(inputs: RankedShapes, attrs: Attrs) -> str:
     term = "nc__" if attrs.get("data_format") == "NCHW" else "n__c"
     return f"{','.join([term] * len(inputs))}->{term}"
 
@@ -92,11 +100,11 @@ MAX_POOL_WITH_ARGMAX = OpDef(
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    Targmax: Any = int64,
+    input: TensorLike,
+    ksize: PerAxis,
+    strides: PerAxis,
+    padding: PaddingLike,
+    Targmax: DTypeLike = int64,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window and where it was.
@@ -178,9 +186,13 @@ POOLINGS = Family(
         "value": Argument(
             "[batch, height, width, channels] {types}, or in the order of `data_format`."
         ),
-        "ksize": Argument("size of a window: an int, two, or four in the order of `data_format`."),
-        "strides": Argument("distance between windows, likewise."),
-        "padding": Argument('"SAME" or "VALID", or four (before, after) pairs.'),
+        "ksize": Argument(
+            "size of a window: an int, two, or four in the order of `data_format`.", type="PerAxis"
+        ),
+        "strides": Argument("distance between windows, likewise.", type="PerAxis"),
+        "padding": Argument(
+            '"SAME" or "VALID", or four (before, after) pairs.', type="PaddingLike"
+        ),
         "data_format": Argument('"NHWC" or "NCHW".', "NHWC", "str | None"),
         "name": Argument('name of the operation, by default "{type}".', None, "str | None"),
         "input": Argument("the new name of `value`.", None),

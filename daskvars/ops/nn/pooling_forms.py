@@ -6,13 +6,15 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.rearranging import batch_to_space_nd, space_to_batch_nd
 from daskvars.ops.array.reshaping import expand_dims, reshape, squeeze
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.nn.pooling import avg_pool, max_pool
+from daskvars.ops.nn.windows import PaddingLike
 from daskvars.ops.rules.axes import either
 from daskvars.signatures import Argument, Family
 
@@ -21,9 +23,11 @@ Given = dict[str, Any]
 POOLINGS = Family(
     {
         "input": Argument("[batch, {space}, channels] {types}, or in the order of `data_format`."),
-        "ksize": Argument("size of a window: {sizes} in the order of `data_format`."),
-        "strides": Argument("distance between windows, likewise."),
-        "padding": Argument('"SAME" or "VALID"; padding does not count.'),
+        "ksize": Argument(
+            "size of a window: {sizes} in the order of `data_format`.", type="PerAxis"
+        ),
+        "strides": Argument("distance between windows, likewise.", type="PerAxis"),
+        "padding": Argument('"SAME" or "VALID"; padding does not count.', type="str"),
         "data_format": Argument("{formats}.", "", "str"),
         "name": Argument('name of the operations, by default "{scope}".', None, "str | None"),
     },
@@ -113,19 +117,25 @@ def _volumes(pool: Callable[..., Tensor], given: Given, default: str) -> Tensor:
         value = convert_to_tensor(given["input"], name="input")
         if data_format == "NCDHW":
             value = transpose(value, [0, 2, 3, 4, 1])
-        shape = value.spec.shape
-        if shape is None or len(shape) != 5 or None in shape[1:]:
-            raise ValueError(
-                f"pooling of volumes needs a tensor of rank 5, known but for its batch: "
-                f"{value.name!r} has shape {value.shape}"
-            )
-        depth, channels = shape[1], shape[4]
-        planes = pool(reshape(value, [-1, *shape[2:]]), window[1:], step[1:], given["padding"])
-        rows, columns = planes.spec.shape[1:3]
+        depth, *image = _all_but_batch(value, 5)
+        planes = pool(reshape(value, [-1, *image]), window[1:], step[1:], given["padding"])
+        rows, columns, channels = _all_but_batch(planes, 4)
         folded = reshape(planes, [-1, depth, rows * columns, channels])
         folded = pool(folded, (window[0], 1), (step[0], 1), given["padding"])
-        pooled = reshape(folded, [-1, folded.spec.shape[1], rows, columns, channels])
+        depth = _all_but_batch(folded, 4)[0]
+        pooled = reshape(folded, [-1, depth, rows, columns, channels])
         return transpose(pooled, [0, 4, 1, 2, 3]) if data_format == "NCDHW" else pooled
+
+
+def _all_but_batch(value: Tensor, rank: int) -> tuple[int, ...]:
+    shape = value.spec.shape
+    rest = None if shape is None or len(shape) != rank else shape[1:]
+    if shapes.is_known(rest):
+        return rest
+    raise ValueError(
+        f"pooling of volumes needs a tensor of rank {rank}, known but for its batch: "
+        f"{value.name!r} has shape {value.shape}"
+    )
 
 
 max_pool1d = _pooling(
@@ -158,10 +168,10 @@ avg_pool3d = _pooling("avg", 3, avg_pool, "AvgPool3D")
 
 
 def pool(
-    input: Any,
+    input: TensorLike,
     window_shape: Sequence[int],
     pooling_type: str,
-    padding: Any,
+    padding: PaddingLike,
     dilation_rate: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
     name: str | None = None,
@@ -217,7 +227,7 @@ def pool(
     first = data_format is not None and data_format.startswith("NC")
     name = name or f"{pooling_type.lower()}_pool"
 
-    def plain(value: Any, name: str, first: bool) -> Tensor:
+    def plain(value: TensorLike, name: str, first: bool) -> Tensor:
         data_format = f"NC{space}" if first else f"N{space}C"
         return forms[pooling_type][rank - 1](value, window, steps, padding, data_format, name)
 
@@ -239,8 +249,8 @@ def _dilated(
 ) -> Tensor:
     """Pool each phase of the space as a batch of its own; what padding took part in is cut off."""
     rank = len(window)
-    sizes = (None,) if value.spec.shape is None else value.spec.shape[1 : rank + 1]
-    if None in sizes:
+    sizes = None if value.spec.shape is None else value.spec.shape[1 : rank + 1]
+    if not shapes.is_known(sizes):
         raise ValueError(f"pool with dilation_rate {rate} needs known sizes, got {value.shape}")
     more = [(0, -n % r) for n, r in zip(sizes, rate, strict=True)]
     pooled = pool_phases(space_to_batch_nd(value, list(rate), more))

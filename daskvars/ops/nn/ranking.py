@@ -14,7 +14,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.array import arrays
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.constant import shape as shape_of
@@ -96,7 +96,9 @@ TAKE_LAST: OpDef = OpDef(
 
 
 @accepts("sorted")
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopK:
+def top_k(
+    input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str | None = None
+) -> TopK:
     """Return the largest entries of each row and where they are.
 
     Args:
@@ -140,7 +142,9 @@ IN_TOP_K = OpDef(
 )
 
 
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(
+    predictions: TensorLike, targets: TensorLike, k: TensorLike, name: str | None = None
+) -> Tensor:
     """Return whether each row's target is among its k largest predictions.
 
     Args:

@@ -7,7 +7,6 @@ and they take labels, predictions and weights that differ by a last dimension of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.convert import convert_to_tensor
@@ -15,7 +14,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.constant import ones_like, rank, shape
 from daskvars.ops.array.reshaping import expand_dims, squeeze
@@ -34,7 +33,7 @@ ASSERT_BROADCASTABLE = OpDef(
 )
 
 
-def assert_broadcastable(weights: Any, values: Any) -> Operation:
+def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
     """Return an operation that checks that weights fit values.
 
     Args:
@@ -63,7 +62,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
         return apply_op(ASSERT_BROADCASTABLE, shape(weights), shape(values), name=scope)
 
 
-def broadcast_weights(weights: Any, values: Any) -> Tensor:
+def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
     """Return weights of the shape of `values`. See `assert_broadcastable`."""
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
@@ -96,7 +95,10 @@ def _expanded(tensor: Tensor) -> Tensor:
 
 
 def remove_squeezable_dimensions(
-    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+    labels: TensorLike,
+    predictions: TensorLike,
+    expected_rank_diff: int = 0,
+    name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Drop a last dimension of size 1 from one of two tensors where it has one rank too many.
 
@@ -127,7 +129,7 @@ def remove_squeezable_dimensions(
         return labels, predictions
 
 
-def fitted_weights(weights: Any, values: Tensor, expand: bool = True) -> Tensor:
+def fitted_weights(weights: TensorLike, values: Tensor, expand: bool = True) -> Tensor:
     """Return weights with a last dimension of size 1 dropped or added, towards the rank of values.
 
     Scalars stay. With `expand` False nothing is added.
@@ -154,7 +156,7 @@ def fitted_weights(weights: Any, values: Tensor, expand: bool = True) -> Tensor:
 
 
 def fitted(
-    predictions: Any, labels: Any, weights: Any = None
+    predictions: TensorLike, labels: TensorLike, weights: TensorLike | None = None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return (predictions, labels, weights) that fit each other; None stays None.
 

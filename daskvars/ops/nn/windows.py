@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels.nn.windows import channels
 from daskvars.ops.array.constant import shape as shape_of
+
+# Strides, dilations or sizes of windows: one for all dimensions of space, or one for each.
+PerAxis: TypeAlias = int | Sequence[int]
+# "SAME" or "VALID", or for each axis how much is before and after it.
+PaddingLike: TypeAlias = str | Sequence[Sequence[int]]
 
 
 def space_format(data_format: str | None, rank: int = 4) -> str:
@@ -25,7 +30,7 @@ def space_format(data_format: str | None, rank: int = 4) -> str:
     raise ValueError(f"data_format must be {last!r} or {first!r}, got {data_format!r}")
 
 
-def per_axis(value: Any, data_format: str, what: str) -> tuple[int, ...]:
+def per_axis(value: PerAxis | None, data_format: str, what: str) -> tuple[int, ...]:
     """Return strides, dilations or window sizes of all axes, in the order of `data_format`.
 
     Args:
@@ -59,7 +64,7 @@ def per_axis(value: Any, data_format: str, what: str) -> tuple[int, ...]:
     return given
 
 
-def window_padding(padding: Any, rank: int = 4) -> str | tuple[tuple[int, int], ...]:
+def window_padding(padding: PaddingLike, rank: int = 4) -> str | tuple[tuple[int, int], ...]:
     """Return a padding as "SAME", "VALID" or, for images, four (before, after) pairs.
 
     Raises:

@@ -17,7 +17,7 @@ from daskvars import dtypes
 from daskvars.dtypes import int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.array.joining import stack
 from daskvars.ops.array.slicing import strided_slice
@@ -35,7 +35,7 @@ _NOT_AN_INDEX = (
 )
 
 
-def slice_helper(tensor: Any, key: Any) -> Tensor:
+def slice_helper(tensor: TensorLike, key: Any) -> Tensor:
     """Return ``tensor[key]``.
 
     Args:

@@ -21,9 +21,10 @@ from typing import Any
 import numpy
 
 from daskvars import dtypes
+from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant, joining, rearranging, repeating, reshaping, transposing
 from daskvars.ops.gather_scatter import searching, sorting, spreading
 from daskvars.ops.gather_scatter.gather import gather
@@ -207,14 +208,14 @@ _UFUNCS: dict[Any, Function] = {
 
 
 def _reducing(function: Function, to_float: bool = False) -> Function:
-    def reduced(a: Any, axis: Any = None, *, keepdims: Any = False) -> Tensor:
+    def reduced(a: TensorLike, axis: TensorLike | None = None, *, keepdims: Any = False) -> Tensor:
         return function(_floating(a) if to_float else a, axis, bool(keepdims))
 
     return reduced
 
 
 def _flat_without_axis(function: Function) -> Function:
-    def along(a: Any, axis: Any = None) -> Tensor:
+    def along(a: TensorLike, axis: TensorLike | None = None) -> Tensor:
         return function(_ravel(a), 0) if axis is None else function(a, axis)
 
     return along
@@ -303,7 +304,7 @@ def _size(a: Any, axis: Any = None) -> int:
 
 
 def _like(function: Function) -> Function:
-    def like(a: Any, dtype: Any = None) -> Tensor:
+    def like(a: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
         return function(a, _own_dtype(dtype))
 
     return like

@@ -13,11 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.linalg import products as linalg
 from daskvars.ops.math import arithmetic, comparison, division, transcendental
 from daskvars.ops.protocols.indexing import slice_helper
 from daskvars.ops.protocols.numpy_functions import array_function, array_ufunc
+from daskvars.ops.sparse.arithmetic import with_dense
 
 Operator = Callable[..., Any]
 
@@ -44,14 +46,14 @@ def _named(method: str, operator: Operator) -> Operator:
 
 
 def _forward(method: str, function: Operator, name: str) -> Operator:
-    def operator(x: Any, y: Any) -> Tensor:
+    def operator(x: TensorLike, y: TensorLike) -> Tensor:
         return function(x, y, name=name)
 
     return _named(method, operator)
 
 
 def _reflected(method: str, function: Operator, name: str) -> Operator:
-    def operator(y: Any, x: Any) -> Tensor:
+    def operator(y: TensorLike, x: TensorLike) -> Tensor:
         return function(x, y, name=name)
 
     return _named(method, operator)
@@ -65,7 +67,7 @@ def _single(method: str, function: Operator) -> Operator:
 
 
 def _comparison(method: str, function: Operator, of_others: bool) -> Operator:
-    def operator(x: Any, y: Any) -> Any:
+    def operator(x: Any, y: TensorLike) -> Any:
         if getattr(type(y), "__array_ufunc__", y) is None:
             return NotImplemented  # NumPy's way of saying that such operators are the other's
         graph = x.graph
@@ -119,4 +121,19 @@ def override_operators(cls: type) -> None:
             setattr(cls, name, operator)
 
 
+def _with_dense(method: str, function: Operator, type: str) -> Operator:
+    def operator(sp: SparseTensor, dense: TensorLike) -> SparseTensor:
+        return with_dense(sp, dense, function, type)
+
+    return _named(method, operator)
+
+
 override_operators(Tensor)
+# Of the operators, a sparse tensor has those that leave what is absent absent.
+SPARSE_OPERATORS: dict[str, Operator] = {
+    "__mul__": _with_dense("mul", arithmetic.multiply, "SparseDenseCwiseMul"),
+    "__truediv__": _with_dense("truediv", division.truediv, "SparseDenseCwiseDiv"),
+    "__div__": _with_dense("div", division.div, "SparseDenseCwiseDiv"),
+}
+for _method, _operator in SPARSE_OPERATORS.items():
+    setattr(SparseTensor, _method, _operator)

@@ -13,14 +13,14 @@ from typing import Any
 import numpy
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction, Source
 from daskvars.graph.definitions.static_values import partial_value
 from daskvars.graph.interpreter import apply, builder_for
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.random import distributions as kernels
 from daskvars.ops.array import constant, slicing
 from daskvars.ops.math.arithmetic import add, multiply, number, subtract
@@ -127,7 +127,8 @@ def part_of_block(attrs: Any, block: Any) -> dict[str, Any]:
     )
 
 
-def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
+def source(type: str, kernel: Any, *operands: str, seeded: bool = True) -> OpDef:
+    """Define an op that draws an array; without `seeded` the seed is one of its operands."""
     return OpDef(
         type,
         "",
@@ -135,16 +136,16 @@ def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
         pattern=Source(),
         kernel=kernel,
         gradient=NO_GRADIENT,
-        operands=("shape", *bounds),
+        operands=("shape", *operands),
         block=part_of_block,
-        seeded=True,
+        seeded=seeded,
     )
 
 
-RANDOM_UNIFORM = _source("RandomUniform", kernels.random_uniform)
-RANDOM_UNIFORM_INT = _source("RandomUniformInt", kernels.random_uniform, "minval", "maxval")
-RANDOM_NORMAL = _source("RandomStandardNormal", kernels.random_normal)
-TRUNCATED_NORMAL = _source("TruncatedNormal", kernels.truncated_normal)
+RANDOM_UNIFORM = source("RandomUniform", kernels.random_uniform)
+RANDOM_UNIFORM_INT = source("RandomUniformInt", kernels.random_uniform, "minval", "maxval")
+RANDOM_NORMAL = source("RandomStandardNormal", kernels.random_normal)
+TRUNCATED_NORMAL = source("TruncatedNormal", kernels.truncated_normal)
 
 
 _DRAWN = (dtypes.float32, dtypes.float64, dtypes.float16)
@@ -186,10 +187,10 @@ def are_numbers(*values: Any) -> bool:
 
 
 def random_uniform(
-    shape: Any,
+    shape: TensorLike,
     minval: Any = 0,
     maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -274,10 +275,10 @@ def _normal(name: str, definition: OpDef, summary: str) -> Callable[..., Tensor]
     default = name
 
     def normal(
-        shape: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: TensorLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = dtypes.float32,
         seed: int | None = None,
         name: str | None = None,
     ) -> Tensor:
@@ -323,7 +324,7 @@ RANDOM_SHUFFLE = OpDef(
 )
 
 
-def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
     """Return a tensor with its entries along the first dimension in random order.
 
     Args:
@@ -344,29 +345,32 @@ def _classes(inputs: Sequence[Spec], *, num_samples: int, dtype: DType, **attrs:
     return Spec(as_dtype(dtype), (None if shape is None else shape[0], num_samples))
 
 
-MULTINOMIAL = OpDef(
-    "Multinomial",
-    "logits:R",
-    infer=_classes,
-    pattern=Contraction("b_->b_", None),
-    kernel=kernels.multinomial,
-    gradient=NO_GRADIENT,
-    operands=("num_samples",),
-    seeded=True,
-    block=lambda attrs, block: {
-        **attrs,
-        "offset": block.out_offsets[0],
-        "full_shape": block.full_out_shapes[0],
-    },
-)
+def draws_of_classes(type: str, kernel: Any, *operands: str, seeded: bool = True) -> OpDef:
+    """Define an op that draws classes of rows of logits; see `source`."""
+    return OpDef(
+        type,
+        "logits:R",
+        infer=_classes,
+        pattern=Contraction("b_->b_", None),
+        kernel=kernel,
+        gradient=NO_GRADIENT,
+        operands=("num_samples", *operands),
+        seeded=seeded,
+        block=lambda attrs, block: axes.in_block(
+            attrs, offset=block.out_offsets[0], full_shape=block.full_out_shapes[0]
+        ),
+    )
+
+
+MULTINOMIAL = draws_of_classes("Multinomial", kernels.multinomial)
 
 
 def multinomial(
-    logits: Any,
-    num_samples: Any,
+    logits: TensorLike,
+    num_samples: TensorLike,
     seed: int | None = None,
     name: str | None = None,
-    output_dtype: Any = None,
+    output_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Draw classes with the probabilities softmax(logits).
 
@@ -401,9 +405,9 @@ def multinomial(
 
 
 def categorical(
-    logits: Any,
-    num_samples: Any,
-    dtype: Any = None,
+    logits: TensorLike,
+    num_samples: TensorLike,
+    dtype: DTypeLike | None = None,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -411,7 +415,9 @@ def categorical(
     return multinomial(logits, num_samples, seed, name or "categorical", dtype)
 
 
-def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+def random_crop(
+    value: TensorLike, size: TensorLike, seed: int | None = None, name: str | None = None
+) -> Tensor:
     """Return a part of a tensor from a random place.
 
     Args:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy
 
 from daskvars import dtypes
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Block, Dim, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, Block, Dim, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops.array import constant
 from daskvars.ops.array.broadcasting import sum_to_shape
@@ -33,9 +33,7 @@ def _each(inputs: Sequence[Spec], *, shape: Shape, dtype: DType, **attrs: Any) -
     return Spec(as_dtype(dtype), None if lead is None or own is None else (*lead, *own))
 
 
-def _own_dims(
-    inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]
-) -> Access:
+def _own_dims(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     """The dimensions of the parameters may be cut; those of the draws of each are whole."""
     own = tuple(map(Dim, range(len(inputs[0]))))
     lead = (None,) * (len(outputs[0]) - len(own))
@@ -85,10 +83,10 @@ RANDOM_POISSON = _drawn_by("RandomPoissonV2", "rate", kernels.random_poisson, NO
 
 
 def random_gamma(
-    shape: Any,
-    alpha: Any,
-    beta: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    alpha: TensorLike,
+    beta: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
@@ -128,9 +126,9 @@ def random_gamma(
 
 
 def random_poisson(
-    lam: Any,
-    shape: Any,
-    dtype: Any = dtypes.float32,
+    lam: TensorLike,
+    shape: TensorLike,
+    dtype: DTypeLike = dtypes.float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:

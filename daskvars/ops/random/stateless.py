@@ -5,39 +5,24 @@ The same seed and shape give the same numbers, in every run and however a tensor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DTypeLike, as_dtype
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction, Source
+from daskvars.graph.definitions.opdef import OpDef
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.random import gamma_poisson as kernels
 from daskvars.ops.math.arithmetic import add, multiply, subtract
-from daskvars.ops.random.distributions import are_numbers, part_of_block
+from daskvars.ops.random.distributions import are_numbers, draws_of_classes, source
 from daskvars.ops.rules import axes
-from daskvars.shapes import Shape
-
-
-def _drawn(inputs: Sequence[Spec], *, shape: Shape, dtype: DType, **attrs: Any) -> Spec:
-    return Spec(as_dtype(dtype), axes.sizes_of(shape, inputs))
 
 
 def _source(type: str, kernel: Any, *bounds: str) -> OpDef:
-    return OpDef(
-        type,
-        "",
-        infer=_drawn,
-        pattern=Source(),
-        kernel=kernel,
-        gradient=NO_GRADIENT,
-        operands=("shape", "seed", *bounds),
-        block=part_of_block,
-    )
+    return source(type, kernel, "seed", *bounds, seeded=False)
 
 
 UNIFORM = _source("StatelessRandomUniform", kernels.stateless_uniform)
@@ -81,11 +66,11 @@ def _scaled(
 
 
 def stateless_uniform(
-    shape: Any,
-    seed: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
+    shape: TensorLike,
+    seed: TensorLike,
+    minval: TensorLike = 0,
+    maxval: TensorLike | None = None,
+    dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
     """Return numbers uniform in [minval, maxval) that depend on `seed` and `shape` alone.
@@ -138,11 +123,11 @@ def _normal(name: str, definition: OpDef, scope: str, summary: str) -> Callable[
     """Return a function that draws normal numbers."""
 
     def normal(
-        shape: Any,
-        seed: Any,
-        mean: Any = 0.0,
-        stddev: Any = 1.0,
-        dtype: Any = dtypes.float32,
+        shape: TensorLike,
+        seed: TensorLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = dtypes.float32,
         name: str | None = None,
     ) -> Tensor:
         dtype = as_dtype(dtype).base_dtype
@@ -179,32 +164,16 @@ stateless_truncated_normal = _normal(
 )
 
 
-def _classes(inputs: Sequence[Spec], *, num_samples: int, dtype: DType, **attrs: Any) -> Spec:
-    shape = inputs[0].shape
-    if shape is not None and len(shape) != 2:
-        raise ValueError(f"Shape must be rank 2 but is rank {len(shape)}")
-    return Spec(as_dtype(dtype), (None if shape is None else shape[0], num_samples))
-
-
-MULTINOMIAL = OpDef(
-    "StatelessMultinomial",
-    "logits:R",
-    infer=_classes,
-    pattern=Contraction("b_->b_", None),
-    kernel=kernels.stateless_multinomial,
-    gradient=NO_GRADIENT,
-    operands=("num_samples", "seed"),
-    block=lambda attrs, block: axes.in_block(
-        attrs, offset=block.out_offsets[0], full_shape=block.full_out_shapes[0]
-    ),
+MULTINOMIAL = draws_of_classes(
+    "StatelessMultinomial", kernels.stateless_multinomial, "seed", seeded=False
 )
 
 
 def stateless_multinomial(
-    logits: Any,
-    num_samples: Any,
-    seed: Any,
-    output_dtype: Any = dtypes.int64,
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    output_dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """Draw classes with the probabilities softmax(logits), as `seed` alone says.
@@ -232,10 +201,10 @@ def stateless_multinomial(
 
 
 def stateless_categorical(
-    logits: Any,
-    num_samples: Any,
-    seed: Any,
-    dtype: Any = dtypes.int64,
+    logits: TensorLike,
+    num_samples: TensorLike,
+    seed: TensorLike,
+    dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
     """Draw classes with the probabilities softmax(logits). See `stateless_multinomial`."""

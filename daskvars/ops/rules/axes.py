@@ -14,16 +14,16 @@ import numpy
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.graph.definitions.patterns import Access, Dim
+from daskvars.graph.definitions.patterns import Access, Dim, KnownShapes, RankedShapes
 from daskvars.graph.definitions.static_values import MAX_STATIC_ELEMENTS
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.tensor import Operation, Tensor
-from daskvars.shapes import Dimension, Shape, TensorShape
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.shapes import Dimension, TensorShape
 
 # -- arguments that may be tensors -------------------------------------------------------------
 
 
-def is_symbolic(value: Any) -> bool:
+def is_symbolic(value: TensorLike) -> bool:
     """Return whether `value` is a tensor or variable, or a list with one in it."""
     if type(value) is int:
         return False
@@ -32,7 +32,7 @@ def is_symbolic(value: Any) -> bool:
     return isinstance(value, Tensor | IndexedSlices) or hasattr(value, "_as_graph_element")
 
 
-def as_operand(value: Any) -> Any:
+def as_operand(value: TensorLike) -> Any:
     """Return an argument that may be a tensor as an attribute: tensors as they are, data plain.
 
     Args:
@@ -86,7 +86,7 @@ def operand_of(op: Operation, name: str) -> Any:
     return op.attrs[name]
 
 
-def is_complete(value: Any) -> bool:
+def is_complete(value: TensorLike) -> bool:
     """Return whether nothing in nested tuples is unknown (None)."""
     return all(map(is_complete, value)) if isinstance(value, tuple) else value is not None
 
@@ -160,9 +160,7 @@ def first_value(values: Sequence[Any], specs: Sequence[Spec], attrs: dict[str, A
 # -- dimensions that stay as they are ----------------------------------------------------------
 
 
-def aligned(
-    inputs: Sequence[Any], outputs: Sequence[Any], pairs: Iterable[tuple[int, int]]
-) -> Access:
+def aligned(inputs: KnownShapes, outputs: KnownShapes, pairs: Iterable[tuple[int, int]]) -> Access:
     """Return the access of an op that leaves some dimensions of its first input alone.
 
     Args:
@@ -174,25 +172,23 @@ def aligned(
     ins: list[Dim | None] = [None] * len(source)
     outs: list[Dim | None] = [None] * len(target)
     for i, j in pairs:
-        if source[i] is not None and source[i] == target[j]:
+        if source[i] == target[j]:
             ins[i] = outs[j] = Dim(i)
     others = tuple((None,) * len(shape) for shape in inputs[1:])
     return Access((tuple(ins), *others), (tuple(outs),) * len(outputs))
 
 
-def aligned_except(inputs: Sequence[Any], outputs: Sequence[Any], changed: Iterable[int]) -> Access:
+def aligned_except(inputs: KnownShapes, outputs: KnownShapes, changed: Iterable[int]) -> Access:
     """Return the access of an op that leaves all dimensions but `changed` alone."""
     rank = len(inputs[0])
     skipped = {axis % rank for axis in changed} if rank else set()
     return aligned(inputs, outputs, [(i, i) for i in range(rank) if i not in skipped])
 
 
-def whole(inputs: Sequence[Shape], outputs: Sequence[Shape]) -> Access:
+def whole(inputs: RankedShapes, outputs: RankedShapes) -> Access:
     """Return the access of an op that needs everything in one block."""
-    return Access(
-        tuple((None,) * len(shape or ()) for shape in inputs),
-        tuple((None,) * len(shape or ()) for shape in outputs),
-    )
+    ins = tuple((None,) * len(shape) for shape in inputs)
+    return Access(ins, tuple((None,) * len(shape) for shape in outputs))
 
 
 def in_block(attrs: Mapping[str, Any], **changes: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NoGradient, OpDef
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
+from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.rules.shapes import broadcasted, like_first
 
@@ -101,7 +102,9 @@ def unary(
         type, f"x:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel, gradient=gradient
     )
 
-    def function(x: TensorLike, name: str | None = None) -> Tensor:
+    def function(x: Any, name: str | None = None) -> Any:
+        if isinstance(x, SparseTensor):
+            return SparseTensor(x.indices, apply(definition, x.values, name=name), x.dense_shape)
         return apply(definition, x, name=name)
 
     doc = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)
@@ -157,7 +160,7 @@ def dtype_of(*values: Any) -> DType | None:
     return None
 
 
-def same_dtype(x: Any, y: Any, op_name: str) -> tuple[Tensor, Tensor]:
+def same_dtype(x: TensorLike, y: TensorLike, op_name: str) -> tuple[Tensor, Tensor]:
     """Convert both operands of a composed op to tensors, data to the dtype of the other.
 
     Raises:

@@ -3,10 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from daskvars import dtypes, shapes
 from daskvars.graph.definitions.opdef import Spec
+
+_Shape = TypeVar("_Shape", shapes.RankedShape, shapes.Shape)
+
+
+def merged_shape(first: _Shape, *others: _Shape) -> _Shape:
+    """Return what is known from the shapes of inputs that have the same one.
+
+    Raises:
+      ValueError: they cannot be the same; it names the first size that differs.
+    """
+    merged = first
+    for shape in others:
+        if not shapes.compatible(merged, shape):
+            raise ValueError(shapes.difference(merged, shape))
+        merged = shapes.merge(merged, shape)
+    return merged
 
 
 def like_first(inputs: Sequence[Spec], **attrs: Any) -> Spec:

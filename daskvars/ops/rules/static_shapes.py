@@ -13,12 +13,12 @@ from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.definitions.static_values import constant_value, partial_value
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.gather_scatter import searching as kernels
-from daskvars.shapes import Dimension, TensorShape
+from daskvars.shapes import Dimension, ShapeLike, TensorShape
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: TensorLike) -> bool:
     """Return whether a value is a tensor, a variable or `IndexedSlices`.
 
     Source: TensorFlow 1.15, ``tf.is_tensor``.
@@ -30,7 +30,7 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor | IndexedSlices) or hasattr(x, "_as_graph_element")
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> Any:
+def get_static_value(tensor: TensorLike, partial: bool = False) -> Any:
     """Return the value of a tensor that the graph alone determines, None if it does not.
 
     Args:
@@ -59,7 +59,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return value
 
 
-def dimension_value(dimension: Any) -> int | None:
+def dimension_value(dimension: Dimension | int | None) -> int | None:
     """Return the number that a `Dimension` is, None if it is not known.
 
     Source: TensorFlow 1.15, ``tf.dimension_value``.
@@ -70,7 +70,7 @@ def dimension_value(dimension: Any) -> int | None:
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
-def dimension_at_index(shape: Any, index: int) -> Dimension:
+def dimension_at_index(shape: ShapeLike, index: int) -> Dimension:
     """Return a dimension of a shape that may be unknown, as a `Dimension`.
 
     Source: TensorFlow 1.15, ``tf.dimension_at_index``.
@@ -82,7 +82,7 @@ def dimension_at_index(shape: Any, index: int) -> Dimension:
     return Dimension(None if sizes is None else sizes[index])
 
 
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
+def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
     """Return the shape that two shapes broadcast to, as far as it is known.
 
     Raises:
@@ -99,8 +99,8 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 def _joint_rank(inputs: Sequence[Spec]) -> Spec:
     if any(spec.shape is not None and len(spec.shape) != 1 for spec in inputs):
         raise ValueError("Shape must be rank 1, a vector of sizes")
-    ranks = [None if spec.shape is None else spec.shape[0] for spec in inputs]
-    return Spec(inputs[0].dtype, (None if None in ranks else max(ranks),))
+    ranks = tuple([spec.shape[0] if spec.shape else None for spec in inputs])
+    return Spec(inputs[0].dtype, (max(ranks) if shapes.is_known(ranks) else None,))
 
 
 BROADCAST_ARGS = OpDef(
@@ -113,7 +113,7 @@ BROADCAST_ARGS = OpDef(
 )
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike) -> Tensor:
     """Return the shape that two shapes, given as tensors, broadcast to.
 
     Args:

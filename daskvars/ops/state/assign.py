@@ -25,7 +25,7 @@ from daskvars.graph.definitions.patterns import (
     Source,
 )
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.shapes import Shape
@@ -198,7 +198,7 @@ def first_assignment(builder: Any, handle: Tensor, value: Tensor, name: str) -> 
     return builder.create(ASSIGN, (handle, value), {"validate_shape": True}, spec, name)
 
 
-def handle_of(ref: Any) -> Any:
+def handle_of(ref: VariableLike) -> Any:
     """Return the handle of a variable. Raises AttributeError for anything else."""
     handle = getattr(ref, "handle", ref)
     if not isinstance(handle, Tensor) or not handle.spec.dtype.is_ref:
@@ -214,7 +214,7 @@ def _has_parts(ref: Any) -> bool:
     return not isinstance(ref, Tensor) and hasattr(ref, "_get_variable_list")
 
 
-def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
+def is_variable_initialized(ref: VariableLike, name: str | None = None) -> Tensor:
     """Return a scalar bool tensor: whether the variable has a value."""
     return apply(IS_INITIALIZED, handle_of(ref), name=name)
 
@@ -222,7 +222,7 @@ def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
 @accepts("use_locking")
 def assign(
     ref: Any,
-    value: Any,
+    value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
     name: str | None = None,
@@ -294,7 +294,7 @@ class Scatter(Protocol):
 
     def __call__(
         self,
-        ref: Any,
+        ref: VariableLike,
         indices: TensorLike,
         updates: TensorLike,
         use_locking: bool | None = None,
@@ -316,7 +316,7 @@ def _scatter(type: str, mode: str, default: str) -> Scatter:
     )
 
     def scatter(
-        ref: Any,
+        ref: VariableLike,
         indices: TensorLike,
         updates: TensorLike,
         use_locking: bool | None = None,
@@ -373,7 +373,7 @@ COUNT_UP_TO = OpDef(
 )
 
 
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: VariableLike, limit: int, name: str | None = None) -> Tensor:
     """Add one to a scalar integer variable and return the value from before.
 
     Raises:

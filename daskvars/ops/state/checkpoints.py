@@ -13,7 +13,7 @@ from daskvars.dtypes import as_dtype
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply_op
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.shapes import as_tuple
 from daskvars.state import tensor_slices
 
@@ -28,7 +28,7 @@ SAVE = OpDef(
 
 
 def save_v2(
-    prefix: Any,
+    prefix: TensorLike,
     tensor_names: Sequence[str],
     shape_and_slices: Sequence[str],
     tensors: Sequence[Any],
@@ -76,7 +76,7 @@ RESTORE = OpDef(
 
 
 def restore_v2(
-    prefix: Any,
+    prefix: TensorLike,
     tensor_names: Sequence[str],
     shape_and_slices: Sequence[str],
     dtypes: Sequence[Any],

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
-from daskvars.graph.definitions.patterns import Access, Dim, Effect, Movement
+from daskvars.graph.definitions.patterns import Access, Attrs, Dim, Effect, KnownShapes, Movement
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike, VariableLike
 from daskvars.kernels.gather_scatter import part_writes
 from daskvars.ops.array.slicing import STRIDED_SLICE
-from daskvars.ops.rules import axes
 from daskvars.ops.state.assign import handle_of
-from daskvars.shapes import Shape
 
 
 def _assigned(inputs: Sequence[Spec], **bounds: Any) -> Spec:
@@ -34,12 +32,10 @@ def _assigned(inputs: Sequence[Spec], **bounds: Any) -> Spec:
     return spec
 
 
-def _access(inputs: Sequence[Shape], outputs: Sequence[Shape], attrs: Mapping[str, Any]) -> Access:
+def _access(inputs: KnownShapes, outputs: KnownShapes, attrs: Attrs) -> Access:
     """Each block of the variable takes its own part of the value."""
-    if outputs[0] is None:
-        return axes.whole(inputs, outputs)
     ref = tuple(map(Dim, range(len(outputs[0]))))
-    return Access((ref, *((None,) * len(shape or ()) for shape in inputs[1:])), (ref,))
+    return Access((ref, *((None,) * len(shape) for shape in inputs[1:])), (ref,))
 
 
 STRIDED_SLICE_ASSIGN = OpDef(
@@ -60,7 +56,9 @@ STRIDED_SLICE_ASSIGN = OpDef(
 )
 
 
-def strided_slice_assign(ref: Any, value: Any, name: str | None = None, **bounds: Any) -> Tensor:
+def strided_slice_assign(
+    ref: VariableLike, value: TensorLike, name: str | None = None, **bounds: Any
+) -> Tensor:
     """Set a strided slice of a variable.
 
     Args:

@@ -29,9 +29,10 @@ from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.program import Call, RegionProgram, is_known
 from daskvars.remote.regions.region_check import check_region
 from daskvars.remote.regions.result_check import checked
+from daskvars.remote.tracing import Labels
 
-Meter = Callable[[Sequence[str], Sequence[float]], None]
-"""``meter(labels, times)``: the kernels that ran one after the other, and the clock (s) before the
+Meter = Callable[[Labels, Sequence[float]], None]
+"""``meter(labels, times)``: the calls that ran one after the other, and the clock (s) before the
 first and after each."""
 
 
@@ -129,7 +130,8 @@ class _CodeWriter:
         self.program = program
         self.xp = xp
         self.meter = meter
-        self.labels: list[str] = []  # of what is metered
+        self.kernels: list[str] = []  # that are metered, and their operations
+        self.operations: list[str] = []
         self.scope: dict[str, Any] = {
             "operand": operand,
             "ordered": partial(ordered, xp),
@@ -176,7 +178,7 @@ class _CodeWriter:
             results.append(f"{'separate' if copied else 'ordered'}({name(register)})")
         returned = ", ".join(results) + ("," if results else "")
         if self.meter is not None:
-            self.scope["meter"] = partial(self.meter, tuple(self.labels))
+            self.scope["meter"] = partial(self.meter, self._labels())
             self.body.append("    meter(times)")
         head = f"def region({names(range(program.num_inputs))}):"
         return [head, *self.body, f"    return ({returned})"]
@@ -192,12 +194,17 @@ class _CodeWriter:
         self.body.append(f"    {text}")
         self.lines[len(self.body) + 1] = index
 
-    def _emit_kernel(self, text: str, index: int, label: Any) -> None:
+    def _emit_kernel(self, text: str, index: int, label: Any, num_calls: int = 1) -> None:
         self._emit(text, index)
         if self.meter is not None:
             kernel = label if isinstance(label, str) else getattr(label, "__name__", "kernel")
-            self.labels.append(kernel)
+            calls = self.program.calls[index : index + num_calls]
+            self.kernels.append(kernel)
+            self.operations.append(", ".join(dict.fromkeys(call.name for call in calls)))
             self.body.append("    times.append(now())")
+
+    def _labels(self) -> Labels:
+        return Labels(tuple(self.kernels), tuple(self.operations))
 
     def _call(self, i: int) -> None:
         call = self.program.calls[i]
@@ -250,7 +257,7 @@ class _CodeWriter:
     def _function(self, i: int, call: Call) -> str:
         """Bind the kernel under a name of its own and return that name."""
         bound = self._bound(call, self.xp)
-        if self.xp is not numpy and "branches" not in call.attrs:
+        if self.xp is not numpy and not call.attrs.keys() & {"branches", "variants"}:
             bound = choosing(self.xp, bound, self._bound(call, numpy))
         function = name(i, "k")
         kernel = _naming(call, bound)
@@ -264,11 +271,11 @@ class _CodeWriter:
         if isinstance(call.kernel, str):
             function = getattr(xp, call.kernel)
             return partial(function, **call.attrs) if call.attrs else function
-        attrs = {
-            k: tuple(compiled(b, xp) for b in v) if k == "branches" else v
-            for k, v in call.attrs.items()
-        }
-        return partial(call.kernel, xp, **attrs)
+        variants = call.attrs.get("variants")
+        if variants is None:
+            return _with_branches(call.kernel, xp, call.attrs)
+        kernels = [_with_branches(call.kernel, xp, attrs) for attrs in variants]
+        return lambda *args, variant: kernels[variant](*args)
 
     def _reused(self, i: int, call: Call) -> int | None:
         """Return the register whose memory a ufunc may write its result into, if any."""
@@ -288,7 +295,7 @@ class _CodeWriter:
         self.scope[function] = chain.function
         comma = "," if len(chain.outputs) == 1 else ""
         text = f"{names(chain.outputs)}{comma} = {function}({names(chain.inputs)})"
-        self._emit_kernel(text, start, "elementwise")
+        self._emit_kernel(text, start, "elementwise", end - start)
         constants = self.program.constants
         dead = [s for s in chain.inputs if self.last_use[s] < end and s not in constants]
         if dead:
@@ -310,6 +317,14 @@ class _CodeWriter:
                     into[out] = reused
                     del free[reused]
         return into
+
+
+def _with_branches(kernel: Callable[..., Any], xp: Any, attrs: dict[str, Any]) -> Any:
+    """Return a kernel with its attributes, its branches compiled."""
+    bound = {
+        k: tuple(compiled(b, xp) for b in v) if k == "branches" else v for k, v in attrs.items()
+    }
+    return partial(kernel, xp, **bound)
 
 
 def _naming(call: Call, kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,7 +17,8 @@ class Call(NamedTuple):
       kernel: a name in the array namespace, or a function ``kernel(xp, *arrays, **attrs)``.
       args: registers of the inputs.
       outs: registers of the outputs.
-      attrs: keyword arguments.
+      attrs: keyword arguments; of an op with branches, which are regions, these can be `variants`,
+        of which `block` tells the one that a block takes.
       operands: names of attributes whose values are in the last registers of `args`.
       block: register of the keyword arguments that differ from block to block, or -1.
       multiple: the kernel returns a sequence.

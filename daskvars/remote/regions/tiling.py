@@ -16,6 +16,7 @@ import contextvars
 import itertools
 import math
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -30,7 +31,8 @@ from daskvars.remote.regions.result_check import checked
 # thread costs some us a call (m: two threads lose below 4M elements a thread, gain above).
 THREAD_ELEMENTS = 1 << 22
 
-_threads = {"count": 1}
+_threads = {"count": 1, "busy": 0}
+_busy_lock = threading.Lock()
 _pool: list[ThreadPoolExecutor] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.clear)  # the threads stay with the parent
@@ -39,6 +41,21 @@ if hasattr(os, "register_at_fork"):
 def share_tiles_among(count: int) -> None:
     """Let `count` threads of this process work on the tiles of one chain."""
     _threads["count"] = count
+
+
+class _OneOfSeveral:
+    """While a thread is inside, it has work of its own: others do not count on it."""
+
+    def __enter__(self) -> None:
+        with _busy_lock:
+            _threads["busy"] += 1
+
+    def __exit__(self, *_: object) -> None:
+        with _busy_lock:
+            _threads["busy"] -= 1
+
+
+one_of_several = _OneOfSeveral()
 
 
 def run_tiles(
@@ -51,7 +68,8 @@ def run_tiles(
     """Call ``tile(start, stop, scratch)`` for all of ``range(size)`` in steps.
 
     Each of the threads that do so has a scratch of its own. The caller works too and takes
-    whatever the others have not begun, so that a busy pool never blocks.
+    whatever the others have not begun, so that a busy pool never blocks. Threads with blocks of
+    their own are left to them: more threads than cores take the interpreter from one another.
 
     Args:
       tile: the work on one tile.
@@ -59,7 +77,8 @@ def run_tiles(
       scratch: makes what a thread works with.
       work_elements: elements that all calls together write, which tells whether threads pay.
     """
-    count = min(_threads["count"], -(-size // step), work_elements // THREAD_ELEMENTS)
+    idle = _threads["count"] - max(_threads["busy"], 1)
+    count = min(1 + idle, -(-size // step), work_elements // THREAD_ELEMENTS)
     starts = itertools.count(0, step)  # next() on it is atomic
 
     def work() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from daskvars.device_array import as_input
+from daskvars.kernels.control.tensor_lists import joined
 
 
 class Literal:
@@ -29,7 +30,7 @@ class Take(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """An array put together from slices: [(block, slice of the block, slice of the array)]."""
+    """A value put together from slices: [(block, slice of the block, slice of the array)]."""
 
     shape: tuple[int, ...]
     parts: tuple[tuple[Any, tuple[slice, ...], tuple[slice, ...]], ...]
@@ -38,17 +39,6 @@ class Cut(NamedTuple):
 def plain(value: Any) -> Any:
     """Return a dependency without its wrapping."""
     return value.value if isinstance(value, Literal) else value
-
-
-def cut_array(xp: Any, shape: tuple[int, ...], parts: Sequence[tuple[Any, Any, Any]]) -> Any:
-    """Return the array put together from slices; a view where one slice is all of it."""
-    if len(parts) == 1:
-        array, source, _ = parts[0]
-        return array[source]
-    result = xp.empty(shape, parts[0][0].dtype)
-    for array, source, target in parts:
-        result[target] = array[source]
-    return result
 
 
 def run_block(
@@ -98,7 +88,7 @@ def arguments_of(
             arguments.append(take(step, number))
         elif isinstance(step, Cut):
             parts = [(take(item, -1), s, t) for item, s, t in step.parts]
-            arguments.append(cut_array(xp, step.shape, parts))
+            arguments.append(joined(xp, step.shape, parts))
         else:
             arguments.append(step)
     return arguments

@@ -17,6 +17,7 @@ from zarr.abc.store import Store as ZarrStorage
 
 from daskvars.backend import namespace
 from daskvars.device_array import on_device
+from daskvars.remote.exchange import Exchanges, brought
 from daskvars.remote.task_outputs import TaskOutputs
 from daskvars.state.checkpoint import open_checkpoint
 from daskvars.state.failures import store_failure
@@ -35,13 +36,13 @@ class Fragment(NamedTuple):
 
     Attributes:
         dependency: which dependency of the task holds the block.
-        position: which of that task's outputs it is, None for all of it.
+        position: which of that task's outputs it is.
         source: the part of the block, None for all of it.
         target: where in the chunk it goes.
     """
 
     dependency: int
-    position: int | None
+    position: int
     source: Selection | None = None
     target: Selection | None = None
 
@@ -72,10 +73,11 @@ def write_stored_chunks(
             "directory or URL that all workers reach"
         )
     digests = []
-    for chunk, fragments in parts:
-        array = assemble_chunk(chunk, fragments, dependencies)
-        is_version = isinstance(array, Versioned)
-        digests.append(write_ref(storage, path, chunk, array if is_version else np.asarray(array)))
+    with Exchanges.of_task().traced("write", path or "chunks", chunks=len(parts)):
+        for chunk, fragments in parts:
+            array = assemble_chunk(chunk, fragments, dependencies)
+            data = array if isinstance(array, Versioned) else np.asarray(array)
+            digests.append(write_ref(storage, path, chunk, data))
     return digests
 
 
@@ -89,7 +91,7 @@ def assemble_chunk(chunk: ChunkRef, fragments: Sequence[Fragment], dependencies:
     """Give the elements of a stored chunk: the block that it is, or a new array."""
     result = None
     for number, position, source, target in fragments:
-        block = dependencies[number] if position is None else dependencies[number][position]
+        (block,) = brought([dependencies[number][position]])
         if source is None:
             return block
         if result is None:
@@ -131,7 +133,7 @@ def load_selections(
 def load_outputs(
     storage: ZarrStorage,
     path: str,
-    wanted: Sequence[tuple[int | None, str, Selection]],
+    wanted: Sequence[tuple[int, str, Selection]],
     token: str,
     device_type: str = "CPU",
 ) -> Any:
@@ -140,7 +142,7 @@ def load_outputs(
     Args:
         storage: the Zarr store.
         path: the snapshot's path in it.
-        wanted: for each block: which of the task's outputs it is (None: all), key and selection.
+        wanted: for each block: which of the task's outputs it is, key and selection.
         token: that of the manifest.
         device_type: of the device that the variables live on.
 
@@ -150,11 +152,9 @@ def load_outputs(
     selections = [(key, selection) for _, key, selection in wanted]
     found = load_selections(storage, path, selections, token, device_type)
     positions = [position for position, _, _ in wanted]
-    if positions[0] is None:
-        return found[0]
-    outputs: list[Any] = [None] * (max(p for p in positions if p is not None) + 1)
+    outputs: list[Any] = [None] * (max(positions) + 1)
     for position, block in zip(positions, found, strict=True):
-        outputs[position or 0] = block
+        outputs[position] = block
     return TaskOutputs(outputs)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import getitem
 from typing import Any, NamedTuple
 
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
-from daskvars.remote.versions.shared_versions import BlockLocation, BlockRef, RunHeader
+from daskvars.remote.versions.shared_versions import BlockLocation, BlockRef, BlockRefs, RunHeader
 
 OPERATION = "daskvars_versions"
 
@@ -39,19 +39,49 @@ def shared_run_graph(
 
 def references(task: Any) -> list[BlockRef]:
     """Return the blocks of variables that a task takes."""
-    return [a for a in getattr(task, "args", ()) if isinstance(a, BlockRef)]
+    found: list[BlockRef] = []
+    for argument in getattr(task, "args", ()):
+        if isinstance(argument, BlockRef):
+            found.append(argument)
+        elif isinstance(argument, BlockRefs):
+            found += argument.refs
+    return found
+
+
+def located_references(task: Any) -> list[BlockRef]:
+    """Return the blocks of which a task only tells others where they are."""
+    arguments = getattr(task, "args", ())
+    tables = [a for a in arguments if isinstance(a, BlockRefs) and a.with_keys]
+    return [ref for table in tables for ref in table.refs]
 
 
 def bound_task(task: Task, found: Mapping[BlockRef, BlockLocation]) -> Task:
     """Return a task that takes what the blocks that it refers to were bound to."""
-    if not references(task):
-        return task
-    arguments = [bound_argument(found[a]) if isinstance(a, BlockRef) else a for a in task.args]
-    return Task(task.key, task.func, *arguments)
+    arguments: list[Any] = []
+    for argument in task.args if hasattr(task, "args") else ():
+        if isinstance(argument, BlockRef):
+            location = found[argument]
+            arguments.append(Task(None, getitem, TaskRef(location.key), location.position))
+        elif isinstance(argument, BlockRefs):
+            arguments += bound_arguments(argument, found)
+        else:
+            arguments.append(argument)
+    return Task(task.key, task.func, *arguments) if references(task) else task
 
 
-def bound_argument(location: BlockLocation) -> Any:
-    """Return what a task takes for a block: a key, or one of the outputs under it."""
-    if location.position is None:
-        return TaskRef(location.key)
-    return Task(None, getitem, TaskRef(location.key), location.position)
+def bound_arguments(blocks: BlockRefs, found: Mapping[BlockRef, BlockLocation]) -> list[Any]:
+    """Return what a task takes for blocks: their values as a list, or what leads to them."""
+    keys: dict[Any, int] = {}
+    places = tuple(
+        (keys.setdefault(location.key, len(keys)), location.position)
+        for location in map(found.__getitem__, blocks.refs)
+    )
+    outputs = map(TaskRef, keys)
+    if blocks.with_keys:
+        return [tuple(keys), places, *outputs]
+    return [Task(None, items, places, *outputs)]
+
+
+def items(places: Sequence[tuple[int, int]], *outputs: Any) -> list[Any]:
+    """Return for each (number, position) that item of the outputs of that number."""
+    return [outputs[number][position] for number, position in places]

@@ -29,11 +29,10 @@ from daskvars.state.format.manifest import NO_VERSION, VariableRecord, VersionId
 
 
 class BlockLocation(NamedTuple):
-    """Where a block is: a Dask key, which of the outputs there, about how much the others are."""
+    """Where a block is: a Dask key, and which of the outputs there."""
 
     key: Any
-    position: int | None
-    extra_bytes: int = 0
+    position: int
 
 
 class BlockRef(NamedTuple):
@@ -49,6 +48,19 @@ class BlockRef(NamedTuple):
     variable: str
     block: Index
     stale: bool = False
+
+
+class BlockRefs(NamedTuple):
+    """Blocks of variables that a task takes as one list, or whose keys it takes.
+
+    Attributes:
+        refs: the blocks.
+        with_keys: the task takes, instead of their values: the keys, for each block which of these
+            and the position there, and what is under the keys.
+    """
+
+    refs: tuple[BlockRef, ...]
+    with_keys: bool
 
 
 Variables = dict[str, tuple[VariableRecord, Mapping[Index, Any]]]
@@ -111,7 +123,8 @@ class PendingRun:
         header: what it said.
         after: all variables as it leaves them.
         version: the number of that version.
-        held_keys: keys that are held for it besides its results.
+        held_keys: keys that are held for it besides its results: its own, and those of the version
+            that it reads which its tasks do not depend on (`BlockRefs.with_keys`).
         bound_keys: keys that are held until its graph is known to the scheduler.
         missing: keys that are still to be computed; None before the graph is known.
     """
@@ -180,7 +193,11 @@ class SharedVersions:
         return {"failed": header.number, "why": "refused", "epoch": header.epoch + 1}
 
     def bind(
-        self, header: RunHeader, refs: Iterable[BlockRef], is_there: Callable[[Any], bool]
+        self,
+        header: RunHeader,
+        refs: Iterable[BlockRef],
+        is_there: Callable[[Any], bool],
+        kept: Iterable[BlockRef] = (),
     ) -> tuple[PendingRun, dict[BlockRef, BlockLocation]]:
         """Put a run at the end of the chain, and return what the blocks that it takes are.
 
@@ -188,6 +205,7 @@ class SharedVersions:
             header: the run.
             refs: blocks of variables that its tasks take.
             is_there: whether the scheduler knows a key.
+            kept: those of the blocks that must be there until the run is finished.
 
         Raises:
             StaleEpochError: runs before it were undone.
@@ -241,8 +259,9 @@ class SharedVersions:
             self.newest = {**self.newest, **writes}
             self.version += 1
             self.written_by[header.session] = self.version
-        pending = PendingRun(header, self.newest, self.version, list(header.keys), bound_keys)
-        self.holds.update([*pending.held_keys, *pending.bound_keys, *keys_of(writes)])
+        held_keys = [*header.keys, *{found[ref].key for ref in kept}]
+        pending = PendingRun(header, self.newest, self.version, held_keys, bound_keys)
+        self.holds.update([*held_keys, *bound_keys, *keys_of(writes)])
         self.chain.append(pending)
         return pending, found
 

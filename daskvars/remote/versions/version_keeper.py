@@ -19,9 +19,8 @@ import os
 import shutil
 import tempfile
 import threading
-import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import filterfalse
 from typing import Any
@@ -32,13 +31,22 @@ from daskvars.remote.dask_internals import (
     Task,
     add_handler,
     hold_keys,
+    locations,
     pickle,
     release_keys,
     replace_lineage,
     send_event,
     unrepeatable_inputs,
 )
-from daskvars.remote.versions.shared_graphs import OPERATION, bound_task, keepers, references, topic
+from daskvars.remote.versions.seal_schedule import SealSchedule
+from daskvars.remote.versions.shared_graphs import (
+    OPERATION,
+    bound_task,
+    keepers,
+    located_references,
+    references,
+    topic,
+)
 from daskvars.remote.versions.shared_versions import (
     LostKeysError,
     PendingRun,
@@ -51,11 +59,6 @@ from daskvars.remote.versions.shared_versions import (
 )
 from daskvars.state.format.manifest import NO_VERSION, VersionId
 
-FIRST_RUNS = 10  # before the first seal: a program that ends sooner needs none
-MAX_TASKS = 1_000  # that the scheduler keeps for recovery, whatever the time
-MAX_RETAINED_BYTES = 256 << 20  # of feeds that are kept for recovery, whatever the time
-PATIENCE_S = 5.0  # with a client that was asked to seal
-
 
 class State:
     """A shared state on the scheduler.
@@ -65,10 +68,8 @@ class State:
         holder: the client that wants its keys.
         owner: the session that it goes with, None if it stays.
         retained: what lost blocks could not be computed without -> the last version that needs it.
-        retained_bytes: of what was added to it since the last seal.
-        sealer: the session that was asked to seal, and when; the version that it seals, if it has
-            begun.
-        sealing, sealed: the variables as that session, or the one before, found them.
+        schedule: when it is sealed, and by whom.
+        sealing, sealed: the variables as whoever seals, or did so before, found them.
         sealing_runs: the number of the last run of each session in `sealing`.
     """
 
@@ -76,9 +77,7 @@ class State:
         self.versions, self.holder = versions, f"daskvars-state-{name}"
         self.owner = owner
         self.retained: dict[Any, int] = {}
-        self.num_runs = self.num_tasks = self.retained_bytes = 0
-        self.next_s = 0.0
-        self.sealer: tuple[str, float, int] | None = None
+        self.schedule = SealSchedule()
         self.sealing: Variables = {}
         self.sealing_runs: dict[str, int] = {}
         self.sealed: Variables = {}
@@ -90,19 +89,8 @@ class State:
         for key in old:
             del self.retained[key]
         self.versions.drop(old)
-        self.retained_bytes = 0 if not self.retained else self.retained_bytes
-
-    def is_due(self) -> bool:
-        """Whether somebody should seal, and nobody does."""
-        now = time.monotonic()
-        if self.sealer is not None and (self.sealer[2] or now < self.sealer[1] + PATIENCE_S):
-            return False
-        late = (
-            now >= self.next_s
-            or self.num_tasks >= MAX_TASKS
-            or self.retained_bytes >= MAX_RETAINED_BYTES
-        )
-        return self.num_runs >= FIRST_RUNS and late
+        if not self.retained:
+            self.schedule.retained_bytes = 0
 
 
 class VersionKeeper(SchedulerPlugin):
@@ -136,7 +124,8 @@ class VersionKeeper(SchedulerPlugin):
 
     def bound(self, header: RunHeader, tasks: Mapping[Any, Task]) -> dict[Any, Task]:
         """Bind a run, and return its tasks with keys in place of variables' blocks."""
-        refs = {a for task in tasks.values() for a in references(task)}
+        refs = {ref for task in tasks.values() for ref in references(task)}
+        kept = {ref for task in tasks.values() for ref in located_references(task)}
         outside = {key for task in tasks.values() for key in task.dependencies} - tasks.keys()
         with self.lock:
             state = self.states[header.name]
@@ -144,7 +133,7 @@ class VersionKeeper(SchedulerPlugin):
                 gone = sorted(map(str, filterfalse(self._is_there, outside)))
                 if gone:
                     raise LostKeysError(f"{', '.join(gone)} are lost")
-                pending, found = state.versions.bind(header, refs, self._is_there)
+                pending, found = state.versions.bind(header, refs, self._is_there, kept)
             except StaleEpochError:
                 raise  # told when the epoch began
             except Exception:
@@ -185,13 +174,12 @@ class VersionKeeper(SchedulerPlugin):
         retained = unrepeatable_inputs(self.scheduler, needed) - state.retained.keys()
         versions.holds.update(retained)
         state.retained.update(dict.fromkeys(retained, pending.version))
-        state.retained_bytes += sum(max(0, tasks[key].nbytes) for key in retained)
+        retained_bytes = sum(max(0, tasks[key].nbytes) for key in retained)
         hold_keys(self.scheduler, [*needed, *retained], state.holder)
         missing = {key for key in needed if tasks[key].state != "memory"}
         for key in missing:
             self.waiting.setdefault(key, []).append((state, pending))
-        state.num_runs += bool(writes)
-        state.num_tasks += len(needed)
+        state.schedule.add(bool(writes), len(needed), retained_bytes)
         versions.graph_registered(pending, missing)
         self._flush(state)
 
@@ -236,8 +224,7 @@ class VersionKeeper(SchedulerPlugin):
         self.clients.pop(session, None)
         for name, state in list(self.states.items()):
             state.versions.epochs.pop(session, None)
-            if state.sealer is not None and state.sealer[0] == session:
-                state.sealer = None
+            state.schedule.leave(session)
             if state.owner == session:
                 self.drop(name)
                 del self.states[name]
@@ -248,8 +235,8 @@ class VersionKeeper(SchedulerPlugin):
         client = self.clients.get(session)
         if client is None:
             return
-        if "done" in message and (state := self.states[name]).is_due():
-            state.sealer = session, time.monotonic(), 0
+        if "done" in message and (schedule := self.states[name].schedule).is_due():
+            schedule.ask(session)
             message = {**message, "seal": True}
         send_event(self.scheduler, client, topic(session), message)
 
@@ -314,11 +301,15 @@ class VersionKeeper(SchedulerPlugin):
             return False
         pending, _ = state.versions.bind(header, (), self._is_there)
         if durable == NO_VERSION:
-            state.num_runs, state.next_s = FIRST_RUNS, 0.0
+            state.schedule.hasten()
         else:
             state.versions.durable, state.sealed = durable, state.versions.newest
         self._on_graph(state, pending)
         return True
+
+    def locate(self, keys: Sequence[Any]) -> dict[Any, list[str] | None]:
+        """Return the workers that have each key; None for one that is lost."""
+        return locations(self.scheduler, keys)
 
     def pin(self, name: str, client: str) -> Variables:
         """Return the variables at the finished version, and have their keys kept for a client."""
@@ -327,12 +318,18 @@ class VersionKeeper(SchedulerPlugin):
         return found
 
     def pin_newest(self, name: str, client: str, session: str, number: int) -> Variables | None:
-        """Do so for the newest version, once that session's run of a number is in it; else None."""
+        """Do so for the newest version, once that session's run of a number is in it; else None.
+
+        None too while the scheduler does not know its keys yet: it could not keep them.
+        """
         versions = self.states[name].versions
-        if versions.bound_by.get(session, 0) < number:
-            return None
-        hold_keys(self.scheduler, keys_of(versions.newest), client)
-        return versions.newest
+        with self.lock:
+            found = versions.newest
+            is_bound = versions.bound_by.get(session, 0) >= number
+            if not is_bound or not self.expected.isdisjoint(keys_of(found)):
+                return None
+        hold_keys(self.scheduler, keys_of(found), client)
+        return found
 
     def withdraw(self, name: str, session: str, number: int) -> bool:
         """Fail a run whose graph the scheduler did not take; return whether there was one."""
@@ -412,10 +409,10 @@ class VersionKeeper(SchedulerPlugin):
             the version on disk that they follow.
         """
         state = self.states[name]
-        if state.sealer is not None and state.sealer[2] and state.sealer[0] != session:
+        if state.schedule.is_taken(session):
             return None
         versions = state.versions
-        state.sealer = session, time.monotonic(), versions.finished_version or versions.version
+        state.schedule.begin(session, versions.finished_version or versions.version)
         state.sealing = found = self.pin(name, client)
         state.sealing_runs = dict(versions.finished_by)
         sealed = state.sealed
@@ -439,14 +436,11 @@ class VersionKeeper(SchedulerPlugin):
             pause_s: how long nobody is to seal again.
         """
         state = self.states[name]
-        if state.sealer is None or state.sealer[0] != session:
-            return
-        version, state.sealer = state.sealer[2], None
-        state.next_s = time.monotonic() + pause_s
-        if durable is None:
+        version = state.schedule.end(session, pause_s, durable is not None)
+        if durable is None or version is None:
             return
         state.versions.sealed(version, durable, state.sealing_runs)
-        state.sealed, state.num_tasks, state.retained_bytes = state.sealing, 0, 0
+        state.sealed = state.sealing
         replace_lineage(self.scheduler, reload_tasks)
         state.release_retained(version)
         self._flush(state)
@@ -459,6 +453,7 @@ REQUESTS = {
         VersionKeeper.leave,
         VersionKeeper.records,
         VersionKeeper.put,
+        VersionKeeper.locate,
         VersionKeeper.pin,
         VersionKeeper.pin_newest,
         VersionKeeper.withdraw,

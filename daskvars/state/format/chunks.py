@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from daskvars.errors import CorruptChunkError, StoreError
 from daskvars.shapes import Chunks
 from daskvars.state.failures import invalid
 from daskvars.state.format.assembly import assemble_selection, assemble_values
+from daskvars.state.format.compression import SLACK_BYTES, compress, decompress
 from daskvars.state.format.documents import chunk_object
 from daskvars.state.format.encoding import (
     CHECKSUM_BYTES,
@@ -28,10 +29,11 @@ from daskvars.state.format.encoding import (
     decode_strings,
     encode,
     encoded_bytes,
+    item_bytes,
     memory_dtype,
     native,
 )
-from daskvars.state.format.grids import Index, Selection, selection_shape
+from daskvars.state.format.grids import Grid, Index, Selection, selection_shape
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.disk import STEP_BYTES
 from daskvars.state.stores.objects import get_into, in_parallel, join, put
@@ -52,6 +54,7 @@ class ChunkRef(NamedTuple):
         shape: the chunk's shape.
         full_shape: the shape at which it is stored; larger at the edges.
         digest: crc32c of its bytes; None before it was written.
+        codec: what it is compressed with; empty where it is not.
     """
 
     key: str
@@ -61,6 +64,7 @@ class ChunkRef(NamedTuple):
     shape: tuple[int, ...]
     full_shape: tuple[int, ...]
     digest: int | None
+    codec: str = ""
 
 
 def chunk_ref(record: VariableRecord, index: Index) -> ChunkRef:
@@ -73,17 +77,30 @@ def chunk_ref(record: VariableRecord, index: Index) -> ChunkRef:
     Raises:
         InvalidArgumentError: no such chunk, or a record of no snapshot.
     """
-    grid = record.grid
-    check_index(record, index)
+    shape, position = place_in(record.grid, index)
+    if position < 0:
+        check_index(record, index)
     return ChunkRef(
         record.key,
         index,
         chunk_object(record, index),
         record.dtype,
-        selection_shape(grid.selection(index)),
-        grid.chunk_shape,
-        record.digests[grid.position(index)] if record.digests else None,
+        shape,
+        record.grid.chunk_shape,
+        record.digests[position] if record.digests else None,
+        record.codec,
     )
+
+
+@lru_cache(maxsize=4096)
+def place_in(grid: Grid, index: Index) -> tuple[tuple[int, ...], int]:
+    """Give a chunk's shape and its number in C order, -1 for one that the grid has not.
+
+    A model has many variables of few grids.
+    """
+    if index not in grid:
+        return (), -1
+    return selection_shape(grid.selection(index)), grid.position(index)
 
 
 def check_index(record: VariableRecord, index: Index) -> None:
@@ -120,6 +137,9 @@ def write_ref(store: ZarrStorage, path: str, chunk: ChunkRef, array: np.ndarray 
 def object_parts(chunk: ChunkRef, array: np.ndarray | Versioned, found: Checksum) -> Iterator[Any]:
     """Give the bytes of a chunk's object in pieces, having checked that the array is one."""
     check_array(chunk, array)
+    if chunk.codec:
+        data = chunk_bytes(chunk, np.asarray(array))
+        return checked_parts(compress(chunk.codec, data, item_bytes(chunk.dtype)), found)
     if not isinstance(array, Versioned):
         return checked_parts(chunk_bytes(chunk, array), found)
     if array.shape[1:] != chunk.full_shape[1:] or encoded_bytes(chunk.dtype, array.shape) is None:
@@ -213,13 +233,14 @@ class ChunkBuffer:
         """Give the memory of an object of some size, or raise ValueError if it is not this one."""
         dtype, shape = self.chunk.dtype, self.chunk.full_shape
         encoded = encoded_bytes(dtype, shape)
-        is_string = encoded is None
-        wanted = (
-            max(0, min(size - CHECKSUM_BYTES, MAX_STRING_BYTES)) if encoded is None else encoded
-        )
+        is_any_size = encoded is None or bool(self.chunk.codec)
+        wanted = encoded or 0
+        if is_any_size:
+            most = MAX_STRING_BYTES if encoded is None else encoded + encoded // 8 + SLACK_BYTES
+            wanted = max(0, min(size - CHECKSUM_BYTES, most))
         if size != wanted + CHECKSUM_BYTES:
             raise ValueError(f"has {size} bytes, not {wanted + CHECKSUM_BYTES}")
-        if is_string:
+        if is_any_size:
             self.array = self.content = np.empty(wanted, np.uint8)
         else:
             self.array, self.content = blank(dtype, shape)
@@ -235,8 +256,17 @@ class ChunkBuffer:
             )
         if self.array is not self.content:
             return native(self.array)
-        count = math.prod(chunk.full_shape)
-        return decode_strings(self.content.tobytes(), count).reshape(chunk.full_shape)
+        count, encoded = math.prod(chunk.full_shape), encoded_bytes(chunk.dtype, chunk.full_shape)
+        data = self.content
+        if chunk.codec:
+            data = decompress(chunk.codec, data, MAX_STRING_BYTES if encoded is None else encoded)
+        if encoded is None:
+            return decode_strings(data.tobytes(), count).reshape(chunk.full_shape)
+        if len(data) != encoded:
+            raise ValueError(f"stands for {len(data)} bytes, not {encoded}")
+        array, content = blank(chunk.dtype, chunk.full_shape)
+        content[:] = data
+        return native(array)
 
 
 def write_chunk(

@@ -11,8 +11,10 @@ import numpy as np
 from zarr.abc.store import Store
 
 from daskvars.state.failures import invalid, store_failure
-from daskvars.state.format.encoding import zarr_codecs, zarr_data_type, zarr_fill_value
+from daskvars.state.format.compression import codec_document
+from daskvars.state.format.encoding import item_bytes, zarr_codecs, zarr_data_type, zarr_fill_value
 from daskvars.state.format.grids import Index
+from daskvars.state.format.keypath import decode_path
 from daskvars.state.format.manifest import NAMINGS, VariableRecord
 from daskvars.state.stores.objects import get, join, put
 
@@ -24,16 +26,22 @@ MAX_DOCUMENT_BYTES = 1 << 28
 
 
 def array_text(record: VariableRecord) -> str:
-    """Give the metadata document of a variable's array as text."""
+    """Give the metadata document of a variable's array as text.
+
+    Its axes have names, as xarray wants them: ``weights[0]``, ``weights[1]``. No two arrays of a
+    group share one, since axes of one name must be of one size there.
+    """
     before, after = text_around_key(
-        record.dtype, record.shape, record.grid.chunk_shape, record.naming
+        record.dtype, record.shape, record.grid.chunk_shape, record.naming, record.codec
     )
-    return f"{before}{ENCODER.encode(record.key)}{after}"
+    name = decode_path(record.path.rpartition("/")[2])
+    axes = ENCODER.encode([f"{name}[{axis}]" for axis in range(len(record.shape))])
+    return f'{before}{ENCODER.encode(record.key)}{after[:-1]},"dimension_names":{axes}}}'
 
 
 @lru_cache(maxsize=1024)
 def text_around_key(
-    dtype: str, shape: tuple[int, ...], chunk_shape: tuple[int, ...], naming: str
+    dtype: str, shape: tuple[int, ...], chunk_shape: tuple[int, ...], naming: str, codec: str
 ) -> tuple[str, str]:
     """Give what the documents of all arrays of one form have before and after the key."""
     document = {
@@ -47,7 +55,7 @@ def text_around_key(
         },
         "chunk_key_encoding": {"name": naming, "configuration": {"separator": "."}},
         "fill_value": zarr_fill_value(dtype),
-        "codecs": zarr_codecs(dtype),
+        "codecs": zarr_codecs(dtype, codec and codec_document(codec, item_bytes(dtype))),
         "storage_transformers": [],
         "attributes": {"daskvars": {"dtype": dtype, "key": None}},
     }

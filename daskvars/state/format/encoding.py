@@ -73,11 +73,12 @@ def encoded_bytes(dtype: str, full_shape: tuple[int, ...]) -> int | None:
     return math.prod(full_shape) * item_bytes(dtype) if is_fixed else None
 
 
-def zarr_codecs(dtype: str) -> list[dict[str, Any]]:
-    """Give the Zarr codec chain of a dtype."""
-    if zarr_data_type(dtype) == STRINGS:
-        return [{"name": "vlen-bytes", "configuration": {}}, {"name": "crc32c"}]
-    return [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
+def zarr_codecs(dtype: str, compressor: Any = None) -> list[dict[str, Any]]:
+    """Give the Zarr codec chain of a dtype, with the document of a compressor if there is one."""
+    is_strings = zarr_data_type(dtype) == STRINGS
+    first = ("vlen-bytes", {}) if is_strings else ("bytes", {"endian": "little"})
+    between = [compressor] if compressor else []
+    return [{"name": first[0], "configuration": first[1]}, *between, {"name": "crc32c"}]
 
 
 def zarr_fill_value(dtype: str) -> Any:

@@ -31,6 +31,9 @@ FORMAT = 1
 NAMINGS = ("default", "v2")
 """Zarr's chunk key encodings, used with separator ``.``; an overwritten checkpoint alternates."""
 
+CODECS = ("zstd", "gzip", "blosc")
+"""What chunks may be compressed with; see `compression`."""
+
 MAX_BYTES = 1 << 62
 """A variable of more bytes than this is a damaged manifest; so is one whose other axes have more
 where one is empty, as NumPy has no such arrays."""
@@ -77,6 +80,7 @@ class VariableRecord:
         path: node path in its snapshot; set when a snapshot declares it.
         naming: how its chunk objects are named; set when a snapshot declares it.
         digests: crc32c of the bytes of each stored chunk, in C order; set when it is committed.
+        codec: what the chunks are compressed with; empty where they are not.
 
     Raises:
         InvalidArgumentError: a field that contradicts another, or a dtype that cannot be stored.
@@ -95,6 +99,7 @@ class VariableRecord:
     path: str = ""
     naming: str = NAMINGS[0]
     digests: tuple[int, ...] = ()
+    codec: str = ""
 
     def __post_init__(self) -> None:
         check_key(self.key)
@@ -104,11 +109,17 @@ class VariableRecord:
 
     def problem(self) -> str:
         """Say what contradicts itself in this record of an array; nothing if all is well."""
+        if self.naming not in NAMINGS:
+            return f"chunk naming {self.naming!r} is none of {NAMINGS}"
+        if self.codec and self.codec not in CODECS:
+            return f"codec {self.codec!r} is none of {CODECS}"
+        return self.problem_among_alike()
+
+    def problem_among_alike(self) -> str:
+        """Say so of what two records of one form may differ in: key, path and checksums."""
         digests = self.digests
         if self.path and decode_path(self.path) != self.key:
             return f"path {self.path!r} belongs to another key"
-        if self.naming not in NAMINGS:
-            return f"chunk naming {self.naming!r} is none of {NAMINGS}"
         if digests and len(digests) != self.grid.num_chunks:
             return f"{len(digests)} checksums for {self.grid.num_chunks} chunks"
         if digests and not 0 <= min(digests) <= max(digests) <= MAX_DIGEST:
@@ -126,7 +137,7 @@ class VariableRecord:
         return self.grid.chunks == self.chunks
 
     def stored(self, **fields: Any) -> VariableRecord:
-        """Give the record with another `key`, `path`, `naming` or `digests`: unchecked.
+        """Give the record with another `key`, `path`, `naming`, `digests` or `codec`: unchecked.
 
         >>> VariableRecord("w", "int8", (4,), ((2, 2),)).stored(path="w").path
         'w'
@@ -244,9 +255,10 @@ class Manifest:
                 f" where this version of daskvars reads {FORMAT}"
             )
         variables = fields.take("variables", dict)
+        alike: Alike = {}
         return cls(
             version=fields.take("version", int),
-            records={key: read_record(key, variables[key], where) for key in variables},
+            records={key: read_record(key, variables[key], where, alike) for key in variables},
             global_step=fields.take_optional("global_step", int),
             extra=fields.take("extra", dict),
             complete=fields.take("complete", bool),
@@ -288,8 +300,26 @@ class Fields:
         return tuple(values)
 
 
-RECORD_FIELDS = {"dtype": str, "trainable": bool, "device": str, "path": str, "naming": str}
+Alike = dict[tuple[object, ...], VariableRecord]
+"""A record of each form: a model has many variables that differ in key, path and checksums alone,
+and what was found sound of one need not be looked at again in the next."""
+
+RECORD_FIELDS = {
+    "dtype": str,
+    "trainable": bool,
+    "device": str,
+    "path": str,
+    "naming": str,
+    "codec": str,
+}
 RECORD_LISTS = {"shape": int, "chunks": list, "collections": str, "digests": int}
+RECORD_NAMES = (
+    *("path", "naming", "dtype", "shape", "chunks"),
+    *("trainable", "collections", "device", "digests", "codec"),
+)
+"""In the order in which `record_json` has them."""
+
+RECORD_TYPES = tuple(RECORD_FIELDS.get(name, list) for name in RECORD_NAMES)
 
 
 def record_json(record: VariableRecord) -> dict[str, Any]:
@@ -304,11 +334,50 @@ def record_json(record: VariableRecord) -> dict[str, Any]:
         "collections": list(record.collections),
         "device": record.device,
         "digests": list(record.digests),
+        "codec": record.codec,
     }
 
 
-def read_record(key: str, data: object, where: str) -> VariableRecord:
+def read_record(key: str, data: object, where: str, alike: Alike) -> VariableRecord:
     """Check JSON data and make a record of it."""
+    form = form_of(data)
+    known = alike.get(form) if form else None
+    if known is not None and type(data) is dict:
+        record = known.stored(key=key, path=data["path"], digests=tuple(data["digests"]))
+        if record.path and len(record.digests) == record.grid.num_chunks and is_sound(record):
+            return record
+    record = read_any_record(key, data, where)
+    if form:
+        alike[form] = record
+    return record
+
+
+def form_of(data: object) -> tuple[object, ...]:
+    """Give what is alike in many records; empty where a field is not as this code writes it."""
+    if type(data) is not dict or tuple(data) != RECORD_NAMES:
+        return ()
+    if tuple(map(type, data.values())) != RECORD_TYPES:
+        return ()
+    _, naming, dtype, shape, chunks, trainable, collections, device, digests, codec = data.values()
+    if not {list}.issuperset(map(type, chunks)) or not {str}.issuperset(map(type, collections)):
+        return ()
+    if not {int}.issuperset(map(type, chain(shape, digests, *chunks))):
+        return ()
+    sizes = tuple(map(tuple, chunks))
+    return naming, dtype, tuple(shape), sizes, trainable, tuple(collections), device, codec
+
+
+def is_sound(record: VariableRecord) -> bool:
+    """Tell whether a record is, of which another of its form is."""
+    try:
+        check_key(record.key)
+        return not record.problem_among_alike()
+    except InvalidArgumentError:
+        return False
+
+
+def read_any_record(key: str, data: object, where: str) -> VariableRecord:
+    """Check JSON data field by field, and make a record of it."""
     where = f"{where}: variable {repr(key) if len(key) < 29 else shorten(key)}"
     fields = Fields(data, where)
     lists: dict[str, Any] = {
@@ -318,7 +387,11 @@ def read_record(key: str, data: object, where: str) -> VariableRecord:
     if not {int}.issuperset(map(type, chain.from_iterable(sizes))):
         raise store_failure(f"{where}: 'chunks' is {shorten(sizes)}; wanted lists of int")
     lists["chunks"] = tuple(map(tuple, sizes))
-    plain: dict[str, Any] = {name: fields.take(name, kind) for name, kind in RECORD_FIELDS.items()}
+    plain: dict[str, Any] = {
+        name: fields.take(name, kind)
+        for name, kind in RECORD_FIELDS.items()
+        if name != "codec" or name in fields.data  # there are manifests from before it
+    }
     try:
         record = VariableRecord(key, **plain, **lists)
     except InvalidArgumentError as error:

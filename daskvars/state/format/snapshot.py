@@ -44,7 +44,7 @@ from daskvars.state.format.grids import Index
 from daskvars.state.format.keypath import encode_keys
 from daskvars.state.format.manifest import NAMINGS, Fields, Manifest, VariableRecord
 from daskvars.state.stores.objects import child_names, delete, in_parallel, join, object_names
-from daskvars.state.stores.store import Digests, Writer, by_key
+from daskvars.state.stores.store import Writer, by_key
 
 ATTRIBUTE = "daskvars_snapshot"
 """Attribute of a snapshot's group that holds its manifest."""
@@ -116,17 +116,10 @@ class SnapshotWriter(Writer):
 
     def run(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
         """Write many things at once; see `Writer.run`."""
-        in_parallel(self.store, function, items)
+        in_parallel(self.store, function, items, self.doing)
 
-    def commit(
-        self,
-        digests: Digests | None = None,
-        *,
-        global_step: int | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Manifest:
+    def publish(self, manifest: Manifest) -> Manifest:
         """Make the snapshot visible; see `Writer.commit`."""
-        manifest = self.finish(digests, global_step, extra)
         self.check_announcement()
         put_documents(self.store, self.path, self.records.values())
         leftovers = nodes_of(self.before)

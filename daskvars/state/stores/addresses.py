@@ -22,12 +22,16 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, LocalStore, ObjectStore, StorePath
 
 from daskvars.state.failures import invalid, not_found, store_failure
+from daskvars.state.stores.archive import ArchiveStore
 
 try:
     import obstore
     import obstore.store
 except ImportError:  # it is an extra
     obstore = None  # type: ignore[assignment]
+
+ARCHIVE_SUFFIX = ".zip"
+"""How the path of a checkpoint in one file ends."""
 
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 """URLs that obstore opens, where it is installed; all others are fsspec's. Credentials, selections
@@ -42,14 +46,16 @@ def open_zarr_store(
     Args:
         where: a local path, a URL that obstore (``s3://bucket/run``) or fsspec knows, a Zarr
             store such as ``zarr.storage.ObjectStore(obstore_store)``, or a ``StorePath`` in one.
+            A local path that ends in ``.zip`` is a checkpoint in one file, to be read.
         mode: ``"r"`` to read what is there, ``"a"`` to write as well.
 
     Returns:
         The Zarr store and the path inside it.
 
     Raises:
-        InvalidArgumentError: `mode` or the type of `where` is none of the above.
-        NotFoundError: mode ``"r"`` and no such directory.
+        InvalidArgumentError: `mode` or the type of `where` is none of the above, or mode ``"a"``
+            and ``.zip``: such a file is written whole, by `daskvars.state.save`.
+        NotFoundError: mode ``"r"`` and no such directory or file.
         StoreError: the store refuses writing, or the URL's filesystem is not installed.
 
     >>> from zarr.storage import MemoryStore
@@ -74,7 +80,51 @@ def open_zarr_store(
 
 
 def open_address(address: str, mode: str) -> Store:
-    """Open a local path or a URL."""
+    """Open a local path or a URL: a directory of objects, or to be read an archive of them."""
+    archive = archive_path(address)
+    if archive is None:
+        return open_directory(address, mode)
+    if mode == "a":
+        raise invalid(
+            f"{archive!r} is one file, which is written whole, by saving a checkpoint there; what"
+            " is written bit by bit, as a session's store, needs a directory: a path without .zip"
+        )
+    return ArchiveStore(archive)
+
+
+def archive_path(where: object) -> str | None:
+    """Give the path of the zip archive that an address means; None where it means no such file.
+
+    It is one if it ends in ``.zip``, and no directory is there.
+
+    Raises:
+        InvalidArgumentError: it ends so, and is the URL of another place than this machine's disks.
+
+    >>> archive_path("/data/model-7"), archive_path("/data/model-7.zip")
+    (None, '/data/model-7.zip')
+    """
+    if not isinstance(where, str | os.PathLike):
+        return None
+    address = os.fspath(where)
+    if not address.endswith(ARCHIVE_SUFFIX):
+        return None
+    path = local_path(address)
+    if "://" in path:
+        raise invalid(
+            f"{address!r}: a checkpoint in one file is on a disk; save there and copy it, or leave"
+            f" out {ARCHIVE_SUFFIX} for a checkpoint of many objects"
+        )
+    return None if os.path.isdir(path) else path
+
+
+def local_path(address: str) -> str:
+    """Give the absolute path of what is on a disk; another URL as it is."""
+    address = address.removeprefix("file://")
+    return address if "://" in address else os.path.abspath(os.path.expanduser(address))
+
+
+def open_directory(address: str, mode: str) -> Store:
+    """Open a local path or a URL as a directory of objects."""
     scheme = urlsplit(address).scheme if "://" in address else ""
     if scheme in OBSTORE_SCHEMES and obstore is not None:
         try:
@@ -89,7 +139,7 @@ def open_address(address: str, mode: str) -> Store:
                 f"cannot open {address!r}: {error}; install daskvars[object-stores], or fsspec"
                 " with that filesystem, or pass a Zarr store"
             ) from error
-    root = os.path.abspath(os.path.expanduser(address.removeprefix("file://")))
+    root = local_path(address)
     if mode == "r" and not os.path.isdir(root):
         raise not_found(f"no directory {root!r}; check the path, or save there first")
     return LocalStore(root, read_only=mode == "r")

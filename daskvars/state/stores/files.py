@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from daskvars.state.stores.addresses import open_zarr_store
+from daskvars.state.stores.addresses import open_directory
 from daskvars.state.stores.objects import delete, get, put
 
 
@@ -15,7 +15,7 @@ def write_file(path: str, content: bytes) -> None:
         StoreError: the disk or the store refuses, with its reason.
     """
     directory, name = os.path.split(path)
-    put(open_zarr_store(directory or ".", "a")[0], name, [content])
+    put(open_directory(directory or ".", "a"), name, [content])
 
 
 def read_file(path: str) -> bytes | None:
@@ -25,11 +25,11 @@ def read_file(path: str) -> bytes | None:
         StoreError: the disk or the store refuses, with its reason.
     """
     directory, name = os.path.split(path)
-    found = get(open_zarr_store(directory or ".", "a")[0], name)
+    found = get(open_directory(directory or ".", "a"), name)
     return None if found is None else found.tobytes()
 
 
 def remove_file(path: str) -> None:
     """Remove a file, if it is there."""
     directory, name = os.path.split(path)
-    delete(open_zarr_store(directory or ".", "a")[0], [name])
+    delete(open_directory(directory or ".", "a"), [name])

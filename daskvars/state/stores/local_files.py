@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TextIO
+from typing import BinaryIO
 
 from zarr.storage import LocalStore
 
@@ -86,13 +86,13 @@ def open_plain(path: str, flags: int) -> int:
     return os.open(path, flags | _PLAIN)
 
 
-def open_text(path: str) -> TextIO:
-    """Open a text file to read it line by line.
+def open_bytes(path: str) -> BinaryIO:
+    """Open a file to read it piece by piece.
 
     Raises:
         OSError: it is not there, no plain file, or a symbolic link.
     """
-    file = open(path, encoding="utf-8", errors="replace", opener=open_plain)  # noqa: SIM115
+    file = open(path, "rb", opener=open_plain)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(f"{path!r} is no plain file")

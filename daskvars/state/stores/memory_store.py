@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from daskvars.state.format.manifest import (
     VariableRecord,
     VersionId,
 )
-from daskvars.state.stores.store import Digests, Store, Writer, by_key, check_base
+from daskvars.state.stores.store import Store, Writer, by_key, check_base
 
 
 class MemoryStore(Store):
@@ -45,6 +44,9 @@ class MemoryStore(Store):
         self.last = NO_NUMBER
         self.lock = threading.RLock()
         self.versions: dict[int, tuple[Manifest, dict[tuple[str, Index], np.ndarray]]] = {}
+
+    def __str__(self) -> str:
+        return "in memory"
 
     def head(self) -> Manifest | None:
         """Give the newest committed version; see `Store.head`."""
@@ -131,15 +133,8 @@ class MemoryWriter(Writer):
             self.chunks[chunk], self.digests[chunk] = kept[chunk], digest
         return True
 
-    def commit(
-        self,
-        digests: Digests | None = None,
-        *,
-        global_step: int | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Manifest:
+    def publish(self, manifest: Manifest) -> Manifest:
         """Make the version the head; see `Writer.commit`."""
-        manifest = self.finish(digests, global_step, extra)
         with self.owner.lock:
             self.owner.check_base(self.base)
             self.owner.publish(manifest, self.chunks)

@@ -28,7 +28,9 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
+from daskvars.progress_bars import long_work
 from daskvars.state.failures import store_failure
+from daskvars.state.stores.archive import ArchiveStore
 from daskvars.state.stores.disk import (
     STEP_BYTES,
     Memory,
@@ -99,6 +101,8 @@ def get(store: Store, name: str, most_bytes: int = MAX_BYTES) -> np.ndarray | No
     Raises:
         StoreError: the disk refuses it, with its reason.
     """
+    if type(store) is ArchiveStore:
+        return store.content(name, most_bytes)
     found: list[np.ndarray] = []
 
     def memory(size: int) -> list[Any]:
@@ -127,6 +131,8 @@ def get_into(store: Store, name: str, memory: Memory) -> bool:
     """
     if type(store) is LocalStore:
         return get_file(path_in(store, name), memory)
+    if type(store) is ArchiveStore:
+        return store.get_into(name, memory)
     buffer = sync(store.get(name, prototype=default_buffer_prototype()))
     if buffer is None:
         return False
@@ -199,14 +205,15 @@ def check_writable(store: Store, path: str) -> None:
 
 
 def in_parallel(
-    store: Store, function: Callable[[Item], Result], items: Iterable[Item]
+    store: Store, function: Callable[[Item], Result], items: Iterable[Item], doing: str = ""
 ) -> list[Result]:
     """Apply a function that moves objects of one store to many items at once.
 
     Args:
-        store: decides how many threads take part.
+        store: where they are, which decides how many threads take part.
         function: called once per item, in any order, from several threads.
         items: anything.
+        doing: what a bar says of it when it takes long; "" shows none.
 
     Returns:
         The results in the order of the items.
@@ -214,6 +221,30 @@ def in_parallel(
     Raises:
         The first error of any call, after the calls under way have ended; no further call is begun.
     """
+    return in_threads(isinstance(store, LocalStore | ArchiveStore), function, items, doing)
+
+
+def in_threads(
+    is_local: bool,
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    doing: str = "",
+) -> list[Result]:
+    """Do so for objects that are on a disk, or elsewhere; see `in_parallel`."""
+    given = list(items)
+    with long_work(doing, len(given)) as advance:
+
+        def counted(item: Item) -> Result:
+            result = function(item)
+            advance()
+            return result
+
+        return _in_threads(is_local, counted if doing else function, given)
+
+
+def _in_threads(
+    is_local: bool, function: Callable[[Item], Result], items: list[Item]
+) -> list[Result]:
     waiting = list(enumerate(items))
     results: list[Any] = [None] * len(waiting)
     finished = threading.Event()
@@ -240,7 +271,6 @@ def in_parallel(
                 work()
             num_waiting = len(waiting)
 
-    is_local = isinstance(store, LocalStore)
     num_helpers = min(NUM_LOCAL_THREADS if is_local else NUM_REMOTE_THREADS, len(waiting)) - 1
     if num_helpers < 1:
         work()

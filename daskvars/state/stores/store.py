@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from daskvars.errors import enumerated
+from daskvars.notebooks import ShownInNotebooks
 from daskvars.shapes import Chunks
 from daskvars.state.failures import conflict, invalid
 from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
@@ -35,7 +36,7 @@ Digests = Mapping[str, Mapping[Index, int]]
 
 
 class Writer(ABC):
-    """Writes one version: an implementer provides `write_chunk`, `commit` and `abort`.
+    """Writes one version: an implementer provides `write_chunk`, `publish` and `abort`.
 
     Attributes:
         version: the number of the version.
@@ -43,11 +44,13 @@ class Writer(ABC):
         token: a text that no other writer has.
         records: the variables to be written, by key, as declared and with their paths filled in.
         digests: checksums of the chunks written so far.
+        doing: what a bar says while chunks are written; "" shows none.
     """
 
     def __init__(self, version: int, base: VersionId = NO_VERSION) -> None:
         self.version, self.base = version, base
         self.token = uuid.uuid4().hex
+        self.doing = ""
         self.records: dict[str, VariableRecord] = {}
         self.digests: dict[tuple[str, Index], int] = {}
 
@@ -68,7 +71,6 @@ class Writer(ABC):
                 declared.
         """
 
-    @abstractmethod
     def commit(
         self,
         digests: Digests | None = None,
@@ -90,6 +92,11 @@ class Writer(ABC):
             InvalidArgumentError: naming chunks that nobody wrote; write them and commit again.
             ConflictError: another version became the head meanwhile; nothing of this one stays.
         """
+        return self.publish(self.finish(digests, global_step, extra))
+
+    @abstractmethod
+    def publish(self, manifest: Manifest) -> Manifest:
+        """Make the version of a manifest the head; return what was published of it."""
 
     @abstractmethod
     def abort(self) -> None:
@@ -148,21 +155,21 @@ class Writer(ABC):
         """Make the manifest of what was written, or refuse because chunks are missing."""
         for key, found in (digests or {}).items():
             self.digests.update({(key, index): digest for index, digest in found.items()})
-        missing = [chunk for chunk in self.chunks_of(self.records) if chunk not in self.digests]
-        if missing:
+        known = {
+            key: [self.digests.get((key, index)) for index in record.grid]
+            for key, record in self.records.items()
+        }
+        if any(None in found for found in known.values()):
+            missing = [chunk for chunk in self.chunks_of(self.records) if chunk not in self.digests]
             named = enumerated([f"{key!r} {index}" for key, index in missing])
             raise invalid(
                 f"{len(missing)} chunks were not written: {named}; write them, then commit"
             )
         records = {
-            key: record.stored(digests=self.digests_of(key)) for key, record in self.records.items()
+            key: record.stored(digests=tuple(known[key])) for key, record in self.records.items()
         }
         step = None if global_step is None else int(global_step)
         return Manifest(self.version, records, step, checked_extra(extra), token=self.token)
-
-    def digests_of(self, key: str) -> tuple[int, ...]:
-        """Give the checksums of a variable's stored chunks in C order."""
-        return tuple(self.digests[chunk] for chunk in self.chunks_of([key]))
 
     def same_in(self, manifest: Manifest | None, key: str) -> VariableRecord | None:
         """Give a variable's record in another version if its chunks there have the same form."""
@@ -172,7 +179,7 @@ class Writer(ABC):
 
 def form(record: VariableRecord) -> tuple[Any, ...]:
     """Give what must be equal for two variables to have interchangeable chunks."""
-    return record.dtype, record.grid
+    return record.dtype, record.grid, record.codec
 
 
 def checked_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -183,8 +190,11 @@ def checked_extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
         raise invalid(f"extra data {extra!r} is no JSON: {error}") from None
 
 
-class Store(ABC):
+class Store(ShownInNotebooks, ABC):
     """Holds versions of the state."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
 
     @abstractmethod
     def head(self) -> Manifest | None:

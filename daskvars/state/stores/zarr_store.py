@@ -89,7 +89,7 @@ from daskvars.state.stores.objects import (
 )
 from daskvars.state.stores.root import ATTRIBUTE as ROOT_ATTRIBUTE
 from daskvars.state.stores.root import MAX_LOOKS, read_root, write_root
-from daskvars.state.stores.store import Digests, Store, Writer, check_base
+from daskvars.state.stores.store import Store, Writer, check_base
 
 SNAPSHOT = re.compile(r"v(\d{1,18})")
 
@@ -431,15 +431,9 @@ class VersionWriter(SnapshotWriter):
         self.carried.update(join(self.path, chunk_object(record, index)) for index in indices)
         return True
 
-    def commit(
-        self,
-        digests: Digests | None = None,
-        *,
-        global_step: int | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Manifest:
+    def publish(self, manifest: Manifest) -> Manifest:
         """Make the version the head; see `Writer.commit`."""
-        manifest = replace(self.finish(digests, global_step, extra), author=this_process())
+        manifest = replace(manifest, author=this_process())
         durable = config.get().fsync_seals
         try:
             self.owner.check_base(self.base, self.owner.head())

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from daskvars.errors import did_you_mean
+from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.graph.interpreter import builder_for
 from daskvars.ops.state.assign import assign
 from daskvars.ops.state.checkpoints import restore_v2
@@ -63,6 +64,8 @@ def init_from_checkpoint(
     for name, variables in targets:
         for variable in variables:
             _set_initializer(variable, path, name)
+    if any(variable.graph is None for _, variables in targets for variable in variables):
+        EAGER_CONTEXT.sync()  # the checkpoint as it is now, not when a value is looked at
 
 
 def _targets(name: str, given: Any) -> Iterator[Target]:
@@ -75,8 +78,8 @@ def _targets(name: str, given: Any) -> Iterator[Target]:
         found = default_store(owner())
         variables: dict[str, list[Variable]] = {k: [v] for k, v in found.variables.items()}
         whole = {k: list(v) for k, v in found.partitioned.items()}
-        parts = {part for parts in whole.values() for part in parts}
-        variables = {k: v for k, v in variables.items() if v[0] not in parts} | whole
+        parts = {part.op.name for parts in whole.values() for part in parts}
+        variables = {k: v for k, v in variables.items() if k not in parts} | whole
         if given in variables:
             yield name, variables[given]
         else:

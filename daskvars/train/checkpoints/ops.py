@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from daskvars.graph.graph import Graph
 from daskvars.ops.array.placeholders import placeholder_with_default
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.control.dependencies import group, with_dependencies
 from daskvars.ops.state.assign import assign
-from daskvars.ops.state.checkpoints import SAVE, restore_v2, save_v2
-from daskvars.train.checkpoints.saved_tensors import SavedTensor, tensors_of_op
-from daskvars.train.checkpoints.saver_def import SaverDef
+from daskvars.ops.state.checkpoints import restore_v2, save_v2
+from daskvars.shapes import is_known
+from daskvars.train.checkpoints.saved_tensors import SavedTensor
+
+
+class SaverOps(NamedTuple):
+    """Names of a saver's operations.
+
+    Attributes:
+      filename: the tensor that is fed with the path.
+      save: the tensor that saves and gives the path.
+      restore: the operation that restores.
+    """
+
+    filename: str
+    save: str
+    restore: str
 
 
 def build(
@@ -20,7 +35,7 @@ def build(
     reshaped: bool,
     name: str | None,
     filename: str | None,
-) -> SaverDef:
+) -> SaverOps:
     """Add the operations that save and restore `tensors`; return their names.
 
     Args:
@@ -51,23 +66,9 @@ def build(
         assigns = []
         for tensor, shape, value in zip(tensors, shapes, values, strict=True):
             known = tensor.has_known_shape
-            if shape is None and known and not tensor.slice:
-                value = reshape(value, tensor.handle.spec.shape)
+            static = tensor.handle.spec.shape
+            if shape is None and is_known(static) and not tensor.slice:
+                value = reshape(value, static)
             assigns.append(assign(tensor.handle, value, validate_shape=known, name="Assign"))
         restored = group(*assigns, name="restore_all")
-    return SaverDef(path.name, saved_path.name, restored.name)
-
-
-def tensors_of(graph: Graph, saver_def: SaverDef) -> list[SavedTensor]:
-    """Return what a saver's operations in a graph save.
-
-    Raises:
-      KeyError: the operations are not in the graph.
-      ValueError: they are not a saver's.
-    """
-    graph.as_graph_element(saver_def.restore_op_name)
-    op = graph.as_graph_element(saver_def.save_tensor_name).op
-    found = [waited for waited in op.control_inputs if waited.opdef is SAVE]
-    if len(found) != 1:
-        raise ValueError(f"saver_def: {saver_def.save_tensor_name!r} is not what a saver made")
-    return tensors_of_op(found[0])
+    return SaverOps(path.name, saved_path.name, restored.name)

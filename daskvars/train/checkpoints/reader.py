@@ -10,6 +10,7 @@ import numpy
 from daskvars import state
 from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import NotFoundError, did_you_mean
+from daskvars.notebooks import ShownInNotebooks
 from daskvars.state import open_zarr_store
 from daskvars.state.checkpoint import open_checkpoint
 from daskvars.state.stores.files import read_file
@@ -18,31 +19,38 @@ from daskvars.train.checkpoints.state import latest_checkpoint, state_path
 _ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
-class CheckpointReader:
+class CheckpointReader(ShownInNotebooks):
     """What a checkpoint, or any Zarr group, holds.
 
     Args:
       path: path or URL of the checkpoint.
+
+    Attributes:
+      records: what is known of each variable, by its name.
 
     Raises:
       NotFoundError: nothing is there.
     """
 
     def __init__(self, path: str) -> None:
-        self._path = path
-        self._records = open_checkpoint(*open_zarr_store(path, "r")).records
+        self.path = path
+        self.records = open_checkpoint(*open_zarr_store(path, "r")).records
+
+    def __repr__(self) -> str:
+        nbytes = sum(record.nbytes for record in self.records.values())
+        return f"<CheckpointReader {self.path!r}: {len(self.records)} variables, {nbytes:,} bytes>"
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Return name -> shape."""
-        return {name: list(record.shape) for name, record in self._records.items()}
+        return {name: list(record.shape) for name, record in self.records.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
         """Return name -> dtype."""
-        return {name: as_dtype(record.dtype) for name, record in self._records.items()}
+        return {name: as_dtype(record.dtype) for name, record in self.records.items()}
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Return whether there is a tensor of a name."""
-        return tensor_str in self._records
+        return tensor_str in self.records
 
     def get_tensor(self, tensor_str: str) -> Any:
         """Return a tensor by its name, whole.
@@ -51,12 +59,12 @@ class CheckpointReader:
           NotFoundError: there is none of that name.
           CorruptChunkError: a chunk of it is missing or damaged.
         """
-        if tensor_str not in self._records:
-            hint = did_you_mean(tensor_str, self._records)
+        if tensor_str not in self.records:
+            hint = did_you_mean(tensor_str, self.records)
             raise NotFoundError(
-                None, None, f"Key {tensor_str} not found in checkpoint {self._path}{hint}"
+                None, None, f"Key {tensor_str} not found in checkpoint {self.path}{hint}"
             )
-        found = state.load_variable(self._path, tensor_str)
+        found = state.load_variable(self.path, tensor_str)
         return found[()] if found.ndim == 0 else found
 
     def debug_string(self) -> bytes:
@@ -64,7 +72,7 @@ class CheckpointReader:
         lines = [
             f"{name} (DT_{_ENUM_NAMES.get(record.dtype, record.dtype).upper()}) "
             f"[{','.join(map(str, record.shape))}]"
-            for name, record in sorted(self._records.items())
+            for name, record in sorted(self.records.items())
         ]
         return "\n".join(lines).encode()
 

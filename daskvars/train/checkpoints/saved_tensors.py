@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daskvars.chunk_grid import whole
 from daskvars.dtypes import DType
 from daskvars.graph import nest
 from daskvars.graph.tensor import Operation, Tensor
@@ -57,10 +56,10 @@ class SavedTensor:
         return Shard(self.key, tuple(axis.start for axis in found[1]), found[0])
 
     @property
-    def wanted(self) -> tuple[DType, Any, Any]:
-        """What must be in a checkpoint, and the chunks that it is read in."""
-        chunks = self.handle.op.attrs["chunks"] or whole(self.handle.spec.shape or ())
-        return self.dtype, self.shape, chunks
+    def wanted(self) -> tuple[DType, Any, Tensor]:
+        """What must be in a checkpoint, and the variable that is set to it; its shape is known."""
+        assert is_known(self.handle.spec.shape), f"{self.name} is restored by an operation"
+        return self.dtype, self.shape, self.handle
 
     @property
     def has_known_shape(self) -> bool:
@@ -108,10 +107,12 @@ def _parts(name: str, value: Any) -> list[SavedTensor]:
     """Return one entry of a variable list: `name` is "" where it goes by its own."""
     if isinstance(value, PartitionedVariable | list | tuple):
         parts = list(value)
-        infos = [_slice_info(shard) for shard in parts]
-        for info in infos:
+        infos: list[SaveSliceInfo] = []
+        for shard in parts:
+            info = _slice_info(shard)
             if info is None:
                 raise TypeError(f"Variable to save is not a Variable: {value!r}")
+            infos.append(info)
             if info.full_name != infos[0].full_name:
                 raise ValueError(
                     "Slices must all be from the same tensor: "

@@ -6,46 +6,36 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.errors import FailedPreconditionError, did_you_mean, enumerated
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.engine.pending_saves import PendingSave, saved_already
 from daskvars.execution.session import Session
+from daskvars.forwarding import forwards
 from daskvars.graph.interpreter import builder_for
-from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.shapes import is_known
 from daskvars.state import is_announced
+from daskvars.state.format.compression import check_compressor
 from daskvars.train.checkpoints import ops as saver_ops
 from daskvars.train.checkpoints.kept import KeptCheckpoints, check_place
+from daskvars.train.checkpoints.ops import SaverOps
 from daskvars.train.checkpoints.reader import CheckpointReader
 from daskvars.train.checkpoints.saved_tensors import SavedTensor, saved_tensors, shards_by_name
-from daskvars.train.checkpoints.saver_def import SaverDef
-from daskvars.train.checkpoints.state import (
-    checkpoint_exists,
-    get_checkpoint_mtimes,
-    meta_graph_filename,
-)
-from daskvars.train.graphs.meta_graph import (
-    MetaGraphDef,
-    export_scoped_meta_graph,
-    register_collection_item,
-)
+from daskvars.train.checkpoints.state import checkpoint_exists, get_checkpoint_mtimes
 from daskvars.train.training_step import numbered
 
 
-@accepts("restore_sequentially")
-@accepts("sharded", "write_version")
 class Saver:
     """Saves variables under their names and restores them.
 
     A checkpoint is a Zarr group at exactly the path that `save` returns: any Zarr tool reads it,
-    ``zarr.open_group(path)["conv1/weights"][:]``. It becomes visible when it is complete. The file
-    ``<path>.meta`` beside it holds the graph, see `import_meta_graph`.
+    ``zarr.open_group(path)["conv1/weights"][:]``. It becomes visible when it is complete. Where the
+    path ends in ``.zip`` it is one file, a Zarr ``ZipStore``: for many small variables faster than
+    files of their own, and easy to copy. Step numbers come before the ``.zip``.
 
     Args:
       var_list: variables to save, a list or a dict of names to variables; by default all global
@@ -55,8 +45,6 @@ class Saver:
       max_to_keep: how many checkpoints of this saver are kept; None or 0 keeps all.
       keep_checkpoint_every_n_hours: keep one for ever each so many hours besides.
       name: name scope of the operations that it adds to the graph, by default "save".
-      saver_def: the saver whose operations are in the graph already, in place of `var_list`.
-      builder: None; what is written is decided by the checkpoint format.
       defer_build: add the operations in `build`, with the variables that exist then.
       allow_empty: no error where there are no variables; nothing is saved or restored then.
       pad_step_number: write step numbers with eight digits.
@@ -64,10 +52,13 @@ class Saver:
       filename: path that the operations take where none is fed.
       async_save: `save` returns at once, with the path that the checkpoint will have, and a thread
         writes the values of that moment while training goes on; see `save_async`.
+      compressor: what chunks are compressed with: "zstd", "gzip" or "blosc" (zstd of shuffled
+        bytes); None for nothing, which for float weights costs little space and saves much time.
 
     Raises:
       ValueError: there is nothing to save, or two variables have one name.
       TypeError: something in `var_list` is no variable.
+      InvalidArgumentError: there is no such compressor.
 
     >>> import tempfile, daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as place:
@@ -83,49 +74,38 @@ class Saver:
         self,
         var_list: Any = None,
         reshape: bool = False,
-        sharded: bool = False,
         max_to_keep: int | None = 5,
         keep_checkpoint_every_n_hours: float = 10000.0,
         name: str | None = None,
-        restore_sequentially: bool = False,
-        saver_def: SaverDef | None = None,
-        builder: Any = None,
         defer_build: bool = False,
         allow_empty: bool = False,
-        write_version: int | None = SaverDef.V2,
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
         async_save: bool = False,
+        compressor: str | None = None,
     ) -> None:
         if defer_build and var_list:
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set "
                 "defer_build=False or var_list=None."
             )
-        if builder is not None:
-            raise ValueError(
-                "builder: checkpoints are written by the engine, chunk by chunk; save what a "
-                "builder would add as variables"
-            )
         self._var_list, self._reshape, self._name = var_list, reshape, name
         self._allow_empty, self._filename = allow_empty, filename
         self._pad, self._relative = pad_step_number, save_relative_paths
-        self._is_async = async_save
-        self._settings = {
-            "max_to_keep": max_to_keep or 0,
-            "sharded": sharded,
-            "keep_checkpoint_every_n_hours": keep_checkpoint_every_n_hours,
-            "version": write_version or SaverDef.V2,
-        }
-        self._kept = KeptCheckpoints(0, 0)
+        self._is_async, self._codec = async_save, check_compressor(compressor)
+        self._kept = KeptCheckpoints(max_to_keep or 0, keep_checkpoint_every_n_hours)
         self._tensors: list[SavedTensor] = []
         self._takes_all = False
         self._graph: Any = None
-        self.saver_def = saver_def
+        self._ops: SaverOps | None = None
         self._is_built = False
         if not defer_build:
             self.build()
+
+    def __repr__(self) -> str:
+        what = "all variables" if self._takes_all else f"{len(self._tensors)} tensors"
+        return f"<tf.train.Saver of {what}>"
 
     def build(self) -> None:
         """Add the operations to the graph, if that was deferred."""
@@ -133,97 +113,29 @@ class Saver:
             return
         recorder = builder_for(())
         self._graph = None if recorder.is_eager else recorder
-        if self.saver_def is not None:
-            self._take_over(self.saver_def)
-        else:
-            self._takes_all = self._var_list is None
-            found = all_variables(recorder) if self._takes_all else self._var_list
-            self._tensors = saved_tensors(found)
-            if self._graph is not None or not self._takes_all:
-                self._check_any()
-            if self._tensors or self._graph is None:
-                self.saver_def = self._added_ops(recorder)
+        self._add_ops(recorder)
         self._is_built = True
-        self._kept = KeptCheckpoints(
-            self._settings["max_to_keep"], self._settings["keep_checkpoint_every_n_hours"]
-        )
+
+    def _add_ops(self, recorder: Any) -> None:
+        self._takes_all = self._var_list is None
+        found = all_variables(recorder) if self._takes_all else self._var_list
+        self._tensors = saved_tensors(found)
+        if self._graph is not None or not self._takes_all:
+            self._check_any()
+        if self._tensors and self._graph is not None:
+            self._ops = saver_ops.build(
+                recorder, self._tensors, self._reshape, self._name, self._filename
+            )
 
     def _check_any(self) -> None:
         if not self._tensors and not self._allow_empty:
             raise ValueError("No variables to save")
 
-    def _added_ops(self, recorder: Any) -> SaverDef:
-        names = SaverDef()
-        if not recorder.is_eager:
-            names = saver_ops.build(
-                recorder, self._tensors, self._reshape, self._name, self._filename
-            )
-        return SaverDef(**{**vars(names), **self._settings})
-
-    def _take_over(self, saver_def: Any) -> None:
-        """Become the saver whose operations are in the graph."""
-        if not isinstance(saver_def, SaverDef):
-            raise ValueError(f"saver_def must be a SaverDef: {saver_def!r}")
-        for field in ("save_tensor_name", "restore_op_name"):
-            if not getattr(saver_def, field):
-                raise ValueError(f"saver_def must specify the {field}: {saver_def}")
-        self.saver_def = saver_def.within(self._name or "")
-        self._tensors = saver_ops.tensors_of(self._graph, self.saver_def)
-        self._settings = {name: getattr(saver_def, name) for name in self._settings}
-
-    # -- what it is as data -------------------------------------------------------------------
-
-    def as_saver_def(self) -> SaverDef | None:
-        """Return the saver as data; None for one that is empty."""
-        return self.saver_def
-
-    def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
-        """Return the saver as data, without `export_scope` before the names of its operations.
-
-        None for a saver outside that scope.
-        """
-        if self.saver_def is None or not export_scope:
-            return self.saver_def
-        return self.saver_def.outside(export_scope)
-
-    @staticmethod
-    def from_proto(saver_def: SaverDef, import_scope: str | None = None) -> Saver:
-        """Return the saver whose operations are in the graph, under `import_scope`."""
-        return Saver(saver_def=saver_def, name=import_scope)
-
-    @accepts("as_text", "strip_default_attrs", "save_debug_info")
-    def export_meta_graph(
-        self,
-        filename: str | None = None,
-        collection_list: Sequence[str] | None = None,
-        as_text: bool = False,
-        export_scope: str | None = None,
-        clear_devices: bool = False,
-        clear_extraneous_savers: bool = False,
-        strip_default_attrs: bool = False,
-        save_debug_info: bool = False,
-    ) -> MetaGraphDef:
-        """Return the graph with its collections and this saver as data, and write it to a file.
-
-        See `export_meta_graph` of this package for the arguments.
-        """
-        found, _ = export_scoped_meta_graph(
-            filename=filename,
-            saver_def=self.saver_def,
-            collection_list=collection_list,
-            graph=scopes.current_builder() or self._graph,
-            export_scope=export_scope,
-            clear_devices=clear_devices,
-            clear_extraneous_savers=clear_extraneous_savers,
-        )
-        return found
-
     # -- which checkpoints there are ----------------------------------------------------------
 
-    @property
-    def last_checkpoints(self) -> list[str]:
-        """Paths of the checkpoints that are not deleted yet, oldest first."""
-        return self._kept.paths
+    last_checkpoints: list[str] = forwards(
+        "_kept.paths", "Paths of the checkpoints that are not deleted yet, oldest first."
+    )
 
     def set_last_checkpoints(self, last_checkpoints: list[str]) -> None:
         """Take these for the saver's own earlier checkpoints; they are never deleted."""
@@ -246,18 +158,14 @@ class Saver:
 
     # -- saving and restoring -----------------------------------------------------------------
 
-    @accepts("strip_default_attrs", "save_debug_info")
     def save(
         self,
         sess: Any,
         save_path: str,
         global_step: Any = None,
         latest_filename: str | None = None,
-        meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True,
+        *,
         write_state: bool = True,
-        strip_default_attrs: bool = False,
-        save_debug_info: bool = False,
     ) -> str | None:
         """Save the present values as a checkpoint.
 
@@ -266,8 +174,6 @@ class Saver:
           save_path: path of the checkpoint; missing directories are made.
           global_step: a number, or integer variable, tensor or its name, appended as ``-<step>``.
           latest_filename: name of the directory's record, "checkpoint".
-          meta_graph_suffix: ending of the file that the graph is written to.
-          write_meta_graph: write the graph.
           write_state: write the directory's record, and delete the oldest checkpoint where there
             are more than are kept.
 
@@ -281,15 +187,8 @@ class Saver:
           RuntimeError: the operations were not built.
           OpError: an asynchronous save before this one failed.
         """
-        save = self.save_async if self._is_async else self._save
-        found = save(
-            sess,
-            save_path,
-            global_step,
-            latest_filename,
-            meta_graph_suffix,
-            write_meta_graph,
-            write_state,
+        found = self._save(
+            sess, save_path, global_step, latest_filename, write_state, self._is_async
         )
         return found.path if isinstance(found, PendingSave) else found
 
@@ -299,8 +198,7 @@ class Saver:
         save_path: str,
         global_step: Any = None,
         latest_filename: str | None = None,
-        meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True,
+        *,
         write_state: bool = True,
     ) -> PendingSave | None:
         """Begin to save the present values as a checkpoint, and return while it is written.
@@ -331,16 +229,7 @@ class Saver:
         1.0
         >>> place.cleanup()
         """
-        return self._save(
-            sess,
-            save_path,
-            global_step,
-            latest_filename,
-            meta_graph_suffix,
-            write_meta_graph,
-            write_state,
-            later=True,
-        )
+        return self._save(sess, save_path, global_step, latest_filename, write_state, True)
 
     def _save(
         self,
@@ -348,11 +237,12 @@ class Saver:
         save_path: str,
         global_step: Any,
         latest_filename: str | None,
-        meta_graph_suffix: str,
-        write_meta_graph: bool,
         write_state: bool,
-        later: bool = False,
+        later: bool,
+        write_beside: Callable[[str], None] | None = None,
+        meta_graph_suffix: str = "meta",
     ) -> Any:
+        """Save; what belongs beside a checkpoint is written before it goes on record."""
         latest_filename = latest_filename or "checkpoint"
         engine = self._engine(sess)
         path, step = numbered(sess, os.fspath(save_path), global_step, self._pad)
@@ -363,12 +253,13 @@ class Saver:
             if write_state:
                 self._kept.record(path, latest_filename, meta_graph_suffix, self._relative)
 
-        pending = engine.save_async(parts, path, step, note) if later and parts else None
-        if parts and pending is None and not engine.save(parts, path, step):
-            self._run(sess, "save_tensor_name", path)
-        if write_meta_graph and self._graph is not None:
-            with sess.graph.as_default():
-                self.export_meta_graph(meta_graph_filename(path, meta_graph_suffix))
+        codec = self._codec
+        pending = engine.save_async(parts, path, step, note, codec) if later and parts else None
+        if parts and pending is None and not engine.save(parts, path, step, codec):
+            self._warn_uncompressed(path)
+            self._run(sess, "save", path)
+        if write_beside is not None and self._graph is not None:
+            write_beside(path)
         if pending is None and parts:
             note()
         if later and parts:
@@ -391,15 +282,14 @@ class Saver:
 
     def _run(self, sess: Any, operation: str, path: str) -> None:
         """Run an operation of the saver, which takes arrays whole."""
-        if sess is None or self.saver_def is None:
+        if sess is None or self._ops is None:
             raise FailedPreconditionError(
                 None,
                 None,
                 "eager variables of other layouts than what is stored can only be "
                 "saved and restored in a graph: give the parts equal chunks",
             )
-        feeds = {self.saver_def.filename_tensor_name: path}
-        sess.run(getattr(self.saver_def, operation), feeds)
+        sess.run(getattr(self._ops, operation), {self._ops.filename: path})
 
     def restore(self, sess: Any, save_path: str) -> None:
         """Set the variables to the values of a checkpoint, or of any Zarr group.
@@ -433,7 +323,7 @@ class Saver:
                 f"The passed save_path is not a valid checkpoint: {path}{instead_of(path)}"
             )
         if self._reshape or not all(is_known(t.handle.spec.shape) for t in self._tensors):
-            self._run(sess, "restore_op_name", path)
+            self._run(sess, "restore", path)
         else:
             engine.restore(
                 {tensor.key: tensor.wanted for tensor in self._tensors},
@@ -444,6 +334,16 @@ class Saver:
             )
         if self._takes_all:
             self._warn_of_slots(path)
+
+    def _warn_uncompressed(self, path: str) -> None:
+        """Warn where an operation of the graph saves, which takes arrays whole and as they are."""
+        if self._codec:
+            warnings.warn(
+                f"compressor={self._codec!r} has no effect on {path}: the chunks of parts of one "
+                "array do not line up, so it is put together and saved as it is. Give the parts "
+                "equal chunks.",
+                stacklevel=4,
+            )
 
     def _warn_of_slots(self, path: str) -> None:
         """Warn of slots of what was restored that were not."""
@@ -494,16 +394,3 @@ def below(taken: set[str], names: Iterable[str]) -> list[str]:
         for name in set(names) - taken
         if any(name[:end] in taken for end, letter in enumerate(name) if letter == "/")
     )
-
-
-def _saver_json(saver: Saver, export_scope: str) -> Any:
-    found = saver.to_proto(export_scope)
-    return None if found is None else found.to_json()
-
-
-register_collection_item(
-    "saver",
-    Saver,
-    _saver_json,
-    lambda data, scope: Saver.from_proto(SaverDef.from_json(data), scope),
-)

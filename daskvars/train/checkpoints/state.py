@@ -18,6 +18,7 @@ from typing import Any
 from daskvars.accepted import accepts
 from daskvars.errors import NotFoundError
 from daskvars.state import delete_snapshot, is_complete, open_zarr_store
+from daskvars.state.stores.addresses import archive_path
 from daskvars.state.stores.files import read_file, remove_file, write_file
 
 
@@ -40,7 +41,8 @@ class CheckpointState:
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Return whether there is a complete checkpoint, or a file such as its graph, at the path."""
-    return os.path.isfile(checkpoint_prefix) or is_checkpoint(checkpoint_prefix)
+    is_file = os.path.isfile(checkpoint_prefix) and archive_path(checkpoint_prefix) is None
+    return is_file or is_checkpoint(checkpoint_prefix)
 
 
 def is_checkpoint(checkpoint_prefix: str) -> bool:
@@ -235,7 +237,10 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
 
     Those that are not there are left out, and those that are not on a disk.
     """
-    found = [os.path.join(p.removeprefix("file://"), "zarr.json") for p in checkpoint_prefixes]
+    found = [
+        archive_path(p) or os.path.join(p.removeprefix("file://"), "zarr.json")
+        for p in checkpoint_prefixes
+    ]
     return [os.path.getmtime(path) for path in found if os.path.exists(path)]
 
 
@@ -246,11 +251,16 @@ def remove_checkpoint(
     """Delete a checkpoint and the file of its graph, as far as they are there.
 
     Args:
-      checkpoint_prefix: path of the checkpoint. Other files under it stay.
+      checkpoint_prefix: path of the checkpoint. Other files under it stay; one that ends in
+        ``.zip`` is that file.
       meta_graph_suffix: ending of the file of its graph.
     """
     prefix = os.fspath(checkpoint_prefix)
     remove_file(meta_graph_filename(prefix, meta_graph_suffix))
+    archive = archive_path(prefix)
+    if archive is not None:
+        remove_file(archive)
+        return
     try:
         delete_snapshot(*open_zarr_store(prefix, "a"))
     except NotFoundError:

@@ -8,7 +8,7 @@ from typing import Any
 
 from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.math.arithmetic import square
 from daskvars.ops.math.transcendental import sqrt
@@ -16,6 +16,7 @@ from daskvars.ops.state.assign import assign, read_variable, scatter_add
 from daskvars.train.optimizers.optimizer import GradsAndVars
 from daskvars.train.optimizers.update_rule import (
     Cell,
+    Hyperparameter,
     RuleOptimizer,
     SparseRows,
     Whole,
@@ -47,10 +48,11 @@ class AdagradOptimizer(RuleOptimizer):
     """
 
     slot_names = ("accumulator",)
+    hyperparameters = ("learning_rate",)
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -67,11 +69,8 @@ class AdagradOptimizer(RuleOptimizer):
         for v in var_list:
             self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
-
     def _rule(self, variable: Cell, gradient: Tensor, accumulator: Cell) -> None:
-        (rate,) = as_dtype_of(gradient, self._learning_rate_tensor)
+        (rate,) = self._scalars(gradient)
         s = accumulator.set(accumulator.value + square(gradient))
         variable.decrease(rate * gradient / sqrt(s))
 
@@ -97,9 +96,9 @@ class AdadeltaOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        rho: Hyperparameter = 0.95,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
@@ -149,12 +148,14 @@ class RMSPropOptimizer(RuleOptimizer):
     0.8246
     """
 
+    hyperparameters = ("learning_rate", "decay", "momentum", "epsilon")
+
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: Hyperparameter,
+        decay: TensorLike = 0.9,
+        momentum: Hyperparameter = 0.0,
+        epsilon: Hyperparameter = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
@@ -172,20 +173,8 @@ class RMSPropOptimizer(RuleOptimizer):
             self._constant_slot(v, 1.0, "rms", self._name)
         super()._create_slots(var_list)
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
-        self._decay_tensor = self._hyperparameter(self._decay, "decay")
-        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
-        self._epsilon_tensor = self._hyperparameter(self._epsilon, "epsilon")
-
     def _rule(self, variable: Cell, gradient: Tensor, rms: Cell, *others: Cell) -> None:
-        rate, rho, mu, epsilon = as_dtype_of(
-            gradient,
-            self._learning_rate_tensor,
-            self._decay_tensor,
-            self._momentum_tensor,
-            self._epsilon_tensor,
-        )
+        rate, rho, mu, epsilon = self._scalars(gradient)
         *mean, momentum = others
         s = rms.set(rho * rms.value + (1.0 - rho) * square(gradient))
         for mg in mean:
@@ -226,10 +215,10 @@ class AdamOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
@@ -253,8 +242,8 @@ class AdamOptimizer(RuleOptimizer):
     def _get_beta_accumulators(self) -> tuple[Variable, Variable]:
         graph = self._graph_of_variables()
         return (
-            self._get_non_slot_variable("beta1_power", graph),
-            self._get_non_slot_variable("beta2_power", graph),
+            self._non_slot_dict["beta1_power", graph],
+            self._non_slot_dict["beta2_power", graph],
         )
 
     def _prepare(self) -> None:
@@ -285,8 +274,8 @@ class AdamOptimizer(RuleOptimizer):
         beta1, beta2, rest1, rest2 = as_dtype_of(
             grad.values, self._beta1_t, self._beta2_t, self._rest1_t, self._rest2_t
         )
-        m = _decayed(self.get_slot(var, "m"), beta1, grad.indices, rest1 * grad.values)
-        v = _decayed(self.get_slot(var, "v"), beta2, grad.indices, rest2 * square(grad.values))
+        m = _decayed(self._made_slot(var, "m"), beta1, grad.indices, rest1 * grad.values)
+        v = _decayed(self._made_slot(var, "v"), beta2, grad.indices, rest2 * square(grad.values))
         variable = Whole(var)
         self._move(variable, m, v)
         return variable.updates[0]
@@ -319,11 +308,11 @@ class AdamWOptimizer(AdamOptimizer):
 
     def __init__(
         self,
-        weight_decay: Any,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        weight_decay: Hyperparameter,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
         use_locking: bool = False,
         name: str = "AdamW",
     ) -> None:

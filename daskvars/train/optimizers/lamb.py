@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from daskvars.accepted import accepts
 from daskvars.graph.tensor import Tensor
@@ -13,7 +12,7 @@ from daskvars.ops.math.comparison import greater, logical_and, where_v2
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.train.optimizers.adaptive import AdamOptimizer
-from daskvars.train.optimizers.update_rule import Cell, as_dtype_of
+from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, as_dtype_of
 
 
 @accepts("use_locking")
@@ -51,11 +50,11 @@ class LAMBOptimizer(AdamOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        weight_decay_rate: Any = 0.0,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-6,
+        learning_rate: Hyperparameter = 0.001,
+        weight_decay_rate: Hyperparameter = 0.0,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-6,
         exclude_from_weight_decay: Sequence[str] | None = None,
         exclude_from_layer_adaptation: Sequence[str] | None = None,
         use_locking: bool = False,

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from daskvars.dtypes import bfloat16, float16, float32, float64
+from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph, name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import group
 from daskvars.ops.math import division
 from daskvars.ops.math.arithmetic import minimum
@@ -32,7 +33,11 @@ from daskvars.variables.variable import Variable
 
 
 def assign_moving_average(
-    variable: Variable, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+    variable: Variable,
+    value: TensorLike,
+    decay: Any,
+    zero_debias: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Move `variable` towards `value`: ``variable -= (1 - decay) * (variable - value)``.
 
@@ -99,7 +104,7 @@ def _unused(name: str) -> str:
 
 def weighted_moving_average(
     value: Tensor,
-    decay: Any,
+    decay: TensorLike,
     weight: Tensor,
     truediv: bool = True,
     collections: Any = None,
@@ -161,8 +166,8 @@ class ExponentialMovingAverage:
 
     def __init__(
         self,
-        decay: Any,
-        num_updates: Any = None,
+        decay: TensorLike,
+        num_updates: TensorLike | None = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:
@@ -173,10 +178,7 @@ class ExponentialMovingAverage:
         self._averages: dict[Any, Variable] = {}
         self._debiased: set[Operation] = set()
 
-    @property
-    def name(self) -> str:
-        """The last part of the shadows' names."""
-        return self._name
+    name: str = forwards("_name", "The last part of the shadows' names.")
 
     def apply(self, var_list: Iterable[Any] | None = None) -> Operation | None:
         """Make shadows of `var_list` and add operations that update them.

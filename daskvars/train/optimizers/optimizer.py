@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from daskvars.accepted import accepts
+from daskvars.backpropagation import gradients, why_none
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
 from daskvars.execution.tape import GradientTape
-from daskvars.gradients import gradients, why_none
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.gather_scatter.gather import deduplicate
 from daskvars.ops.state.assign import assign_add, reading_newest
@@ -102,7 +102,7 @@ class Optimizer:
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> Operation | None:
         """Add operations that change variables so as to make `loss` smaller.
 
@@ -155,7 +155,7 @@ class Optimizer:
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> list[tuple[Gradient | None, Variable]]:
         """Return (gradient, variable) for each variable. See `minimize`.
 
@@ -263,6 +263,10 @@ class Optimizer:
     def get_slot(self, var: Variable, name: str) -> Variable | None:
         """Return the slot `name` of `var`, None where there is none."""
         return self._slots.get(name, {}).get(_key(var))
+
+    def _made_slot(self, var: Variable, name: str) -> Variable:
+        """Return a slot of `var` that `_create_slots` has made."""
+        return self._slots[name][_key(var)]
 
     def get_slot_names(self) -> list[str]:
         """Return the names of the slots, sorted."""

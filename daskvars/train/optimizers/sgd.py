@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_of
+from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer
 from daskvars.variables.variable import Variable
 
 
@@ -28,17 +26,19 @@ class GradientDescentOptimizer(RuleOptimizer):
     0.5
     """
 
+    hyperparameters = ("learning_rate",)
+
     def __init__(
-        self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent"
+        self,
+        learning_rate: Hyperparameter,
+        use_locking: bool = False,
+        name: str = "GradientDescent",
     ) -> None:
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
-
     def _rule(self, variable: Cell, gradient: Tensor) -> None:
-        (rate,) = as_dtype_of(gradient, self._learning_rate_tensor)
+        (rate,) = self._scalars(gradient)
         variable.decrease(rate * gradient)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Variable) -> Operation:
@@ -67,11 +67,12 @@ class MomentumOptimizer(RuleOptimizer):
     """
 
     slot_names = ("momentum",)
+    hyperparameters = ("learning_rate", "momentum")
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: Hyperparameter,
+        momentum: Hyperparameter,
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
@@ -81,11 +82,7 @@ class MomentumOptimizer(RuleOptimizer):
         self._momentum = momentum
         self._use_nesterov = use_nesterov
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
-        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
-
     def _rule(self, variable: Cell, gradient: Tensor, accumulator: Cell) -> None:
-        rate, mu = as_dtype_of(gradient, self._learning_rate_tensor, self._momentum_tensor)
+        rate, mu = self._scalars(gradient)
         a = accumulator.set(mu * accumulator.value + gradient)
         variable.decrease(rate * (gradient + mu * a) if self._use_nesterov else rate * a)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from daskvars.dtypes import DTypeLike
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import zeros_like
-from daskvars.variables.initializers import Zeros
+from daskvars.shapes import ShapeLike
+from daskvars.variables.initializers import InitializerLike, Zeros
 from daskvars.variables.scopes.variable_scope import get_variable, variable_scope
 from daskvars.variables.variable import Variable
 
@@ -29,13 +31,19 @@ def create_slot(primary: Variable | Tensor, val: Tensor, name: str) -> Variable:
 
 
 def create_slot_with_initializer(
-    primary: Variable | Tensor, initializer: Any, shape: Any, dtype: Any, name: str
+    primary: Variable | Tensor,
+    initializer: InitializerLike,
+    shape: ShapeLike,
+    dtype: DTypeLike,
+    name: str,
 ) -> Variable:
     """Create a slot of `primary` with an initializer. See `create_slot`."""
     return _create(primary, initializer, name, shape, dtype)
 
 
-def create_zeros_slot(primary: Variable | Tensor, name: str, dtype: Any = None) -> Variable:
+def create_zeros_slot(
+    primary: Variable | Tensor, name: str, dtype: DTypeLike | None = None
+) -> Variable:
     """Create a slot of zeros, shaped as `primary`. See `create_slot`."""
     dtype = primary.dtype.base_dtype if dtype is None else dtype
     if primary.shape.is_fully_defined():
@@ -58,7 +66,7 @@ def _create(
             dtype=dtype,
             initializer=initializer,
             trainable=False,
-            chunks=primary.chunks if isinstance(primary, Variable) else None,
+            chunks=primary.handle.op.attrs["chunks"] if isinstance(primary, Variable) else None,
             validate_shape=primary.shape.is_fully_defined(),
         )
     part = primary._get_save_slice_info() if isinstance(primary, Variable) else None

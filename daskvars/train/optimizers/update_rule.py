@@ -14,12 +14,12 @@ the gradient's last op, runs them tile by tile and updates in place.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from daskvars.dtypes import DType
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.indexed_slices import IndexedSlices
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.constant import constant, fill, shape
 from daskvars.ops.control.dependencies import group
 from daskvars.ops.gather_scatter.gather import gather
@@ -29,6 +29,9 @@ from daskvars.train.optimizers import slots
 from daskvars.train.optimizers.optimizer import Optimizer
 from daskvars.variables.initializers import Constant
 from daskvars.variables.variable import Variable
+
+# A number or a tensor, or a function of nothing that gives one: it is called in every step.
+Hyperparameter: TypeAlias = TensorLike | Callable[[], TensorLike]
 
 
 class Whole:
@@ -87,9 +90,11 @@ class RuleOptimizer(Optimizer):
 
     Attributes:
       slot_names: the names of the slots, in the order in which they are made and given to `_rule`.
+      hyperparameters: the names of what may be a tensor; that of ``_<name>`` is ``_<name>_tensor``.
     """
 
     slot_names: tuple[str, ...] = ()
+    hyperparameters: tuple[str, ...] = ()
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Any, **none: Any) -> None:
         """Set `variable` and `slots` by the optimizer's formula."""
@@ -100,6 +105,15 @@ class RuleOptimizer(Optimizer):
             for name in self.slot_names:
                 self._zeros_slot(variable, name, self._name)
 
+    def _prepare(self) -> None:
+        for name in self.hyperparameters:
+            value = self._hyperparameter(getattr(self, f"_{name}"), name)
+            setattr(self, f"_{name}_tensor", value)
+
+    def _scalars(self, gradient: Tensor) -> tuple[Tensor, ...]:
+        """Return the hyperparameters in the dtype of `gradient`."""
+        return as_dtype_of(gradient, *(getattr(self, f"_{n}_tensor") for n in self.hyperparameters))
+
     def _apply_dense(self, grad: Tensor, var: Variable) -> Operation:
         return self._applied(Whole, grad, var)
 
@@ -109,7 +123,7 @@ class RuleOptimizer(Optimizer):
     def _applied(
         self, cell: Callable[[Variable], Cell], gradient: Tensor, var: Variable
     ) -> Operation:
-        cells = [cell(var), *(cell(self.get_slot(var, name)) for name in self.slot_names)]
+        cells = [cell(var), *(cell(self._made_slot(var, name)) for name in self.slot_names)]
         self._rule(cells[0], gradient, *cells[1:])
         updates = [update for c in cells for update in c.updates]
         return updates[0] if len(updates) == 1 else group(*updates)

@@ -7,13 +7,13 @@ from typing import Any
 
 from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.math.arithmetic import abs, negative, sign, square
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, where_v2
 from daskvars.ops.math.transcendental import pow, sqrt
-from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_of
+from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer, as_dtype_of
 from daskvars.v1.optimizers.proximal import is_zero, shrunk
 from daskvars.variables.variable import Variable
 
@@ -52,10 +52,11 @@ class FtrlOptimizer(RuleOptimizer):
     """
 
     slot_names = ("accum", "linear")
+    hyperparameters = ("learning_rate",)
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -94,12 +95,9 @@ class FtrlOptimizer(RuleOptimizer):
             self._constant_slot(v, start, "accum", self._accum_name or self._name)
             self._zeros_slot(v, "linear", self._linear_name or self._name)
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
-
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell, **none: Any) -> None:
         accum, linear = slots
-        (rate,) = as_dtype_of(gradient, self._learning_rate_tensor)
+        (rate,) = self._scalars(gradient)
         w, s = variable.value, accum.value
         s_new = accum.set(s + square(gradient))
         if not is_zero(self._l2_shrinkage_regularization_strength):
@@ -146,14 +144,15 @@ class AdagradDAOptimizer(RuleOptimizer):
     """
 
     slot_names = ("gradient_accumulator", "gradient_squared_accumulator")
+    hyperparameters = ("learning_rate",)
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         global_step: Any,
         initial_gradient_squared_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "AdagradDA",
     ) -> None:
@@ -176,14 +175,14 @@ class AdagradDAOptimizer(RuleOptimizer):
             self._constant_slot(v, start, "gradient_squared_accumulator", self._name)
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        super()._prepare()
         self._global_step_on_worker = identity(convert_to_tensor(self._global_step)) + 1
         self._l1_t = self._hyperparameter(self._l1_regularization_strength, "l1")
         self._l2_t = self._hyperparameter(self._l2_regularization_strength, "l2")
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell, **none: Any) -> None:
         accumulator, squares = slots
-        rate, l1, l2 = as_dtype_of(gradient, self._learning_rate_tensor, self._l1_t, self._l2_t)
+        rate, l1, l2 = *self._scalars(gradient), *as_dtype_of(gradient, self._l1_t, self._l2_t)
         t = cast(self._global_step_on_worker, gradient.dtype.base_dtype)
         a = accumulator.set(accumulator.value + gradient)
         s = squares.set(squares.value + square(gradient))

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars.accepted import accepts
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.arithmetic import abs, maximum, sign, square
 from daskvars.ops.math.transcendental import sqrt
-from daskvars.train.optimizers.update_rule import Cell, RuleOptimizer, as_dtype_of
+from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer
 from daskvars.variables.variable import Variable
 
 
@@ -40,11 +40,17 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
     0.25
     """
 
+    hyperparameters = (
+        "learning_rate",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+    )
+
     def __init__(
         self,
-        learning_rate: Any,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        learning_rate: Hyperparameter,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "ProximalGradientDescent",
     ) -> None:
@@ -53,25 +59,11 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
 
-    def _prepare(self) -> None:
-        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
-        self._l1_regularization_strength_tensor = self._hyperparameter(
-            self._l1_regularization_strength, "l1_regularization_strength"
-        )
-        self._l2_regularization_strength_tensor = self._hyperparameter(
-            self._l2_regularization_strength, "l2_regularization_strength"
-        )
-
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Any, **none: Any) -> None:
-        self._step(variable, gradient, *as_dtype_of(gradient, self._learning_rate_tensor))
+        self._step(variable, gradient, *self._scalars(gradient))
 
-    def _step(self, variable: Cell, gradient: Tensor, rate: Tensor) -> None:
+    def _step(self, variable: Cell, gradient: Tensor, rate: Tensor, l1: Tensor, l2: Tensor) -> None:
         """Step by `rate`, one or one per element, and shrink."""
-        l1, l2 = as_dtype_of(
-            gradient,
-            self._l1_regularization_strength_tensor,
-            self._l2_regularization_strength_tensor,
-        )
         p = variable.value - rate * gradient
         if not is_zero(self._l1_regularization_strength):
             p = shrunk(p, rate * l1)
@@ -101,10 +93,10 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: Hyperparameter,
         initial_accumulator_value: float = 0.1,
-        l1_regularization_strength: Any = 0.0,
-        l2_regularization_strength: Any = 0.0,
+        l1_regularization_strength: TensorLike = 0.0,
+        l2_regularization_strength: TensorLike = 0.0,
         use_locking: bool = False,
         name: str = "ProximalAdagrad",
     ) -> None:
@@ -127,9 +119,9 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
 
     def _rule(self, variable: Cell, gradient: Tensor, *slots: Cell, **none: Any) -> None:
         (accumulator,) = slots
-        (rate,) = as_dtype_of(gradient, self._learning_rate_tensor)
+        rate, l1, l2 = self._scalars(gradient)
         s = accumulator.set(accumulator.value + square(gradient))
-        self._step(variable, gradient, rate / sqrt(s))
+        self._step(variable, gradient, rate / sqrt(s), l1, l2)
 
 
 def shrunk(value: Tensor, threshold: Tensor) -> Tensor:

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars.accepted import accepts
-from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.indexed_slices import Gradient, IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.ops.array.constant import ones_like, shape, zeros, zeros_like
 from daskvars.ops.array.reshaping import reshape
@@ -26,6 +27,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, greater_equal, where
 from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
+from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.session_run_hook import SessionRunHook
 from daskvars.variables.collections import global_variables, report_uninitialized_variables
 from daskvars.variables.colocation import colocate_with
@@ -233,7 +235,7 @@ class _Sum:
     variables: tuple[Variable, ...] = ()
 
     @staticmethod
-    def of(gradient: Any, variable: Variable) -> _Sum:
+    def of(gradient: Gradient | None, variable: Variable) -> _Sum:
         if gradient is None:
             return _Sum()
         if isinstance(gradient, IndexedSlices):
@@ -288,7 +290,7 @@ class _SparseSum(_Sum):
     def mean(self, count: int) -> IndexedSlices:
         self.rows = reshape(where(greater(self.counts, 0.0)), [-1])
         totals, counts = gather(self.total, self.rows), gather(self.counts, self.rows)
-        by_row = reshape(counts, [-1] + [1] * (self.sum.shape.ndims - 1))
+        by_row = reshape(counts, [-1] + [1] * (len(self.sum.shape) - 1))
         return IndexedSlices(totals / by_row, self.rows, shape(self.total))
 
     def empty(self) -> list[Tensor]:
@@ -315,7 +317,11 @@ class ChiefQueueRunner:
 
     @accepts("sess", "coord", "daemon", "start")
     def create_threads(
-        self, sess: Any, coord: Any = None, daemon: bool = False, start: bool = False
+        self,
+        sess: SessionLike,
+        coord: Coordinator | None = None,
+        daemon: bool = False,
+        start: bool = False,
     ) -> list[Any]:
         """Return no threads."""
         return []
@@ -352,7 +358,7 @@ class SyncReplicasHook(SessionRunHook):
             optimizer.get_init_tokens_op(self._num_tokens)
         self._init_op = optimizer.chief_init_op if self._is_chief else optimizer.local_step_init_op
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Initialize the local step, and the chief's sums.
 
         Raises:

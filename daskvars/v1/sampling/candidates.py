@@ -19,7 +19,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction, Opaque
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels.nn import candidates as kernels
 from daskvars.ops.array.constant import constant, ones, ones_like
 from daskvars.ops.array.ranges import range as number_range
@@ -63,7 +63,7 @@ EXPECTED_COUNT = OpDef(
 
 def _candidates(
     base: str,
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -128,7 +128,7 @@ def _totals(weights: Any) -> Any:
     return totals / totals[-1]
 
 
-def checked_true_classes(true_classes: Any, num_true: int) -> Tensor:
+def checked_true_classes(true_classes: TensorLike, num_true: int) -> Tensor:
     """Return classes as a tensor. Raises ValueError unless they are [batch, num_true]."""
     classes = convert_to_tensor(true_classes, int64, name="true_classes")
     shape = classes.spec.shape
@@ -140,7 +140,7 @@ def checked_true_classes(true_classes: Any, num_true: int) -> Tensor:
 
 
 def uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -183,7 +183,7 @@ def uniform_candidate_sampler(
 
 
 def log_uniform_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -213,7 +213,7 @@ def log_uniform_candidate_sampler(
 
 
 def fixed_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -281,7 +281,7 @@ def _counts_of(vocab_file: str) -> Any:
 
 @accepts("unique", "seed")
 def all_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,
@@ -320,8 +320,8 @@ ACCIDENTAL_HITS = OpDef(
 
 @accepts("seed")
 def compute_accidental_hits(
-    true_classes: Any,
-    sampled_candidates: Any,
+    true_classes: TensorLike,
+    sampled_candidates: TensorLike,
     num_true: int,
     seed: int | None = None,
     name: str | None = None,

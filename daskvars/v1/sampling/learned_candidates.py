@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from daskvars.dtypes import float64
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.tensor import TensorLike
 from daskvars.ops.array.constant import ones, ones_like, zeros
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import identity, reshape
@@ -19,7 +18,7 @@ from daskvars.variables.variable import Variable
 
 
 def learned_unigram_candidate_sampler(
-    true_classes: Any,
+    true_classes: TensorLike,
     num_true: int,
     num_sampled: int,
     unique: bool,

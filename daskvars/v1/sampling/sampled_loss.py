@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import constant, ones_like, zeros_like
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, reshape, stop_gradient
@@ -23,44 +24,66 @@ from daskvars.ops.nn.loss import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
 )
+from daskvars.signatures import Argument, Family
 from daskvars.v1.sampling.candidates import log_uniform_candidate_sampler
 
+SAMPLED = Family(
+    {
+        "weights": Argument(
+            "[num_classes, dim] floating, or parts of it: see `embedding_lookup`.", type="Any"
+        ),
+        "biases": Argument("[num_classes] floating, or parts of it.", type="Any"),
+        "labels": Argument("[batch, num_true] int64, the true classes."),
+        "inputs": Argument("[batch, dim] floating."),
+        "num_sampled": Argument("how many classes are drawn, for the whole batch.", type="int"),
+        "num_classes": Argument("the number of classes.", type="int"),
+        "num_true": Argument(
+            "the number of true classes per example; each has the probability 1 / num_true.",
+            1,
+            "int",
+        ),
+        "sampled_values": Argument(
+            "what a candidate sampler returns; by default `log_uniform_candidate_sampler` draws "
+            "distinct classes, which suits classes in the order of falling frequency.",
+            None,
+            "Any",
+        ),
+        "remove_accidental_hits": Argument(
+            "do not count drawn classes that are true ones of the example.", False, "bool"
+        ),
+        "partition_strategy": Argument(
+            'how parts of the weights hold the classes, "mod" or "div".', "mod", "str"
+        ),
+        "name": Argument("name scope of the operations.", type="str | None"),
+        "seed": Argument("int, of the default sampler; see `set_random_seed`.", None, "int | None"),
+    },
+    returns="[batch] of the dtype of `inputs`.",
+    raises="""
+        ValueError: shapes do not fit, or more classes are to be drawn than there are.
+        InvalidArgumentError: (when run) a label is out of range.
+    """,
+    result="Tensor",
+)
+ORDER = "weights biases labels inputs num_sampled num_classes num_true sampled_values"
 
-def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = False,
-    partition_strategy: str = "mod",
-    name: str | None = "nce_loss",
-) -> Tensor:
+
+def _sampled(order: str) -> Callable[[Callable[[Tensor, Tensor], Tensor]], Callable[..., Tensor]]:
+    """Make a loss of what it does with the logits of true and drawn classes, and the targets."""
+
+    def decorate(loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+        def call(given: dict[str, Any]) -> Tensor:
+            return loss(*_logits(**given))
+
+        return SAMPLED.function(
+            __name__, loss.__name__, f"{ORDER} {order}", call, loss.__doc__ or ""
+        )
+
+    return decorate
+
+
+@_sampled("remove_accidental_hits partition_strategy name='nce_loss'")
+def nce_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the noise-contrastive estimation loss, one number per example.
-
-    Args:
-      weights: [num_classes, dim] floating, or parts of it: see `embedding_lookup`.
-      biases: [num_classes] floating, or parts of it.
-      labels: [batch, num_true] int64, the true classes.
-      inputs: [batch, dim] floating.
-      num_sampled: how many classes are drawn, for the whole batch.
-      num_classes: the number of classes.
-      num_true: the number of true classes per example; each has the probability 1 / num_true.
-      sampled_values: what a candidate sampler returns; by default `log_uniform_candidate_sampler`
-        draws distinct classes, which suits classes in the order of falling frequency.
-      remove_accidental_hits: do not count drawn classes that are true ones of the example.
-      partition_strategy: how parts of the weights hold the classes, "mod" or "div".
-      name: name scope of the operations.
-
-    Returns:
-      [batch] of the dtype of `inputs`.
-
-    Raises:
-      ValueError: shapes do not fit, or more classes are to be drawn than there are.
-      InvalidArgumentError: (when run) a label is out of range.
 
     Gradient:
       An IndexedSlices for weights and biases: of the true classes and of those drawn.
@@ -73,48 +96,15 @@ def nce_loss(
     >>> loss.shape.as_list()
     [1]
     """
-    logits, targets = sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        True,
-        remove_accidental_hits,
-        partition_strategy,
-        name,
-    )
     losses = sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name="sampled_losses")
     return reduce_sum(losses, -1)
 
 
-def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    remove_accidental_hits: bool = True,
-    partition_strategy: str = "mod",
-    name: str | None = "sampled_softmax_loss",
-    seed: int | None = None,
-) -> Tensor:
+@_sampled("remove_accidental_hits=True partition_strategy name='sampled_softmax_loss' seed")
+def sampled_softmax_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the cross entropy of a softmax over the true classes and a sample of the others.
 
     It is for training, and mostly less than that of the softmax over all classes.
-
-    Args:
-      weights: see `nce_loss`, also for the other arguments.
-      seed: int, of the default sampler; see `set_random_seed`.
-
-    Returns:
-      [batch] of the dtype of `inputs`.
 
     Source: Jean et al., "On Using Very Large Target Vocabulary for Neural Machine Translation",
     2014.
@@ -127,48 +117,28 @@ def sampled_softmax_loss(
     >>> round(float(dv.exp(loss[0])), 4)
     4.0
     """
-    logits, targets = sampled_logits(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        True,
-        remove_accidental_hits,
-        partition_strategy,
-        name,
-        seed,
-    )
     return softmax_cross_entropy_with_logits(labels=stop_gradient(targets), logits=logits)
 
 
-def sampled_logits(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
+def _logits(
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_true: int,
     num_sampled: int,
     num_classes: int,
-    num_true: int = 1,
-    sampled_values: Any = None,
-    subtract_log_q: bool = True,
-    remove_accidental_hits: bool = False,
-    partition_strategy: str = "mod",
-    name: str | None = None,
+    sampled_values: tuple[Tensor, ...],
+    remove_accidental_hits: bool,
+    partition_strategy: str,
+    name: str | None,
     seed: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the logits of true and drawn classes, and what they should be.
-
-    Args:
-      weights: see `nce_loss`, also for the other arguments.
-      subtract_log_q: take the logarithm of its expected count from each logit.
+    """Return the logits of true and drawn classes, less the logarithms of their expected counts.
 
     Returns:
       Two tensors [batch, num_true + num_sampled] of the dtype of `inputs`, true classes first.
-      The second is 1 / num_true at true classes and 0 at others.
+      The second is what they should be: 1 / num_true at true classes and 0 at others.
     """
     parts = [*weights] if isinstance(weights, list | tuple) else [weights]
     with name_scope(name, "compute_sampled_logits", [*parts, biases, inputs, labels]):
@@ -189,9 +159,8 @@ def sampled_logits(
         true = add(reduce_sum(products, -1), rows(biases, labels), name="true_logits")
         drawn = matmul(inputs, rows(weights, sampled), transpose_b=True)
         drawn = add(drawn, rows(biases, sampled), name="sampled_logits")
-        if subtract_log_q:
-            true = subtract(true, log(cast(true_counts, true.dtype)))
-            drawn = subtract(drawn, log(cast(sampled_counts, drawn.dtype)))
+        true = subtract(true, log(cast(true_counts, true.dtype)))
+        drawn = subtract(drawn, log(cast(sampled_counts, drawn.dtype)))
         if remove_accidental_hits:
             hits = reduce_any(equal(expand_dims(labels, 2), sampled), 1)
             drawn = where_v2(hits, constant(drawn.dtype.min, drawn.dtype), drawn)

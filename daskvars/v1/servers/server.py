@@ -17,7 +17,9 @@ from typing import Any
 from distributed import Client
 
 from daskvars.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
+from daskvars.execution.config_proto import ConfigProto
 from daskvars.execution.engine import targets
+from daskvars.forwarding import forwards
 from daskvars.v1.servers.cluster_member import ClusterMember
 from daskvars.v1.servers.cluster_spec import ClusterDef, ClusterSpec
 
@@ -94,14 +96,11 @@ class Server:
             self.start()
 
     @staticmethod
-    def create_local_server(config: Any = None, start: bool = True) -> Server:
+    def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
         """Return the server of a cluster of one task, on a free port. See `Server`."""
         return Server({"localhost": ["localhost:0"]}, protocol="grpc", config=config, start=start)
 
-    @property
-    def server_def(self) -> ServerDef:
-        """What the server is, as plain data."""
-        return self._server_def
+    server_def: ServerDef = forwards("_server_def", "What the server is, as plain data.")
 
     @property
     def target(self) -> str:
@@ -138,7 +137,11 @@ class Server:
 
 
 def _server_def(
-    given: Any, job_name: str | None, task_index: int | None, protocol: str | None, config: Any
+    given: Any,
+    job_name: str | None,
+    task_index: int | None,
+    protocol: str | None,
+    config: ConfigProto,
 ) -> ServerDef:
     """Return what the server is: `given`, overridden by what else is said."""
     if isinstance(given, ServerDef):

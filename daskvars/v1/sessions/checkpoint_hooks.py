@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
-from daskvars.summary import FileWriterCache, SessionLog
+from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.summary import SessionLog
+from daskvars.train.checkpoints.saver import Saver
 from daskvars.v1 import logging
+from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.hook_timers import SecondOrStepTimer, required_global_step
+from daskvars.v1.sessions.scaffold import Scaffold
 from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
+from daskvars.v1.summary_writers import FileWriterCache
 
 
 class CheckpointSaverListener:
@@ -25,13 +31,13 @@ class CheckpointSaverListener:
     def begin(self) -> None:
         """Called once before the session is made."""
 
-    def before_save(self, session: Any, global_step_value: Any) -> None:
+    def before_save(self, session: SessionLike, global_step_value: int) -> None:
         """Called before a checkpoint is saved."""
 
-    def after_save(self, session: Any, global_step_value: Any) -> Any:
+    def after_save(self, session: SessionLike, global_step_value: int) -> Any:
         """Called after a checkpoint was saved. Returning True ends the training."""
 
-    def end(self, session: Any, global_step_value: Any) -> None:
+    def end(self, session: SessionLike, global_step_value: int) -> None:
         """Called when the session ends."""
 
 
@@ -55,12 +61,12 @@ class CheckpointSaverHook(SessionRunHook):
 
     def __init__(
         self,
-        checkpoint_dir: Any,
+        checkpoint_dir: str | PathLike[str],
         save_secs: float | None = None,
         save_steps: int | None = None,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
+        scaffold: Scaffold | None = None,
         listeners: Sequence[Any] | None = None,
         save_graph_def: bool = True,
     ) -> None:
@@ -85,7 +91,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Save the values that the session starts with."""
         if self._save_graph_def:
             self._writer.add_graph(self._graph)
@@ -105,7 +111,7 @@ class CheckpointSaverHook(SessionRunHook):
             if self._save(run_context.session, step):
                 run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Save the last step, unless it is saved."""
         step = session.run(self._step)
         if step != self._timer.last_triggered_step():
@@ -113,7 +119,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.end(session, step)
 
-    def _save(self, session: Any, step: Any) -> bool:
+    def _save(self, session: SessionLike, step: int) -> bool:
         """Save a checkpoint; return whether a listener wants to stop."""
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from daskvars.errors import OutOfRangeError
+from daskvars.forwarding import forwards
+from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.v1 import logging
+from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.hook_timers import required_global_step
 from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
@@ -39,7 +42,7 @@ class StopAtStepHook(SessionRunHook):
         """Find the global step. Raises RuntimeError where there is none."""
         self._step = required_global_step(self)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Count from the step that the session starts with; a session made anew counts on."""
         if self._last_step is None:
             self._last_step = session.run(self._step) + self._num_steps
@@ -91,16 +94,15 @@ class FinalOpsHook(SessionRunHook):
       final_ops_feed_dict: what to feed.
     """
 
-    def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
+    def __init__(
+        self, final_ops: Any, final_ops_feed_dict: Mapping[Any, Any] | None = None
+    ) -> None:
         self._ops, self._feeds = final_ops, final_ops_feed_dict
         self._values: Any = None
 
-    @property
-    def final_ops_values(self) -> Any:
-        """Their values."""
-        return self._values
+    final_ops_values: Any = forwards("_values", "Their values.")
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Run them."""
         if self._ops is None:
             return

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from daskvars.errors import OutOfRangeError
+from daskvars.forwarding import forwards
 from daskvars.v1 import logging
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
@@ -128,10 +129,7 @@ class Coordinator:
                     raise RuntimeError(text)
                 logging.info(text)
 
-    @property
-    def joined(self) -> bool:
-        """Whether `join` has ended."""
-        return self._joined
+    joined: bool = forwards("_joined", "Whether `join` has ended.")
 
     def raise_requested_exception(self) -> None:
         """Raise what was reported with `request_stop`, if anything."""

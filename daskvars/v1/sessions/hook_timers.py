@@ -40,7 +40,7 @@ class SecondOrStepTimer:
         self._last_step: Any = None
         self._last_time: Any = None
 
-    def should_trigger_for_step(self, step: Any) -> bool:
+    def should_trigger_for_step(self, step: int) -> bool:
         """Return whether it is time at `step`; never twice at one step."""
         if self._last_step is None:
             return True
@@ -50,7 +50,7 @@ class SecondOrStepTimer:
             return time.time() >= self._last_time + self._every_secs
         return step >= self._last_step + self._every_steps
 
-    def update_last_triggered_step(self, step: Any) -> tuple[Any, Any]:
+    def update_last_triggered_step(self, step: int) -> tuple[Any, Any]:
         """Note that it was time; return the seconds and steps since the last time, or None."""
         now = time.time()
         elapsed: tuple[Any, Any] = (None, None)
@@ -70,11 +70,11 @@ class NeverTriggerTimer(SecondOrStepTimer):
     def __init__(self) -> None:
         super().__init__(every_steps=1)
 
-    def should_trigger_for_step(self, step: Any) -> bool:
+    def should_trigger_for_step(self, step: int) -> bool:
         """Return False."""
         return False
 
-    def update_last_triggered_step(self, step: Any) -> tuple[Any, Any]:
+    def update_last_triggered_step(self, step: int) -> tuple[Any, Any]:
         """Return (None, None)."""
         return None, None
 

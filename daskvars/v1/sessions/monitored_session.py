@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import abc
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 from daskvars.errors import OutOfRangeError
+from daskvars.execution.config_proto import ConfigProto, RunMetadata, RunOptions
 from daskvars.execution.session import Session
 from daskvars.graph.interpreter import builder_for
 from daskvars.v1.sessions.checkpoint_hooks import CheckpointSaverHook
@@ -49,10 +51,10 @@ class ChiefSessionCreator(SessionCreator):
     def __init__(
         self,
         scaffold: Scaffold | None = None,
-        master: Any = "",
-        config: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_filename_with_path: Any = None,
+        master: str | PathLike[str] = "",
+        config: ConfigProto | None = None,
+        checkpoint_dir: str | PathLike[str] | None = None,
+        checkpoint_filename_with_path: str | PathLike[str] | None = None,
     ) -> None:
         self._scaffold = scaffold or Scaffold()
         self._master, self._config = master, config
@@ -89,8 +91,8 @@ class WorkerSessionCreator(SessionCreator):
     def __init__(
         self,
         scaffold: Scaffold | None = None,
-        master: Any = "",
-        config: Any = None,
+        master: str | PathLike[str] = "",
+        config: ConfigProto | None = None,
         max_wait_secs: float = 30 * 60,
     ) -> None:
         self._scaffold = scaffold or Scaffold()
@@ -146,7 +148,7 @@ class _Monitored:
 
     def __init__(
         self,
-        session_creator: Any,
+        session_creator: SessionCreator,
         hooks: Sequence[SessionRunHook] | None,
         should_recover: bool,
         stop_grace_period_secs: float = 120,
@@ -172,7 +174,11 @@ class _Monitored:
         return None if session is None else session.graph
 
     def run(
-        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
     ) -> Any:
         """Run as `Session.run` does, with the hooks around it."""
         return self._sess.run(
@@ -288,11 +294,11 @@ class SingularMonitoredSession(_Monitored):
         self,
         hooks: Sequence[SessionRunHook] | None = None,
         scaffold: Scaffold | None = None,
-        master: Any = "",
-        config: Any = None,
-        checkpoint_dir: Any = None,
+        master: str | PathLike[str] = "",
+        config: ConfigProto | None = None,
+        checkpoint_dir: str | PathLike[str] | None = None,
         stop_grace_period_secs: float = 120,
-        checkpoint_filename_with_path: Any = None,
+        checkpoint_filename_with_path: str | PathLike[str] | None = None,
     ) -> None:
         creator = ChiefSessionCreator(
             scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
@@ -305,21 +311,21 @@ class SingularMonitoredSession(_Monitored):
 
 
 def MonitoredTrainingSession(
-    master: Any = "",
+    master: str | PathLike[str] = "",
     is_chief: bool = True,
-    checkpoint_dir: Any = None,
+    checkpoint_dir: str | PathLike[str] | None = None,
     scaffold: Scaffold | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
     chief_only_hooks: Sequence[SessionRunHook] | None = None,
-    save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT,
-    save_summaries_secs: Any = USE_DEFAULT,
-    config: Any = None,
+    save_checkpoint_secs: float | None = USE_DEFAULT,
+    save_summaries_steps: int | None = USE_DEFAULT,
+    save_summaries_secs: float | None = USE_DEFAULT,
+    config: ConfigProto | None = None,
     stop_grace_period_secs: float = 120,
     log_step_count_steps: int | None = 100,
     max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT,
-    summary_dir: Any = None,
+    save_checkpoint_steps: int | None = USE_DEFAULT,
+    summary_dir: str | PathLike[str] | None = None,
 ) -> MonitoredSession:
     """Return a monitored session for training: the chief saves checkpoints and summaries.
 

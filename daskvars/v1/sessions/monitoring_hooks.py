@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy
@@ -12,19 +13,24 @@ import numpy
 from daskvars.accepted import accepts
 from daskvars.execution.config_proto import RunOptions, StepStats
 from daskvars.graph.interpreter import builder_for
-from daskvars.summary import FileWriterCache, SessionLog, Summary
+from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.graph.tensor import TensorLike
+from daskvars.summary import SessionLog, Summary
+from daskvars.summary.file_writer import FileWriter
 from daskvars.v1 import logging
 from daskvars.v1.sessions.hook_timers import (
     NeverTriggerTimer,
     SecondOrStepTimer,
     required_global_step,
 )
+from daskvars.v1.sessions.scaffold import Scaffold
 from daskvars.v1.sessions.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
+from daskvars.v1.summary_writers import FileWriterCache
 
 # Runs without a new step before a warning that nothing counts the steps.
 _STALE_RUNS = 20
@@ -87,7 +93,7 @@ class LoggingTensorHook(SessionRunHook):
             self._log(run_values.results)
         self._runs += 1
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Log the values for the last time, if that was asked for."""
         if self._at_end:
             self._log(session.run(self._fetched))
@@ -144,7 +150,7 @@ class NanTensorHook(SessionRunHook):
       fail_on_nan_loss: raise NanLossDuringTrainingError; False ends without an error.
     """
 
-    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+    def __init__(self, loss_tensor: TensorLike, fail_on_nan_loss: bool = True) -> None:
         self._loss = loss_tensor
         self._fail = fail_on_nan_loss
 
@@ -180,8 +186,8 @@ class StepCounterHook(SessionRunHook):
         self,
         every_n_steps: int | None = 100,
         every_n_secs: float | None = None,
-        output_dir: Any = None,
-        summary_writer: Any = None,
+        output_dir: str | PathLike[str] | None = None,
+        summary_writer: FileWriter | None = None,
     ) -> None:
         if (every_n_steps is None) == (every_n_secs is None):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
@@ -247,10 +253,10 @@ class SummarySaverHook(SessionRunHook):
         self,
         save_steps: int | None = None,
         save_secs: float | None = None,
-        output_dir: Any = None,
-        summary_writer: Any = None,
-        scaffold: Any = None,
-        summary_op: Any = None,
+        output_dir: str | PathLike[str] | None = None,
+        summary_writer: FileWriter | None = None,
+        scaffold: Scaffold | None = None,
+        summary_op: TensorLike | None = None,
     ) -> None:
         if (scaffold is None) == (summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
@@ -289,13 +295,13 @@ class SummarySaverHook(SessionRunHook):
                 self._writer.add_summary(summary, step)
         self._next_step = step + 1
 
-    def end(self, session: Any = None) -> None:
+    def end(self, session: SessionLike | None = None) -> None:
         """Write what waits."""
         if self._writer:
             self._writer.flush()
 
     def _summaries(self) -> list[Any]:
-        found = self._scaffold.summary_op if self._summary_op is None else self._summary_op
+        found = self._summary_op if self._scaffold is None else self._scaffold.summary_op
         if found is None:
             return []
         return list(found) if isinstance(found, Sequence) else [found]
@@ -317,7 +323,7 @@ class ProfilerHook(SessionRunHook):
         self,
         save_steps: int | None = None,
         save_secs: float | None = None,
-        output_dir: Any = "",
+        output_dir: str | PathLike[str] = "",
         show_dataflow: bool = True,
         show_memory: bool = False,
     ) -> None:
@@ -352,21 +358,21 @@ class ProfilerHook(SessionRunHook):
                 self._writer.add_run_metadata(run_values.run_metadata, f"step_{step}", step)
         self._next_step = step + 1
 
-    def end(self, session: Any = None) -> None:
+    def end(self, session: SessionLike | None = None) -> None:
         """Write what waits."""
         if self._writer is not None:
             self._writer.flush()
 
 
 def chrome_trace(step_stats: StepStats) -> dict[str, Any]:
-    """Return the tasks of a run as events of a Chrome trace, one row per device."""
+    """Return the work of a run as events of a Chrome trace: devices, and a lane per thread."""
     return {
         "traceEvents": [
             {
                 "name": node.node_name,
                 "ph": "X",
-                "pid": 0,
-                "tid": number,
+                "pid": number,
+                "tid": node.thread_id,
                 "cat": "task",
                 "ts": node.all_start_micros,
                 "dur": node.all_end_rel_micros,

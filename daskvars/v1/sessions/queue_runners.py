@@ -7,14 +7,16 @@ from typing import Any, NoReturn
 
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.v1.sessions.coordinator import Coordinator
 
 
 def start_queue_runners(
-    sess: Any = None,
-    coord: Any = None,
+    sess: SessionLike | None = None,
+    coord: Coordinator | None = None,
     daemon: bool = True,
     start: bool = True,
-    collection: Any = GraphKeys.QUEUE_RUNNERS,
+    collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[Any]:
     """Start the threads of the runners in a collection, of which there are none.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from daskvars import summary
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import group
-from daskvars.train.checkpoints.saver import Saver
+from daskvars.v1.graphs.saver import Saver
 from daskvars.variables.collections import (
     global_variables,
     global_variables_initializer,
@@ -74,16 +75,16 @@ class Scaffold:
 
     def __init__(
         self,
-        init_op: Any = None,
-        init_feed_dict: Any = None,
+        init_op: Operation | Tensor | None = None,
+        init_feed_dict: Mapping[Any, Any] | None = None,
         init_fn: Any = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
-        saver: Any = None,
+        ready_op: Tensor | None = None,
+        ready_for_local_init_op: Tensor | None = None,
+        local_init_op: Operation | Tensor | None = None,
+        summary_op: TensorLike | None = None,
+        saver: Saver | None = None,
         copy_from_scaffold: Any = None,
-        local_init_feed_dict: Any = None,
+        local_init_feed_dict: Mapping[Any, Any] | None = None,
     ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")

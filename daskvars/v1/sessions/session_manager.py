@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import Any
 
 from daskvars.errors import DeadlineExceededError, FailedPreconditionError
+from daskvars.execution.config_proto import ConfigProto, RunOptions
 from daskvars.execution.session import Session
+from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
+from daskvars.graph.tensor import Operation, Tensor
+from daskvars.train.checkpoints.saver import Saver
 from daskvars.train.checkpoints.state import get_checkpoint_state
 from daskvars.v1 import logging
 
@@ -44,13 +49,13 @@ class SessionManager:
 
     def __init__(
         self,
-        local_init_op: Any = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        graph: Any = None,
+        local_init_op: Operation | Tensor | None = None,
+        ready_op: Tensor | None = None,
+        ready_for_local_init_op: Tensor | None = None,
+        graph: Graph | None = None,
         recovery_wait_secs: float = 30,
-        local_init_run_options: Any = None,
-        local_init_feed_dict: Any = None,
+        local_init_run_options: RunOptions | None = None,
+        local_init_feed_dict: Mapping[Any, Any] | None = None,
     ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise ValueError(
@@ -67,14 +72,14 @@ class SessionManager:
     def prepare_session(
         self,
         master: Any,
-        init_op: Any = None,
+        init_op: Operation | Tensor | None = None,
         saver: Any = None,
         checkpoint_dir: Any = None,
         checkpoint_filename_with_path: Any = None,
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         config: Any = None,
-        init_feed_dict: Any = None,
+        init_feed_dict: Mapping[Any, Any] | None = None,
         init_fn: Callable[[Session], Any] | None = None,
     ) -> Session:
         """Return a new session, with values restored from a checkpoint or else initialized.
@@ -162,7 +167,10 @@ class SessionManager:
         return session, done
 
     def wait_for_session(
-        self, master: Any, config: Any = None, max_wait_secs: float = float("inf")
+        self,
+        master: str | PathLike[str],
+        config: ConfigProto | None = None,
+        max_wait_secs: float = float("inf"),
     ) -> Session:
         """Return a new session once somebody else has made the model on `master` ready.
 
@@ -197,13 +205,13 @@ class SessionManager:
 
     def _restored(
         self,
-        master: Any,
-        saver: Any,
+        master: str | PathLike[str],
+        saver: Saver,
         directory: Any,
         path: Any,
         wait: bool,
         max_wait_secs: float,
-        config: Any,
+        config: ConfigProto,
     ) -> tuple[Session, bool]:
         session = Session(master, graph=self._graph, config=config)
         if directory and path:

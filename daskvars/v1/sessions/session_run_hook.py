@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from daskvars.forwarding import forwards
+from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.v1.sessions.coordinator import Coordinator
+
 
 class SessionRunArgs(NamedTuple):
     """What a hook, or the caller of `run`, wants of a run: `fetches`, `feed_dict`, `options`."""
@@ -30,25 +34,16 @@ class SessionRunContext:
     True
     """
 
-    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+    def __init__(self, original_args: SessionRunArgs, session: SessionLike) -> None:
         self._original_args = original_args
         self._session = session
         self._stop_requested = False
 
-    @property
-    def original_args(self) -> SessionRunArgs:
-        """What the caller of `run` asked for."""
-        return self._original_args
-
-    @property
-    def session(self) -> Any:
-        """The session that runs; its own `run` calls no hooks."""
-        return self._session
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether this run is to be the last."""
-        return self._stop_requested
+    original_args: SessionRunArgs = forwards(
+        "_original_args", "What the caller of `run` asked for."
+    )
+    session: Any = forwards("_session", "The session that runs; its own `run` calls no hooks.")
+    stop_requested: bool = forwards("_stop_requested", "Whether this run is to be the last.")
 
     def request_stop(self) -> None:
         """Make this run the last: the monitored session's `should_stop` becomes true."""
@@ -68,7 +63,7 @@ class SessionRunHook:
     def begin(self) -> None:
         """Called once before the session is made; the graph may still be added to."""
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Called after a session was made, also after a failure; the graph is finalized."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
@@ -78,5 +73,5 @@ class SessionRunHook:
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Called after a run that did not fail, with what `before_run` asked for."""
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Called when the monitored session is closed without an error."""

@@ -6,14 +6,15 @@ A monitored session is these three around one `Session`: recoverable(coordinated
 from __future__ import annotations
 
 import copy
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import config
 from daskvars.errors import AbortedError, OpError, UnavailableError
 from daskvars.execution.config_proto import RunMetadata, RunOptions
+from daskvars.forwarding import forwards
+from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.session_run_hook import (
@@ -73,14 +74,11 @@ class Recovery:
 class StepContext:
     """What a step function works with (see `MonitoredSession.run_step_fn`)."""
 
-    def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
+    def __init__(self, session: SessionLike, run_with_hooks: Callable[..., Any]) -> None:
         self._session = session
         self._run_with_hooks = run_with_hooks
 
-    @property
-    def session(self) -> Any:
-        """The session; its `run` calls no hooks."""
-        return self._session
+    session: Any = forwards("_session", "The session; its `run` calls no hooks.")
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """Run as the monitored session does."""
@@ -98,15 +96,8 @@ class WrappedSession:
         self._sess = sess
         self._is_wrapped = isinstance(sess, WrappedSession)
 
-    @property
-    def graph(self) -> Any:
-        """The graph that is run."""
-        return self._sess.graph
-
-    @property
-    def sess_str(self) -> str:
-        """The target."""
-        return self._sess.sess_str
+    graph: Any = forwards("_sess.graph", "The graph that is run.")
+    sess_str: str = forwards("_sess.sess_str", "The target.")
 
     def should_stop(self) -> bool:
         """Return whether the session is not to be used any more; so it is once closed."""
@@ -133,7 +124,7 @@ class WrappedSession:
         return self._sess.run(*args, **kwargs)
 
     def run_step_fn(
-        self, step_fn: Any, raw_session: Any, run_with_hooks: Callable[..., Any] | None
+        self, step_fn: Any, raw_session: SessionLike, run_with_hooks: Callable[..., Any] | None
     ) -> Any:
         """Call a step function."""
         return step_fn(StepContext(raw_session, run_with_hooks or self.run))
@@ -183,7 +174,7 @@ class RecoverableSession(WrappedSession):
         """Run, in a new session if this one fails."""
         return self._recovering(lambda session: session.run(*args, **kwargs))
 
-    def run_step_fn(self, step_fn: Any, raw_session: Any, run_with_hooks: Any) -> Any:
+    def run_step_fn(self, step_fn: Any, raw_session: SessionLike, run_with_hooks: Any) -> Any:
         """Call a step function, again with a new session if this one fails."""
         first = self._sess
 
@@ -223,8 +214,7 @@ class CoordinatedSession(WrappedSession):
             return self._sess.run(*args, **kwargs)
         except PREEMPTION_ERRORS:
             raise
-        except Exception:
-            original = sys.exc_info()[1]
+        except Exception as original:
             try:
                 self._coord.raise_requested_exception()
             except PREEMPTION_ERRORS:
@@ -246,7 +236,11 @@ class HookedSession(WrappedSession):
         return self._should_stop
 
     def run(
-        self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
+        self,
+        fetches: Any,
+        feed_dict: Any = None,
+        options: RunOptions | None = None,
+        run_metadata: Any = None,
     ) -> Any:
         """Run with the fetches and feeds of the hooks.
 
@@ -274,7 +268,7 @@ class HookedSession(WrappedSession):
         return results["caller"]
 
     def _requests(
-        self, context: SessionRunContext, feed_dict: Any
+        self, context: SessionRunContext, feed_dict: Mapping[Any, Any]
     ) -> tuple[dict[int, SessionRunArgs], dict[Any, Any], Any]:
         """Return what the hooks ask for, all feeds, and all options in one."""
         feeds = dict(feed_dict or {})

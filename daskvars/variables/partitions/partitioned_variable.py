@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import dask.array
+
 from daskvars.accepted import accepts
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
+from daskvars.forwarding import forwards
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
-from daskvars.graph.tensor import Tensor, WithOperators
+from daskvars.graph.tensor import Tensor, TensorLike, WithOperators
+from daskvars.notebooks import ShownInNotebooks
 from daskvars.ops.array.joining import concat, split
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.protocols.operators import override_operators
-from daskvars.shapes import TensorShape
+from daskvars.shapes import ShapeLike, TensorShape
 from daskvars.variables.partitions.slices import cut_axis
 from daskvars.variables.variable import Variable
 
 
-class PartitionedVariable(WithOperators):
+class PartitionedVariable(WithOperators, ShownInNotebooks):
     """The parts ``<name>/part_0``, ``<name>/part_1`` ... of one array, made by `get_variable`.
 
     It converts to a tensor, the parts joined; iterating gives the parts.
@@ -44,8 +48,8 @@ class PartitionedVariable(WithOperators):
     def __init__(
         self,
         name: str,
-        shape: Any,
-        dtype: Any,
+        shape: ShapeLike,
+        dtype: DTypeLike,
         variable_list: Sequence[Variable],
         partitions: Sequence[int],
     ) -> None:
@@ -60,20 +64,11 @@ class PartitionedVariable(WithOperators):
         self._partitions = list(partitions)
         self._whole: Tensor | None = None
 
-    @property
-    def name(self) -> str:
-        """The name of the whole; parts are called ``<name>/part_0`` and so on."""
-        return self._name
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape of the whole."""
-        return self._shape
+    name: str = forwards(
+        "_name", "The name of the whole; parts are called ``<name>/part_0`` and so on."
+    )
+    dtype: DType = forwards("_dtype", "The element type.")
+    shape: TensorShape = forwards("_shape", "The shape of the whole.")
 
     def get_shape(self) -> TensorShape:
         """Return the shape of the whole."""
@@ -120,12 +115,16 @@ class PartitionedVariable(WithOperators):
             whole = concat(values, self._axis, name=f"{self._name}/ConcatPartitions/concat")
         return identity(whole, name=self._name)
 
+    def to_dask(self) -> dask.array.Array:
+        """Return the present value of all parts as one dask array; see `Variable.to_dask`."""
+        return dask.array.concatenate([part.to_dask() for part in self], axis=self._axis)
+
     def _as_graph_element(self) -> Tensor:
         return self.as_tensor()
 
     @accepts("use_locking")
     def assign(
-        self, value: Any, use_locking: bool = False, name: str | None = None
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None
     ) -> list[Tensor]:
         """Set all parts and return their new values.
 
@@ -136,11 +135,15 @@ class PartitionedVariable(WithOperators):
         """
         return self._each_part(Variable.assign, value, use_locking, name)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    def assign_add(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Add `delta`, of the shape of the whole; return the parts' new values."""
         return self._each_part(Variable.assign_add, delta, use_locking, name)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    def assign_sub(
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None
+    ) -> Any:
         """Subtract `delta`, of the shape of the whole; return the parts' new values."""
         return self._each_part(Variable.assign_sub, delta, use_locking, name)
 
@@ -152,7 +155,7 @@ class PartitionedVariable(WithOperators):
         ):
             pieces = list(value)
         else:
-            sizes = [part.shape.as_list()[self._axis] for part in self._variables]
+            sizes = [int(part.shape[self._axis]) for part in self._variables]
             with entered_graph(builder_for((self._variables[0].handle,))):
                 pieces = split(convert_to_tensor(value, self._dtype), sizes, axis=self._axis)
         return [

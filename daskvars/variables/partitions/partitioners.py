@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.dtypes import DType, as_dtype, string
+from daskvars.dtypes import DType, DTypeLike, as_dtype, string
 from daskvars.shapes import TensorShape
 
 Partitioner = Callable[..., Sequence[int]]
@@ -25,7 +25,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 
     def partitioner(shape: TensorShape, **unused: Any) -> list[int]:
         parts = [1] * len(shape)
-        parts[axis] = min(num_shards, shape.as_list()[axis])
+        parts[axis] = min(num_shards, int(shape[axis]))
         return parts
 
     return partitioner
@@ -59,9 +59,10 @@ def variable_axis_size_partitioner(
     if max_shards is not None and max_shards < 1:
         raise ValueError(f"max_shards must be positive, got {max_shards}.")
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
-        length = shape.as_list()[axis]
-        bytes_per_slice = _num_bytes(shape, dtype, bytes_per_string_element) / max(1, length)
+    def partitioner(shape: TensorShape, dtype: DTypeLike) -> list[int]:
+        num_bytes = _num_bytes(shape, dtype, bytes_per_string_element)
+        length = int(shape[axis])
+        bytes_per_slice = num_bytes / max(1, length)
         slices_per_shard = max(1, math.floor(max_shard_bytes / max(1.0, bytes_per_slice)))
         count = max(1, math.ceil(length / slices_per_shard))
         parts = [1] * len(shape)
@@ -89,22 +90,23 @@ def min_max_variable_partitioner(
     [3, 1]
     """
 
-    def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
+    def partitioner(shape: TensorShape, dtype: DTypeLike) -> list[int]:
         if axis >= len(shape):
             raise ValueError(
                 f"Can not partition variable along axis {axis} when shape is only {shape}"
             )
         wanted = math.ceil(_num_bytes(shape, dtype, bytes_per_string_element) / min_slice_size)
         parts = [1] * len(shape)
-        parts[axis] = max(1, min(shape.as_list()[axis], max_partitions, wanted))
+        parts[axis] = max(1, min(int(shape[axis]), max_partitions, wanted))
         return parts
 
     return partitioner
 
 
 def _num_bytes(shape: TensorShape, dtype: Any, bytes_per_string_element: int) -> int:
-    if not shape.is_fully_defined():
+    count = shape.num_elements()
+    if count is None:
         raise ValueError(f"shape is not fully defined: {shape}")
     element: DType = as_dtype(dtype).base_dtype
     size = bytes_per_string_element if element is string else element.size
-    return math.prod(shape.as_list()) * size
+    return count * size

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from daskvars.dtypes import DType
-from daskvars.shapes import TensorShape
+from daskvars.shapes import Shape, TensorShape
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,7 @@ class SaveSliceInfo(NamedTuple):
         return "".join(f"{n} " for n in self.full_shape) + ":".join(f"{o},{s}" for o, s in sizes)
 
 
-def partitions_of(
-    partitioner: Callable[..., Any], shape: Sequence[int | None], dtype: DType
-) -> list[int]:
+def partitions_of(partitioner: Callable[..., Any], shape: Shape, dtype: DType) -> list[int]:
     """Return the number of parts along each axis that `partitioner` wants.
 
     Raises:
@@ -112,7 +110,7 @@ def partitions_of(
         raise ValueError(
             f"Shape of a new partitioned variable must be fully defined, but instead was {full}."
         )
-    if full.ndims < 1:
+    if len(full) < 1:
         raise ValueError(f"A partitioned variable must have rank at least 1, shape: {full}")
     parts = partitioner(shape=full, dtype=dtype)
     if not isinstance(parts, Sequence) or isinstance(parts, str):

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.dtypes import as_dtype, float32
+from daskvars.dtypes import DTypeLike, as_dtype, float32
+from daskvars.forwarding import forwards
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.device import DeviceLike
 from daskvars.variables.colocation import owner
+from daskvars.variables.initializers import InitializerLike
 from daskvars.variables.scopes.scope_counts import ScopeCounts
 from daskvars.variables.scopes.variable_store import ReuseMode
 
@@ -37,13 +40,13 @@ class VariableScope:
         self,
         reuse: bool | ReuseMode | None,
         name: str = "",
-        initializer: Any = None,
+        initializer: InitializerLike | None = None,
         regularizer: Callable[[Any], Any] | None = None,
-        caching_device: Any = None,
+        caching_device: DeviceLike | None = None,
         partitioner: Callable[..., Any] | None = None,
         custom_getter: Callable[..., Any] | None = None,
         name_scope: str = "",
-        dtype: Any = float32,
+        dtype: DTypeLike = float32,
         use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:
@@ -60,10 +63,9 @@ class VariableScope:
         self._constraint = constraint
         self._program = owner()
 
-    @property
-    def original_name_scope(self) -> str:
-        """The name scope that was opened with the scope when it was first made."""
-        return self._name_scope
+    original_name_scope: str = forwards(
+        "_name_scope", "The name scope that was opened with the scope when it was first made."
+    )
 
     name = _kept("name", 'The full name, "" at the root.')
     reuse = _kept("reuse", "Whether existing variables are shared: a bool or AUTO_REUSE.")
@@ -80,7 +82,7 @@ class VariableScope:
         """Share existing variables from here on, for good."""
         self._reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike) -> None:
         """Set the default initializer."""
         self._initializer = initializer
 
@@ -88,7 +90,7 @@ class VariableScope:
         """Set the default regularizer."""
         self._regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: DeviceLike) -> None:
         """Set the default caching device."""
         self._caching_device = caching_device
 
@@ -100,7 +102,7 @@ class VariableScope:
         """Set the function that `get_variable` goes through."""
         self._custom_getter = custom_getter
 
-    def set_dtype(self, dtype: Any) -> None:
+    def set_dtype(self, dtype: DTypeLike) -> None:
         """Set the default dtype."""
         self._dtype = as_dtype(dtype)
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
@@ -74,20 +75,11 @@ class Template:
             with pure_variable_scope(unique, custom_getter=custom_getter) as self._scope:
                 pass
 
-    @property
-    def name(self) -> str:
-        """The name given."""
-        return self._name
-
-    @property
-    def func(self) -> Callable[..., Any]:
-        """The function called."""
-        return self._func
-
-    @property
-    def variable_scope(self) -> VariableScope | None:
-        """The scope of the variables, None before the first call."""
-        return self._scope
+    name: str = forwards("_name", "The name given.")
+    func: Callable[..., Any] = forwards("_func", "The function called.")
+    variable_scope: VariableScope | None = forwards(
+        "_scope", "The scope of the variables, None before the first call."
+    )
 
     @property
     def variable_scope_name(self) -> str | None:
@@ -120,25 +112,14 @@ class Template:
         trainable = self.trainable_variables
         return [v for v in self.global_variables if not is_among(v, trainable)]
 
-    @property
-    def weights(self) -> list[Any]:
-        """Another name of `variables`."""
-        return self.variables
-
-    @property
-    def trainable_weights(self) -> list[Any]:
-        """Another name of `trainable_variables`."""
-        return self.trainable_variables
-
-    @property
-    def non_trainable_weights(self) -> list[Any]:
-        """Another name of `non_trainable_variables`."""
-        return self.non_trainable_variables
-
-    @property
-    def var_scope(self) -> VariableScope | None:
-        """Another name of `variable_scope`."""
-        return self._scope
+    weights: list[Any] = forwards("variables", "Another name of `variables`.")
+    trainable_weights: list[Any] = forwards(
+        "trainable_variables", "Another name of `trainable_variables`."
+    )
+    non_trainable_weights: list[Any] = forwards(
+        "non_trainable_variables", "Another name of `non_trainable_variables`."
+    )
+    var_scope: VariableScope | None = forwards("_scope", "Another name of `variable_scope`.")
 
     def _collected(self, key: str) -> list[Any]:
         return self._scope.get_collection(key) if self._scope and self._variables_created else []

@@ -42,7 +42,6 @@ __all__ = [
     "get_variable",
     "get_variable_scope",
     "no_regularizer",
-    "variable_op_scope",
     "variable_scope",
 ]
 
@@ -112,7 +111,7 @@ class variable_scope:
         if name_or_scope is None and reuse:
             raise ValueError("reuse=True cannot be used without a name_or_scope")
         self._scope = name_or_scope
-        self._default_name = default_name
+        self._default_name = default_name or ""
         self._name = default_name if name_or_scope is None else name_or_scope
         if isinstance(name_or_scope, VariableScope):
             self._name = name_or_scope.name.rpartition("/")[2]
@@ -157,17 +156,6 @@ class variable_scope:
             raise RuntimeError("Improper nesting of variable_scope.")
         self._open.pop()
         stack.__exit__(*exc_info)
-
-
-def variable_op_scope(
-    values: Iterable[Any],
-    name_or_scope: Any,
-    default_name: str | None = None,
-    *args: Any,
-    **kwargs: Any,
-) -> variable_scope:
-    """Open a variable scope: an older order of the arguments of `variable_scope`."""
-    return variable_scope(name_or_scope, default_name, values, *args, **kwargs)
 
 
 def create_partitioned_variables(

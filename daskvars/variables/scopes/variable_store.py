@@ -11,15 +11,18 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from daskvars import shapes
-from daskvars.dtypes import DType, as_dtype, float32, string
+from daskvars.chunk_grid import ChunksLike
+from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, string
 from daskvars.errors import did_you_mean
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.collections import GraphKeys
+from daskvars.graph.scopes.device import DeviceLike
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.slicing import slice as slice_op
+from daskvars.shapes import ShapeLike
 from daskvars.variables.arguments import value_dtype
 from daskvars.variables.colocation import building_in, colocate_with, owner
-from daskvars.variables.initializers import GlorotUniform, Initializer, Zeros
+from daskvars.variables.initializers import GlorotUniform, Initializer, InitializerLike, Zeros
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.partitions.slices import (
     PartitionInfo,
@@ -69,21 +72,21 @@ class VariableStore:
     def get_variable(
         self,
         name: str,
-        shape: Any = None,
-        dtype: Any = float32,
-        initializer: Any = None,
+        shape: ShapeLike | None = None,
+        dtype: DTypeLike = float32,
+        initializer: InitializerLike | None = None,
         regularizer: Callable[[Any], Any] | None = None,
         reuse: bool | ReuseMode | None = None,
         trainable: bool | None = None,
         collections: Any = None,
-        caching_device: Any = None,
+        caching_device: DeviceLike | None = None,
         partitioner: Callable[..., Any] | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
         synchronization: Any = None,
         aggregation: Any = None,
-        chunks: Any = None,
+        chunks: ChunksLike | None = None,
     ) -> Variable | PartitionedVariable:
         """Return the variable of the full `name`: made, or shared, as `reuse` says.
 
@@ -179,11 +182,11 @@ class VariableStore:
         if from_value:
             initializer = _whole_value(name, initializer)
             shape, dtype = shapes.merge(shape, initializer.spec.shape), initializer.spec.dtype
-        partitions = None if partitioner is None else partitions_of(partitioner, shape, dtype)
+        partitions = [] if partitioner is None else partitions_of(partitioner, shape, dtype)
         found = self.partitioned.get(name)
         if found is not None:
             _shared(name, found, shape, dtype, reuse, "Partitioned variable")
-            if partitions is not None and found._get_partitions() != partitions:
+            if partitions and found._get_partitions() != partitions:
                 raise ValueError(
                     f"Trying to reuse partitioned variable {name}, but specified partitions "
                     f"{partitions} and found partitions {found._get_partitions()}."
@@ -191,10 +194,12 @@ class VariableStore:
             return found
         if reuse:
             raise ValueError(_missing(name, self.partitioned, "PartitionedVariable"))
+        assert shapes.is_known(shape), "partitions_of refuses others"
         axis = cut_axis(partitions)
         parts = []
         for i, (offset, part_shape) in enumerate(slices_of(shape, axis, partitions[axis])):
-            part_name, source, given_shape = f"{name}/part_{i}", initializer, part_shape
+            part_name, source = f"{name}/part_{i}", initializer
+            given_shape: shapes.Shape = part_shape
             if from_value:
                 source, given_shape = _piece(part_name, initializer, offset, part_shape), None
             part = self._single(

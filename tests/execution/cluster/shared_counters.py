@@ -32,7 +32,7 @@ def blocks_of(session):
     """The record and the blocks of each variable of a session on a cluster, by key."""
     engine = session.engine
     keys = sorted(engine.values.capture()[1])
-    blocks = engine.executor.read(keys)
+    blocks = engine.acquire().read(keys)
     return {
         key: (engine.values.record(key), found) for key, found in zip(keys, blocks, strict=True)
     }

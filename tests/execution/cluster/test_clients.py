@@ -29,7 +29,7 @@ def test_a_state_outlives_its_clients(shared_cluster, name):
         session.run(tf.global_variables_initializer())
         for _ in range(5):
             session.run(step)
-        assert isinstance(session.engine.executor, ClusterExecutor)
+        assert isinstance(session.engine.acquire(), ClusterExecutor)
     with tf.Session(store=name) as session:
         number, rows = session.run([count, table])
         assert number == 5 and (rows == 5).all()

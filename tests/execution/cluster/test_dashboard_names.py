@@ -8,7 +8,7 @@ from tests import clusters
 from tests.waiting import wait_until
 
 # What the executor itself puts on the workers: inputs, programs, and the variables' durable copies.
-OWN = {"constant", "feed", "load", "program", "seal", "value", "pick", "shape"}
+OWN = {"constant", "feed", "gather", "load", "program", "read", "seal", "shape", "stage", "value"}
 
 
 def prefixes(dask_scheduler):

@@ -8,6 +8,8 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars.remote.tasks import chunk_tasks as seals
+from daskvars.remote.versions.shared_versions import keys_of
+from daskvars.remote.versions.version_keeper import keepers
 from tests.clusters import running
 from tests.execution.cluster.shared_counters import blocks_of
 
@@ -174,3 +176,62 @@ def test_an_asynchronous_save_of_a_run_that_fails(tmp_path):
             sess.run(v)
         assert tf.train.latest_checkpoint(str(tmp_path)) is None
         np.testing.assert_array_equal(sess.run(v), np.zeros(4))
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["save", "async"])
+def test_workers_write_and_read_one_file(tmp_path, later):
+    v = tf.get_variable("v", initializer=VALUE, chunks=((4, 3), (6,)))
+    text = tf.get_variable("text", initializer=[b"a", b"bc"])
+    saver = tf.train.Saver(async_save=later)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        path = saver.save(sess, str(tmp_path / "m.zip"), 3)
+        sess.run(v.assign(-VALUE))
+        saver.restore(sess, path)
+        np.testing.assert_array_equal(sess.run(v), VALUE)
+        assert list(sess.run(text)) == [b"a", b"bc"]
+    np.testing.assert_array_equal(tf.train.load_variable(path, "v"), VALUE)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "m-3.zip", "m-3.zip.meta"]
+
+
+def test_one_file_that_cannot_be_written_leaves_nothing(tmp_path):
+    v = tf.get_variable("v", initializer=VALUE, chunks=((4, 3), (6,)))
+    (tmp_path / "theirs.zip").write_bytes(b"no archive")
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        with pytest.raises(tf.errors.AlreadyExistsError, match="save elsewhere"):
+            tf.train.Saver().save(sess, str(tmp_path / "theirs.zip"))
+    assert [p.name for p in tmp_path.iterdir()] == ["theirs.zip"]
+
+
+def test_what_is_read_in_flight_is_kept_once_the_scheduler_knows_it(cluster, monkeypatch):
+    """A run is bound before its graph is there; until then its keys cannot be kept for a client."""
+    v = tf.get_variable("v", initializer=VALUE)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(v)  # which waits until that run is in the newest version
+        executor = sess.engine.acquire()
+        asked = {"name": executor.name, "client": "reader", "session": executor.token, "number": 0}
+        keeper = keepers[cluster.scheduler_info()["id"]]
+        keys = {*keys_of(keeper.states[executor.name].versions.newest)}
+        monkeypatch.setattr(keeper, "expected", keys)
+        assert executor.call_scheduler("pin_newest", **asked) is None
+        assert "reader" not in keeper.scheduler.clients
+        keeper.expected.clear()
+        assert executor.call_scheduler("pin_newest", **asked).keys() == {"v"}
+        held = {task.key for task in keeper.scheduler.clients["reader"].wants_what}
+        assert held == {*keys_of(keeper.states[executor.name].versions.newest)}
+        cluster.run_on_scheduler(lambda dask_scheduler: dask_scheduler.remove_client("reader"))
+
+
+@pytest.mark.parametrize("place", ["m", "m.zip"])
+def test_workers_compress_chunks(tmp_path, place):
+    v = tf.get_variable("v", initializer=np.zeros((400, 300)), chunks=((200, 200), (300,)))
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        saver = tf.train.Saver(compressor="blosc")
+        path = saver.save(sess, str(tmp_path / place))
+        sess.run(v.assign(np.ones((400, 300))))
+        saver.restore(sess, path)
+        np.testing.assert_array_equal(sess.run(v), np.zeros((400, 300)))
+    assert sum(p.stat().st_size for p in tmp_path.rglob("*") if p.suffix != ".meta") < 20_000

@@ -23,12 +23,12 @@ def bits(value):
 
 
 def run_all_twice():
-    """Let this worker run every task of a region twice, and hand on the second result."""
-    from daskvars.remote.tasks import region_tasks as worker_tasks
+    """Let this worker run every stage twice, and hand on the second result."""
+    from daskvars.remote.tasks import stage_tasks as worker_tasks
 
-    once = worker_tasks.run_region
+    once = worker_tasks.run_stage
 
-    def run_region(*arguments):
+    def run_stage(*arguments):
         first = once(*arguments)
         second = once(*arguments)
         worker_tasks.repeats += 1
@@ -37,14 +37,14 @@ def run_all_twice():
                 raise ValueError("a repeated task has another result")
         return second
 
-    worker_tasks.run_region, worker_tasks.once, worker_tasks.repeats = run_region, once, 0
+    worker_tasks.run_stage, worker_tasks.once, worker_tasks.repeats = run_stage, once, 0
 
 
 def run_once_again():
     """Undo that; return how many tasks were run twice."""
-    from daskvars.remote.tasks import region_tasks as worker_tasks
+    from daskvars.remote.tasks import stage_tasks as worker_tasks
 
-    worker_tasks.run_region = worker_tasks.once
+    worker_tasks.run_stage = worker_tasks.once
     return worker_tasks.repeats
 
 

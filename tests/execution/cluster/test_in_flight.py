@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from daskvars import config
 from daskvars.execution.cluster.in_flight import InFlight
+from daskvars.execution.cluster.sent_run import SentRun
 from daskvars.state import Values
 
 
@@ -63,8 +64,5 @@ def test_runs_in_flight_are_bounded_by_the_bytes_of_their_new_values():
 
 
 def sent_run(nbytes):
-    return SimpleNamespace(
-        is_done=False,
-        dispatch=SimpleNamespace(release=lambda: None),
-        bound=SimpleNamespace(plan=SimpleNamespace(updates={}), new_bytes=nbytes),
-    )
+    bound = SimpleNamespace(plan=SimpleNamespace(updates={}), new_bytes=nbytes)
+    return SentRun(bound, [], {}, False, dispatch=SimpleNamespace(release=lambda: None))

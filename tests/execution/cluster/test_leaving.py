@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
-import subprocess
-import sys
+import threading
 import time
 
 import numpy as np
@@ -17,52 +14,19 @@ import daskvars.v1 as tf
 from daskvars import config
 from daskvars.errors import FailedPreconditionError, UnavailableError
 from daskvars.execution.eager import EAGER_CONTEXT
-from daskvars.execution.engine.engine import Engine
+from daskvars.remote.dask_internals import sync_while_connected
 from daskvars.state import ZarrStore
 from tests import clusters
 
 pytestmark = pytest.mark.cluster
 
-CLUSTER = """
-import logging, time
-from distributed import LocalCluster
-if __name__ == "__main__":
-    cluster = LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, protocol="tcp://", host="127.0.0.1",
-        dashboard_address=None, silence_logs=logging.CRITICAL,
-    )
-    print(cluster.scheduler_address, flush=True)
-    time.sleep(1000)
-"""
 MAX_S = 10.0  # until the loss of a cluster is told
-
-
-class Doomed:
-    """A cluster in a process of its own, which can be killed with all that it has."""
-
-    def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", CLUSTER], stdout=subprocess.PIPE, text=True
-        )
-        self.address = self.process.stdout.readline().strip()
-
-    def kill(self):
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
-
-
-def connected(cluster):
-    """Return a client of a cluster that is the default one."""
-    return clusters.connected(cluster.address, set_as_default=True)
 
 
 @pytest.fixture
 def cluster():
-    found = Doomed()
-    yield found
-    if found.process.poll() is None:
-        found.kill()
+    with contextlib.closing(clusters.Doomed()) as found:
+        yield found
 
 
 @pytest.fixture
@@ -106,7 +70,7 @@ def soon():
 def test_values_come_home_when_the_client_is_closed(cluster, counting, store, how):
     count, table, step = counting
     session = tf.Session(store=store)
-    client = connected(cluster)
+    client = cluster.connected()
     if how == "block":
         with client:
             trained(session, client, step)
@@ -125,54 +89,44 @@ def test_values_come_home_when_the_client_is_closed(cluster, counting, store, ho
 def test_a_new_client_takes_the_values_along(cluster, counting, store):
     count, table, step = counting
     with tf.Session(store=store) as session:
-        with connected(cluster) as client:
+        with cluster.connected() as client:
             trained(session, client, step)
-        with connected(cluster):
+        with cluster.connected():
             session.run(step)
             number, rows = session.run([count, table])
             assert number == 6 and (rows == 6).all()
-            assert session.engine.executor.placement is not None
+            assert session.engine.acquire().placement is not None
         assert session.run(count) == 6
 
 
 def test_a_closed_session_does_not_come_home(cluster, counting):
     _, _, step = counting
     with (
-        connected(cluster) as client,
+        cluster.connected() as client,
         tf.Session() as session,
     ):
         trained(session, client, step)
-        executor = session.engine.executor
+        executor = session.engine.acquire()
     assert not executor.is_retrieved and not len(executor.local)
-
-
-@pytest.fixture
-def eager(monkeypatch):
-    """Eager code with an engine of its own."""
-    EAGER_CONTEXT.sync()
-    monkeypatch.setattr(EAGER_CONTEXT, "engine", Engine())
-    with contextlib.ExitStack() as stack:
-        yield stack
-    EAGER_CONTEXT.engine.close()
 
 
 def test_eager_values_come_home_and_go_to_the_next_client(cluster, eager):
     before = dv.Variable([5.0], name="before")
     assert before.numpy() == [5.0]
-    with connected(cluster):
+    with cluster.connected():
         w = dv.Variable([1.0, 2.0], name="w")
         w.assign_add([1.0, 1.0])
         before.assign_add([1.0])
         np.testing.assert_array_equal(w.numpy(), [2.0, 3.0])
-        assert EAGER_CONTEXT.engine.executor.placement is not None
+        assert EAGER_CONTEXT.engine.acquire().placement is not None
         pending = w.assign_add([1.0, 1.0])
     np.testing.assert_array_equal(w.numpy(), [3.0, 4.0])
     np.testing.assert_array_equal(pending.numpy(), [3.0, 4.0])
     assert before.numpy() == [6.0]
-    with connected(cluster):
+    with cluster.connected():
         w.assign_add([1.0, 1.0])
         np.testing.assert_array_equal(w.numpy(), [4.0, 5.0])
-        assert EAGER_CONTEXT.engine.executor.placement is not None
+        assert EAGER_CONTEXT.engine.acquire().placement is not None
 
 
 # -- durable ----------------------------------------------------------------------------------
@@ -184,7 +138,7 @@ def test_a_run_that_has_returned_is_on_disk(cluster, counting, tmp_path):
     store = ZarrStore(place)
     with (
         config.set(seal_every_s=0),
-        connected(cluster),
+        cluster.connected(),
         tf.Session(store=place) as session,
     ):
         session.run(tf.global_variables_initializer())
@@ -209,9 +163,9 @@ def test_a_run_that_has_returned_is_on_disk(cluster, counting, tmp_path):
 def test_a_lost_cluster_is_told_until_recovery(cluster, counting, store):
     count, table, step = counting
     session = tf.Session(store=store)
-    client = connected(cluster)
+    client = cluster.connected()
     trained(session, client, step)
-    session.engine.executor.seal()
+    session.engine.acquire().seal()
     for _ in range(3):
         session.run(step)
     assert session.run(count) == 8
@@ -231,10 +185,31 @@ def test_a_lost_cluster_is_told_until_recovery(cluster, counting, store):
     client.close()
 
 
+def test_who_asks_the_scheduler_does_not_wait_for_one_that_is_gone(cluster):
+    client = cluster.connected()
+    cluster.kill()
+    with soon(), pytest.raises(OSError):
+        while True:  # also before the client has noticed it
+            sync_while_connected(client, client.scheduler.identity)
+
+
+def test_a_run_that_failed_is_not_among_those_lost(cluster, counting, store):
+    count, _, step = counting
+    session = tf.Session(store=store)
+    cluster.connected()
+    trained(session, cluster, step)
+    cluster.pause()
+    killer = threading.Timer(0.5, cluster.kill)
+    killer.start()
+    with soon(), pytest.raises(UnavailableError, match=r"6 runs are lost"):
+        session.run([step, count])  # five steps and the initializers have returned
+    killer.join()
+
+
 def test_what_was_never_durable_says_so(cluster, counting):
     count, _, step = counting
     session = tf.Session()
-    client = connected(cluster)
+    client = cluster.connected()
     trained(session, client, step)
     assert session.run(count) == 5
     cluster.kill()
@@ -252,7 +227,7 @@ def test_a_checkpoint_ends_a_loss(cluster, counting, store, tmp_path):
     count, table, step = counting
     saver = tf.train.Saver()
     session = tf.Session(store=store)
-    client = connected(cluster)
+    client = cluster.connected()
     trained(session, client, step)
     path = saver.save(session, str(tmp_path / "model"))
     session.run(step)
@@ -269,7 +244,7 @@ def test_a_checkpoint_ends_a_loss(cluster, counting, store, tmp_path):
 
 
 def test_lost_eager_variables_are_named_and_others_go_on(cluster, eager):
-    client = connected(cluster)
+    client = cluster.connected()
     w = dv.Variable([1.0, 2.0], name="lost_one")
     w.assign_add([1.0, 1.0])
     assert w.numpy()[0] == 2.0

@@ -11,9 +11,10 @@ from distributed import SchedulerPlugin, Worker
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import InvalidArgumentError, ResourceExhaustedError, UnavailableError
-from daskvars.execution.cluster import placement
+from daskvars.execution.cluster import device_workers
+from daskvars.execution.cluster.device_workers import matching
 from daskvars.execution.cluster.remote_blocks import remote_blocks
-from daskvars.execution.cluster.worker_info import WorkerInfo, matching, task_of
+from daskvars.execution.cluster.worker_info import WorkerInfo, task_of
 from tests import clusters
 from tests.execution.cluster.shared_counters import blocks_of
 
@@ -120,7 +121,7 @@ def test_the_log_of_where_tasks_ran_shows_no_violation(client):
             with dv.config.set(batch_parts=parts):
                 for _ in range(8):
                     sess.run([loss, train], {x: np.ones((8, 8), "f4")})
-        sess.engine.executor.seal()
+        sess.engine.acquire().seal()
         sess.run([loss, train], {x: np.ones((8, 8), "f4")})
         held = held_by(client, sess, ["pinned/w", "pinned/w/Adam"])
     assert [name for name, nbytes in held.items() if nbytes] == ["ps-1"]
@@ -257,7 +258,7 @@ def test_bytes_are_balanced_not_counts(tmp_path):
             sess.run(train, {ids: [1, 70_000]})
         sess.engine.sync()
         found.append(ratio(held_by(client, sess)))
-        sess.engine.executor.seal()
+        sess.engine.acquire().seal()
         found.append(ratio(held_by(client, sess)))
         path = saver.save(sess, str(tmp_path / "model"))
         saver.restore(sess, path)
@@ -292,7 +293,7 @@ def start(cluster, name, resources):
 
 
 def test_a_worker_of_a_device_dies_and_comes_back():
-    assert placement.PATIENCE_S < 5  # so long a run waits for it before it raises
+    assert device_workers.PATIENCE_S < 5  # so long a run waits for it before it raises
     with tf.device("/job:ps"):
         v = tf.get_variable("v", [4], initializer=tf.zeros_initializer())
     add = v.assign_add(tf.ones([4]))
@@ -301,7 +302,7 @@ def test_a_worker_of_a_device_dies_and_comes_back():
         sess, cluster = tf.Session(), client.cluster
         sess.run(v.initializer)
         assert sess.run(add).tolist() == [1.0] * 4
-        sess.engine.executor.seal()
+        sess.engine.acquire().seal()
         assert sess.run(add).tolist() == [2.0] * 4
         stop(cluster, "ps-0")
         for _ in range(2):

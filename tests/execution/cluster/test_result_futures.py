@@ -5,8 +5,10 @@ import pytest
 
 import daskvars as dv
 from daskvars.errors import InvalidArgumentError
+from daskvars.execution.cluster.executor import ClusterExecutor
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
+from daskvars.execution.local.executor import LocalExecutor
 
 pytestmark = pytest.mark.cluster
 
@@ -37,12 +39,26 @@ def stepping(two_workers, monkeypatch):
         engine.close()
 
 
+def test_a_function_follows_a_client_that_comes_later(two_workers, monkeypatch):
+    engine = Engine()
+    monkeypatch.setattr(EAGER_CONTEXT, "engine", engine)
+    v = dv.Variable(1.0, name="v")
+    add = dv.function(lambda: v.assign_add(1.0))
+    assert float(add()) == 2.0
+    assert isinstance(engine.acquire(), LocalExecutor)
+    with two_workers.as_current():
+        found = add()
+        assert isinstance(engine.acquire(), ClusterExecutor)
+        assert float(found) == float(v) == 3.0
+    engine.close()
+
+
 def test_results_are_fetched_together_when_looked_at(stepping):
     step, engine, gathers = stepping
     found = [step(np.ones(3)) for _ in range(6)]
     assert not gathers
     assert found[0].shape == () and found[0].dtype == dv.float64
-    engine.executor.sync()
+    engine.acquire().sync()
     assert float(found[2]) == 12.0
     assert [float(value) for value in found] == [6.0, 9.0, 12.0, 15.0, 18.0, 21.0]
     assert gathers == [6]
@@ -51,7 +67,7 @@ def test_results_are_fetched_together_when_looked_at(stepping):
 def test_a_seal_fetches_what_it_cuts_loose(stepping):
     step, engine, gathers = stepping
     found = step(np.ones(3))
-    engine.executor.seal()
+    engine.acquire().seal()
     gathers.clear()
     assert float(found) == 6.0
     assert not gathers
@@ -59,11 +75,11 @@ def test_a_seal_fetches_what_it_cuts_loose(stepping):
 
 def test_results_survive_a_loss(stepping):
     step, engine, _ = stepping
-    engine.executor.seal()
+    engine.acquire().seal()
     found = [step(np.ones(3)) for _ in range(3)]
-    engine.executor.sync()
+    engine.acquire().sync()
     references = [r for f in found for r in f._value.results.run.dispatch.fetched_futures()]
-    engine.executor.client.cancel(references, force=True)
+    engine.acquire().client.cancel(references, force=True)
     assert [float(value) for value in found] == [6.0, 9.0, 12.0]
     assert float(step(np.ones(3))) == 15.0
 
@@ -73,7 +89,7 @@ def test_results_of_a_failed_run_and_those_after_it_raise(stepping):
     good, bad, after = step(np.ones(3)), step(np.full(3, np.nan)), None
     with pytest.raises(InvalidArgumentError, match="NaN"):
         after = [step(np.ones(3)) for _ in range(40)][-1]
-        engine.executor.sync()
+        engine.acquire().sync()
     assert float(good) == 6.0
     for lost in [bad] if after is None else [bad, after]:
         with pytest.raises(InvalidArgumentError, match=r"NaN.*in run \d+"):

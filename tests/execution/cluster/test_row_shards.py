@@ -44,7 +44,7 @@ def trained(steps=4, between=lambda step, session: None):
 def addresses(session):
     """Where the memory of each block is, by variable."""
     state = blocks_of(session)
-    client = session._engine.executor.client
+    client = session._engine.acquire().client
 
     def place(dask_worker, key, position):
         found = dask_worker.data[key][position]
@@ -91,7 +91,7 @@ def test_values_stay_those_of_a_seal_and_of_a_failed_run(two_workers):
         session.run(tf.global_variables_initializer())
         before = session.run(table)
         session.run(step, {ids: [1, 2, 2]})
-        session._engine.executor.seal()
+        session._engine.acquire().seal()
         sealed = session.run(table)
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run([loss, step], {ids: [5, ROWS]})
@@ -109,9 +109,9 @@ def test_a_lost_owner_is_recomputed_to_the_bit(mortal_workers):
 
     def between(number, session):
         if number == 2:
-            session._engine.executor.seal()
+            session._engine.acquire().seal()
         if number == 5:
-            client = session._engine.executor.client
+            client = session._engine.acquire().client
             victim = sorted(client.nthreads())[0]
             client.run(os._exit, 1, workers=[victim], wait=False, on_error="ignore")
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import daskvars.v1 as tf
 from daskvars import config
+from daskvars.execution.cluster import placement
 from daskvars.remote.tasks.region_tasks import aligned
 
 pytestmark = pytest.mark.cluster
@@ -26,7 +27,11 @@ def trained(steps, parts):
     x = tf.placeholder(tf.float32, [None, 20])
     y = tf.placeholder(tf.float32, [None, 3])
     loss = tf.reduce_mean(tf.square(tf.matmul(tf.tanh(tf.matmul(x, w1)), w2) - y))
-    step = tf.train.AdamOptimizer(0.01).minimize(loss)
+    loss += 0.1 * (tf.nn.l2_loss(w1) + tf.reduce_max(w2))
+    optimizer = tf.train.AdamOptimizer(0.01)
+    gradients, found = zip(*optimizer.compute_gradients(loss), strict=True)
+    clipped, _ = tf.clip_by_global_norm(gradients, 0.5)
+    step = optimizer.apply_gradients(zip(clipped, found, strict=True))
     with config.set(batch_parts=parts), initialized() as session:
         for _ in range(steps):
             feeds = {x: rng.normal(size=(10, 20)), y: rng.normal(size=(10, 3))}
@@ -34,8 +39,14 @@ def trained(steps, parts):
         return session.run([w1, w2, loss], feeds)
 
 
+@pytest.fixture(params=[1, placement.MIN_CUT_BYTES], ids=["variables cut", "variables whole"])
+def cutting(request, monkeypatch):
+    """Variables that nobody has placed are cut over the workers, or whole."""
+    monkeypatch.setattr(placement, "MIN_CUT_BYTES", request.param)
+
+
 @pytest.mark.parametrize("parts", [1, 2])
-def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts):
+def test_training_gives_the_same_bits_anywhere(one_worker, two_workers, parts, cutting):
     found = []
     for client in (None, one_worker, two_workers):
         with tf.Graph().as_default():
@@ -59,12 +70,14 @@ OPERATIONS = {
 }
 
 
-@settings(max_examples=12, deadline=None)
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.booleans()), max_size=6),
     st.sampled_from([None, (3, 6), (8, 2)]),
 )
-def test_any_program_gives_the_local_bits(two_workers, program, chunks):
+def test_any_program_gives_the_local_bits(two_workers, cutting, program, chunks):
     results = []
     for remote in (False, True):
         with tf.Graph().as_default(), two_workers.as_current() if remote else tf.name_scope(""):

@@ -49,7 +49,7 @@ def kill_one(client):
 
 def keys_of(session):
     """Return the names of the functions that would compute the variables again."""
-    executor = session.engine.executor
+    executor = session.engine.acquire()
     blocks = remote_blocks(executor.read(sorted(executor.values.capture()[1])))
     tasks = executor.client.cluster.scheduler.tasks
     return {tasks[block.reference.future.key].run_spec.func.__name__ for block in blocks}
@@ -76,11 +76,11 @@ def test_long_runs_leave_no_trace(cluster, tmp_path):
         for _ in range(4):
             for _ in range(60):
                 session.run(add)
-            session.engine.executor.seal()
+            session.engine.acquire().seal()
             wait_until(lambda: len(tasks) <= 12, lambda: f"tasks are let go, of {[*tasks]}")
             counts.append(settled(lambda: (len(tasks), len(cluster.futures))))
         assert len(set(counts[1:])) == 1
-        assert session.engine.executor.sealer.num_seals > 8  # not only those asked for
+        assert session.engine.acquire().sealer.num_seals > 8  # not only those asked for
         np.testing.assert_array_equal(session.run(v), np.full(40, 240.0))
         (place,) = tmp_path.iterdir()
         assert len([p for p in place.iterdir() if p.name[0] == "v"]) == 1
@@ -93,7 +93,7 @@ def test_only_what_changed_is_written_and_told(cluster):
     add = tf.group(w.assign_add(np.ones(10)))
     found = []
     with initialized() as session, events.subscribed(found.append):
-        executor = session.engine.executor
+        executor = session.engine.acquire()
         executor.seal()
         session.run(add)
         executor.seal()
@@ -108,7 +108,7 @@ def test_only_what_changed_is_written_and_told(cluster):
 def test_a_load_reads_nothing_back_from_where_it_was_written(cluster, tmp_path):
     v = tf.Variable(np.arange(40.0), chunks=10, name="v")
     with config.set(scratch=str(tmp_path)), initialized() as session:
-        session.engine.executor.seal()
+        session.engine.acquire().seal()
         for chunk in tmp_path.rglob("c.*"):
             chunk.unlink()
         np.testing.assert_array_equal(session.run(v), np.arange(40.0))
@@ -129,7 +129,7 @@ def test_a_load_reads_nothing_back_from_where_it_was_written(cluster, tmp_path):
 def test_any_layout_is_sealed_and_read_again(cluster, value, chunks):
     v = tf.Variable(value, chunks=chunks, name="v")
     with initialized() as session:
-        executor = session.engine.executor
+        executor = session.engine.acquire()
         with pytest.raises(FailedPreconditionError, match="durable"):
             executor.recover()
         executor.seal()
@@ -151,7 +151,7 @@ def test_a_killed_worker_does_not_change_the_numbers(mortal):
             if step == 40:
                 kill_one(mortal)
         found, sums = session.run([v, total])
-        assert session.engine.executor.sealer.version is not None
+        assert session.engine.acquire().sealer.version is not None
     np.testing.assert_array_equal(found, np.arange(400.0) + 80)
     assert sums == sum(np.arange(400.0).sum() + 400 * i for i in range(80))
 
@@ -165,7 +165,7 @@ def test_lost_feeds_are_sent_again(mortal):
     results = []
     for kills in (False, True):
         with config.set(feed_scatter_bytes=8), initialized() as session:
-            executor = session.engine.executor
+            executor = session.engine.acquire()
             for step in range(9):
                 session.run(add, {x: np.full(10, float(step))})
                 if kills and step in (4, 7):
@@ -180,10 +180,10 @@ def test_what_cannot_be_rebuilt_is_an_error_until_recovery(cluster, tmp_path):
     v = tf.Variable(np.zeros(4), name="v")
     add = tf.group(v.assign_add(np.ones(4)))
     with config.set(scratch=str(tmp_path)), initialized() as session:
-        executor = session.engine.executor
+        executor = session.engine.acquire()
         executor.seal()
         session.run(add)
-        executor.in_flight.discard_log()
+        executor.in_flight.lost_runs.discard_log()
         futures = [b.reference.future for b in remote_blocks(executor.read(["v"]))]
         cluster.cancel(futures, force=True)
         with pytest.raises(UnavailableError, match=r"v cannot be rebuilt.*durable version is \d+"):

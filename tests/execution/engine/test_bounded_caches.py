@@ -33,6 +33,7 @@ FEW = {
     "device_kernel",
     "item_bytes",
     "memory_dtype",
+    "_tell_once",
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.graph.records.attribute_json import decode, encode
-from daskvars.graph.records.subgraph import extract
+from daskvars.v1.graphs.subgraph import extract
 from tests.ops.samples import SAMPLES
 
 # Ops of Python functions: a graph that was read has a stand-in, for files hold no code.

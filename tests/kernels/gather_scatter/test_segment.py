@@ -223,3 +223,16 @@ def test_bad_columns_are_named():
         segment.gather_nd(np, normal(4, 5, 3), frozen([[0, 0], [1, 5]]))
     with pytest.raises(InvalidArgumentError, match=r"indices\[0\] = \[-1\]"):
         segment.scatter_nd(np, frozen([[-1]]), frozen([1.0]), shape=(4,))
+
+
+@pytest.mark.parametrize("width", [1, 3, 40])
+def test_sums_of_an_id_have_the_same_bits_whatever_other_ids_there_are(width):
+    chance = np.random.default_rng(3)
+    ids = np.concatenate([chance.integers(0, 40, 2000), [50]])
+    rows = chance.standard_normal((len(ids), width)).astype("f4")
+    rows[-1] = -0.0
+    sums, found = segment.deduplicate(np, rows, ids)
+    for own in (found[:7], found[7:]):
+        here = np.isin(ids, own)
+        part, _ = segment.deduplicate(np, rows[here], ids[here])
+        assert part.tobytes() == sums[np.isin(found, own)].tobytes()

@@ -170,3 +170,12 @@ def test_eager_averages_move_in_the_call():
     layer(ROWS, training=True)
     np.testing.assert_allclose(layer.moving_mean.numpy(), 0.5 * ROWS.mean(0), rtol=1e-5)
     assert layer.updates == []
+
+
+def test_without_scale_and_offset_it_can_be_built_before_it_is_called():
+    layer = dv.layers.BatchNormalization(scale=False, center=False, name="bare_bn")
+    layer.build([None, 3])
+    assert [v.op.name for v in layer.variables] == [
+        "bare_bn/moving_mean",
+        "bare_bn/moving_variance",
+    ]

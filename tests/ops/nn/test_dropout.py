@@ -98,3 +98,5 @@ def test_the_shape_is_that_of_x_and_the_rate_of_its_dtype():
             ops.dropout(x, tf.placeholder(dv.float64))
         with pytest.raises(ValueError, match="5"):
             ops.dropout(x, 0.5, noise_shape=[4, 3, 5])
+        with pytest.raises(ValueError, match="noise_shape <unknown>"):
+            ops.dropout(x, 0.5, noise_shape=dv.TensorShape(None))

@@ -49,6 +49,6 @@ def test_pieces_are_the_bytes_of_the_array(monkeypatch, tmp_path, dtype, index):
     manifest = writer.commit({"t": digests})
     record = manifest.records["t"]
     np.testing.assert_array_equal(read_chunk(storage, path, record, index), np.asarray(newer))
-    wanted = [(None, "t", record.grid.selection(index))]
-    loaded = load_outputs(storage, path, wanted, manifest.token)
+    wanted = [(0, "t", record.grid.selection(index))]
+    (loaded,) = load_outputs(storage, path, wanted, manifest.token)
     np.testing.assert_array_equal(loaded, np.asarray(newer))

@@ -86,6 +86,7 @@ def test_the_documents_are_those_that_zarr_writes(tmp_path, dtype: str) -> None:
         filters=None,
         fill_value=0,
         chunk_key_encoding={"name": "default", "separator": "."},
+        dimension_names=["w[0]", "w[1]"],
         attributes={"daskvars": {"key": "w", "dtype": dtype}},
     )
     assert isinstance(wanted, Array)

@@ -155,7 +155,8 @@ def test_eager_variables(tmp_path):
     v = dv.Variable(np.ones(4), name="eager_v")
     saving = dv.train.Saver([v]).save_async(None, str(tmp_path / "e"))
     v.assign(np.zeros(4))
-    np.testing.assert_array_equal(tf.train.load_variable(saving.result(30), "eager_v"), np.ones(4))
+    key = v.name.removesuffix(":0")
+    np.testing.assert_array_equal(tf.train.load_variable(saving.result(30), key), np.ones(4))
 
 
 def test_parts_that_do_not_line_up_are_saved_at_once(tmp_path):

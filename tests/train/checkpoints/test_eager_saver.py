@@ -11,9 +11,11 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.errors import RestoreError
+from tests import fresh
 
 TRAIN = """
-import sys
+import sys, warnings
+warnings.simplefilter("error")
 import numpy as np
 import daskvars as dv
 from daskvars.v1.optimizers import FtrlOptimizer
@@ -45,8 +47,7 @@ saver.save(None, place + {"whole": "/whole", "first": "/half", "second": "/resum
 @pytest.mark.slow
 def test_resumed_training_has_the_bits_of_one_that_was_not_interrupted(tmp_path) -> None:
     for part in ("whole", "first", "second"):
-        command = [sys.executable, "-W", "error", "-c", TRAIN, str(tmp_path), part]
-        subprocess.run(command, check=True, timeout=120)
+        fresh.run(TRAIN, str(tmp_path), part)
     found = [dict(dv.train.list_variables(str(tmp_path / n))) for n in ("whole", "resumed")]
     assert found[0] == found[1]
     assert len(found[0]) == 6 + 1 + 4 + 1 + 2 + 3 + 2  # variables, and what each optimizer keeps
@@ -135,6 +136,4 @@ def test_nothing_to_save_is_found_when_saving(tmp_path) -> None:
         "import sys, daskvars as dv\nsaver = dv.train.Saver()\n"
         "try:\n    saver.save(None, sys.argv[1])\nexcept ValueError as error:\n    print(error)"
     )
-    command = [sys.executable, "-c", script, str(tmp_path / "m")]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-    assert found.stdout == "No variables to save\n"
+    assert fresh.run(script, str(tmp_path / "m")) == "No variables to save\n"

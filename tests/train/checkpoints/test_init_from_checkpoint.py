@@ -1,5 +1,7 @@
 """Initial values from checkpoints: by name, by variable, by scope, for parts of variables."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -123,4 +125,16 @@ def test_an_unknown_variable_is_taken_for_a_scope(saved):
 def test_eager_variables_are_set_at_once(saved):
     v = dv.Variable([0.0, 0.0], name="test_init_from_checkpoint/v")
     dv.train.init_from_checkpoint(saved, {"a": v})
+    shutil.rmtree(saved)
     assert v.numpy().tolist() == [1.0, 2.0]
+
+
+def test_eager_variables_by_scope(saved):
+    with dv.variable_scope("test_init_from_checkpoint"):
+        table = dv.get_variable("table", [6, 2], partitioner=dv.fixed_size_partitioner(2))
+        b = dv.get_variable("b", [1])
+        count = dv.get_variable("count", [], dv.int32)
+    dv.train.init_from_checkpoint(saved, {"scope/": "test_init_from_checkpoint/"})
+    assert (b.numpy().tolist(), int(count)) == ([3.0], 7)
+    parts = [part.numpy() for part in table]
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(12).reshape(6, 2))

@@ -258,5 +258,8 @@ def test_a_profile_is_a_trace(add, tmp_path):
     trace = json.loads(traces[0].read_text())
     assert "AssignAdd" in trace["traceEvents"][0]["args"]["ops"]
     (events,) = tmp_path.glob("events*")
-    tags = [e.tagged_run_metadata.tag for e in tf.train.summary_iterator(str(events))]
-    assert tags == ["", "step_2", "step_4"]
+    found = tf.train.summary_iterator(str(events))
+    runs = [e.tagged_run_metadata for e in found if e.HasField("tagged_run_metadata")]
+    assert [run.tag for run in runs] == ["step_2", "step_4"]
+    steps = tf.RunMetadata.FromString(runs[0].run_metadata).step_stats
+    assert "AssignAdd" in steps.dev_stats[0].node_stats[0].timeline_label

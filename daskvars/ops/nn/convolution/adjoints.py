@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.joining import concat
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution.functions import conv2d_transpose
+from daskvars.ops.nn.windows import PaddingLike, PerAxis
 from daskvars.ops.rules.axes import is_symbolic
 
 
 def atrous_conv2d_transpose(
-    value: Any, filters: Any, output_shape: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike,
+    filters: TensorLike,
+    output_shape: TensorLike,
+    rate: int,
+    padding: PaddingLike,
+    name: str | None = None,
 ) -> Tensor:
     """Apply the transpose of `atrous_conv2d`.
 
@@ -49,13 +56,13 @@ def atrous_conv2d_transpose(
 
 
 def conv1d_transpose(
-    input: Any,
-    filters: Any,
+    input: TensorLike,
+    filters: TensorLike,
     output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
+    strides: PerAxis,
+    padding: PaddingLike = "SAME",
     data_format: str = "NWC",
-    dilations: Any = None,
+    dilations: PerAxis | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Apply the transpose of `conv1d`.
@@ -84,8 +91,8 @@ def conv1d_transpose(
         raise ValueError(f"data_format must be 'NWC' or 'NCW', got {data_format!r}")
     height, width = (1, 1) if data_format == "NWC" else (2, 2)
 
-    def wide(value: Any) -> tuple[int, int]:
-        given = [1 if value is None else value] if not isinstance(value, list | tuple) else value
+    def wide(value: PerAxis | None) -> tuple[int, int]:
+        given = value if isinstance(value, Sequence) else [1 if value is None else value]
         return 1, given[width if len(given) == 3 else 0]
 
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):

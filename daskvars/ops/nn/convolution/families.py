@@ -7,19 +7,21 @@ of `conv2d`, as those of a matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 from daskvars import shapes
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Contraction
+from daskvars.graph.definitions.patterns import Attrs, Contraction, RankedShapes
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.kernels.nn import convolution, convolution3d, depthwise
 from daskvars.kernels.nn.windows import channels, conv_shape, depthwise_conv2d_shape
 from daskvars.ops.nn.windows import (
+    PaddingLike,
+    PerAxis,
     check_equal,
     full_shape,
     image_shape,
@@ -92,7 +94,7 @@ class Convolution:
     def _access(self, left: int, right: int, out: int) -> Contraction:
         """Return the pattern of an op on two of (images, filter, result) that gives the third."""
 
-        def subscripts(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+        def subscripts(inputs: RankedShapes, attrs: Attrs) -> str:
             terms = list(self.letters)
             if attrs["data_format"][1] == "C":
                 for i in (0, 2):
@@ -102,7 +104,11 @@ class Convolution:
         return Contraction(subscripts)
 
     def options(
-        self, strides: Any, padding: Any, dilations: Any, data_format: str | None
+        self,
+        strides: PerAxis | None,
+        padding: PaddingLike,
+        dilations: PerAxis | None,
+        data_format: str | None,
     ) -> dict[str, Any]:
         """Return the attributes from what a user gives for them.
 

@@ -9,22 +9,22 @@ from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution.families import CONV2D, CONV3D, DEPTHWISE
-from daskvars.ops.nn.windows import per_axis
+from daskvars.ops.nn.windows import PaddingLike, PerAxis, per_axis
 from daskvars.ops.rules.axes import either
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: PerAxis,
+    padding: PaddingLike,
+    rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: PerAxis | None = None,
 ) -> Tensor:
     """Convolve each channel with its own filters.
 
@@ -54,15 +54,15 @@ def depthwise_conv2d(
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
+    input: TensorLike,
+    depthwise_filter: TensorLike,
+    pointwise_filter: TensorLike,
+    strides: PerAxis,
+    padding: PaddingLike,
+    rate: TensorLike | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    dilations: Any = None,
+    dilations: PerAxis | None = None,
 ) -> Tensor:
     """Convolve each channel on its own, then mix the channels.
 
@@ -112,7 +112,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def atrous_conv2d(
-    value: Any, filters: Any, rate: int, padding: Any, name: str | None = None
+    value: TensorLike, filters: TensorLike, rate: int, padding: PaddingLike, name: str | None = None
 ) -> Tensor:
     """Convolve images with a filter whose taps are `rate` pixels apart.
 
@@ -137,14 +137,14 @@ def atrous_conv2d(
 
 
 def convolution(
-    input: Any,
-    filter: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
     padding: Any = None,
     strides: Sequence[int] | None = None,
     dilation_rate: Sequence[int] | None = None,
     name: str | None = None,
     data_format: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
     dilations: Sequence[int] | None = None,
 ) -> Tensor:
     """Convolve in one, two or three dimensions, by the rank of the filter.
@@ -192,15 +192,15 @@ def convolution(
 
 @accepts("use_cudnn_on_gpu")
 def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
+    value: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    stride: PerAxis | None = None,
+    padding: PaddingLike | None = None,
     use_cudnn_on_gpu: bool | None = None,
     data_format: str | None = None,
     name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    dilations: PerAxis | None = None,
 ) -> Tensor:
     """Convolve sequences with a filter.
 

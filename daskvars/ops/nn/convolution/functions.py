@@ -14,7 +14,7 @@ from daskvars.accepted import ACCEPTED
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.nn.convolution.families import CONV2D, CONV3D, DEPTHWISE, Convolution
 from daskvars.ops.rules.axes import as_operand, either
 from daskvars.signatures import Argument, Family
@@ -32,12 +32,15 @@ CONVOLUTIONS = Family(
         "output_shape": Argument("[{rank}] int32, shape of the result; it may be a tensor."),
         "out_backprop": Argument(GRADIENT),
         "strides": Argument(
-            "distance between windows: an int, {few}, or {all} in the order of `data_format`."
+            "distance between windows: an int, {few}, or {all} in the order of `data_format`.",
+            type="PerAxis",
         ),
-        "padding": Argument("{paddings}."),
+        "padding": Argument("{paddings}.", type="PaddingLike"),
         "use_cudnn_on_gpu": Argument(ACCEPTED["use_cudnn_on_gpu"].text, True, "bool"),
         "data_format": Argument("{formats}.", None, "str | None"),
-        "dilations": Argument("distance between the taps of a window, as `strides`.", None),
+        "dilations": Argument(
+            "distance between the taps of a window, as `strides`.", None, "PerAxis"
+        ),
         "name": Argument('name of the operation, by default "{type}".', None, "str | None"),
         "filters": Argument("the new name of `filter`.", None),
     },
@@ -171,7 +174,7 @@ def _transpose(
     return TRANSPOSES.function(__name__, name, order, call, doc, type=name, **words)
 
 
-def as_sizes(value: Any) -> Any:
+def as_sizes(value: TensorLike) -> Any:
     """Return the shape of images as an attribute; None stands for a size that is not known yet."""
     if isinstance(value, shapes.TensorShape):
         return value._tuple

@@ -9,18 +9,19 @@ against 3.0, backward 3.9 against 4.1).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.dtypes import DType, float64, int64
+from daskvars.dtypes import DType, DTypeLike, float64, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
-from daskvars.graph.definitions.patterns import Block, Contraction
+from daskvars.graph.definitions.patterns import Attrs, Block, Contraction, RankedShapes
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import batch_norm as batch_kernels
 from daskvars.kernels.nn import forms as kernels
 from daskvars.kernels.nn.windows import channels
@@ -32,7 +33,6 @@ from daskvars.ops.math.division import realdiv
 from daskvars.ops.math.transcendental import rsqrt
 from daskvars.ops.nn.windows import check_equal, image_shape, space_format
 from daskvars.ops.rules.shapes import like_first
-from daskvars.shapes import Shape
 
 # cuDNN takes no smaller one, and TensorFlow uses this on every device.
 MIN_EPSILON = 1.001e-5
@@ -42,7 +42,7 @@ def _channelwise(layout: str, combine: str | None = None) -> Contraction:
     """Return a pattern from a layout such as "i,v->i" of images and vectors, one per channel."""
     terms = layout.replace("v", "c")
 
-    def subscripts(inputs: Sequence[Shape], attrs: Mapping[str, Any]) -> str:
+    def subscripts(inputs: RankedShapes, attrs: Attrs) -> str:
         return terms.replace("i", "...c" if attrs["data_format"] == "NHWC" else "nchw")
 
     return Contraction(subscripts, combine)
@@ -81,7 +81,8 @@ def _vectors(
 
 def _whole_count(attrs: Mapping[str, Any], block: Block) -> dict[str, Any]:
     shape = block.full_in_shapes[0]
-    return {**attrs, "count": shapes.size(shape) // max(channels(shape, attrs["data_format"]), 1)}
+    assert shapes.is_known(shape), "what is cut has known sizes"
+    return {**attrs, "count": math.prod(shape) // max(channels(shape, attrs["data_format"]), 1)}
 
 
 def _moments_gradient(op: Operation, dmean: Tensor, dsquare: Tensor) -> Tensor:
@@ -196,11 +197,11 @@ FUSED_BATCH_NORM = OpDef(
 
 
 def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
+    x: TensorLike,
+    scale: TensorLike,
+    offset: TensorLike,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
     epsilon: float = 0.001,
     data_format: str | None = "NHWC",
     is_training: bool = True,
@@ -268,7 +269,7 @@ def _check_moments(is_training: bool, mean: Any, variance: Any) -> None:
         raise ValueError("Both 'mean' and 'variance' must be given if is_training is False.")
 
 
-def batch_moments(x: Tensor, dtype: Any, data_format: str) -> tuple[Tensor, Tensor, Tensor]:
+def batch_moments(x: Tensor, dtype: DTypeLike, data_format: str) -> tuple[Tensor, Tensor, Tensor]:
     """Return mean, variance, and variance without bias, of each channel.
 
     The latter divides by one less than the number of elements, as running averages want it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from daskvars import shapes
 from daskvars.dtypes import float32
@@ -11,7 +10,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.indexed_slices import Gradients
 from daskvars.graph.interpreter import apply
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import normalization as normalize
 from daskvars.ops.array.broadcasting import sum_to_shape
 from daskvars.ops.array.constant import ones_like
@@ -99,7 +98,11 @@ LAYER_NORM_GRAD = OpDef(
 
 
 def layer_norm(
-    x: Any, gamma: Any, beta: Any, epsilon: float = 1e-12, name: str | None = None
+    x: TensorLike,
+    gamma: TensorLike,
+    beta: TensorLike,
+    epsilon: float = 1e-12,
+    name: str | None = None,
 ) -> Tensor:
     """Normalize each row to mean 0 and variance 1, then scale and shift it.
 

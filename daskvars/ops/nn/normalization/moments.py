@@ -9,7 +9,7 @@ from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Contraction
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
-from daskvars.graph.tensor import Operation, Tensor
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.math.arithmetic import add, maximum, multiply, negative, number, square, subtract
 from daskvars.ops.math.casting import cast
@@ -21,11 +21,11 @@ from daskvars.ops.rules.shapes import like_first
 
 
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    offset: TensorLike,
+    scale: TensorLike | None,
     variance_epsilon: float,
     name: str | None = None,
 ) -> Tensor:
@@ -68,13 +68,13 @@ def batch_norm_with_global_normalization(
     m: Any = None,
     v: Any = None,
     beta: Any = None,
-    gamma: Any = None,
+    gamma: TensorLike | None = None,
     variance_epsilon: float = 0.001,
     scale_after_normalization: bool = False,
     name: str | None = None,
-    input: Any = None,
-    mean: Any = None,
-    variance: Any = None,
+    input: TensorLike | None = None,
+    mean: TensorLike | None = None,
+    variance: TensorLike | None = None,
 ) -> Tensor:
     """Normalize by given moments: the old form of `batch_normalization`.
 
@@ -106,7 +106,11 @@ def batch_norm_with_global_normalization(
 
 
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
+    x: TensorLike,
+    axis: TensorLike | None = None,
+    epsilon: float = 1e-12,
+    name: str | None = None,
+    dim: TensorLike | None = None,
 ) -> Tensor:
     """Scale x so that the sum of squares along an axis is 1.
 
@@ -173,7 +177,7 @@ LRN = OpDef(
 
 
 def local_response_normalization(
-    input: Any,
+    input: TensorLike,
     depth_radius: int = 5,
     bias: float = 1,
     alpha: float = 1,

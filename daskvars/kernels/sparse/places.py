@@ -1,0 +1,84 @@
+"""Places of elements [n, rank]: their order, those that are equal, and places in another shape."""
+
+from __future__ import annotations
+
+import math
+
+from daskvars.backend import Array, ArrayModule
+from daskvars.errors import InvalidArgumentError
+
+
+def order(xp: ArrayModule, places: Array) -> Array:
+    """Give the rows of `places` in the order of their coordinates, the first the slowest.
+
+    Example:
+        >>> import numpy as np
+        >>> order(np, np.array([[1, 0], [0, 2], [0, 1]]))
+        array([2, 1, 0])
+    """
+    count, rank = places.shape
+    if not rank:
+        return xp.arange(count)
+    return xp.lexsort(xp.ascontiguousarray(places.swapaxes(0, 1)[::-1]))
+
+
+def distinct(xp: ArrayModule, places: Array) -> tuple[Array, Array]:
+    """Give the distinct rows of `places`, in order, and for each row which of them it is.
+
+    Example:
+        >>> import numpy as np
+        >>> [found.tolist() for found in distinct(np, np.array([[1, 0], [0, 2], [1, 0]]))]
+        [[[0, 2], [1, 0]], [1, 0, 1]]
+    """
+    count = len(places)
+    if not count:
+        return places, xp.zeros(0, xp.int64)
+    rows = order(xp, places)
+    ordered = places[rows]
+    is_new = xp.ones(count, bool)
+    is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    which = xp.empty(count, xp.int64)
+    which[rows] = xp.cumsum(is_new) - 1
+    return ordered[is_new], which
+
+
+def reshaped(xp: ArrayModule, places: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
+    """Give the places that elements have in another shape, and that shape, with -1 found.
+
+    Raises:
+        InvalidArgumentError: it is no shape, or not of as many elements.
+
+    Example:
+        >>> import numpy as np
+        >>> [f.tolist() for f in reshaped(np, np.array([[1, 2]]), np.array([2, 3]), np.array([-1]))]
+        [[[5]], [6]]
+    """
+    sizes, wanted = shape.tolist(), new_shape.tolist()
+    total = math.prod(sizes)
+    free = [i for i, size in enumerate(wanted) if size == -1]
+    if len(free) > 1 or any(size < -1 for size in wanted):
+        raise InvalidArgumentError(
+            None, None, f"new_shape {wanted} should have sizes >= 0, and at most one of -1"
+        )
+    if free:
+        others = math.prod(size for size in wanted if size != -1)
+        wanted[free[0]] = total // others if others else 0
+    if math.prod(wanted) != total:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"Input to reshape is a SparseTensor with {total} dense values, but the requested "
+            f"shape {new_shape.tolist()} has {math.prod(wanted)}",
+        )
+    flat = xp.zeros(len(places), places.dtype)
+    for axis, step in enumerate(_steps(sizes)):
+        flat += places[:, axis] * step
+    found = xp.empty((len(places), len(wanted)), places.dtype)
+    for axis, (step, size) in enumerate(zip(_steps(wanted), wanted, strict=True)):
+        found[:, axis] = flat // step % max(size, 1)
+    return found, xp.asarray(wanted, dtype=shape.dtype) if free else new_shape.copy()
+
+
+def _steps(sizes: list[int]) -> list[int]:
+    """Return how many elements lie between neighbours along each dimension."""
+    return [math.prod(max(size, 1) for size in sizes[i + 1 :]) for i in range(len(sizes))]

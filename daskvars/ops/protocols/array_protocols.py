@@ -1,0 +1,51 @@
+"""The array API standard's protocols for eager values: their namespace, and DLPack."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy
+
+from daskvars.ops.protocols import array_api
+
+
+class ArrayProtocols:
+    """Base of values that NumPy can make an array of, and that other libraries may ask for one."""
+
+    __slots__ = ()
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        """Return `daskvars.ops.protocols.array_api`, the functions of the array API standard.
+
+        Raises:
+          ValueError: another version of the standard is asked for.
+        """
+        if api_version not in (None, array_api.__array_api_version__):
+            raise ValueError(
+                f"the namespace of {type(self).__name__} is of version "
+                f"{array_api.__array_api_version__} of the array API standard, not {api_version!r}"
+            )
+        return array_api
+
+    def __dlpack__(self, *, copy: bool | None = None, **options: Any) -> Any:
+        """Give the value to another library: a copy, as whoever gets it might write into it.
+
+        Args:
+          copy: False is refused.
+          options: ``stream``, ``max_version`` and ``dl_device``, as NumPy's arrays take them.
+
+        Raises:
+          BufferError: ``copy=False``, or the dtype is none of DLPack's.
+
+        >>> import daskvars as dv
+        >>> numpy.from_dlpack(dv.constant([1.0, 2.0])).tolist()
+        [1.0, 2.0]
+        """
+        if copy is False:
+            raise BufferError("a value of daskvars never changes, so it is given away as a copy")
+        return numpy.array(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return DLPack's name of this process's memory."""
+        return numpy.empty(0).__dlpack_device__()

@@ -1,0 +1,429 @@
+"""Sums, products and extremes of sparse tensors, and their softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from daskvars.accepted import accepts
+from daskvars.dtypes import int64
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array import constant
+from daskvars.ops.array.joining import concat as dense_concat
+from daskvars.ops.array.reshaping import stop_gradient
+from daskvars.ops.array.slicing import size_along
+from daskvars.ops.array.transposing import transpose as dense_transpose
+from daskvars.ops.checks.assertions import assert_equal
+from daskvars.ops.control.dependencies import control_dependencies
+from daskvars.ops.gather_scatter import segments
+from daskvars.ops.gather_scatter.gather import boolean_mask, gather
+from daskvars.ops.gather_scatter.scatter import gather_nd, scatter_nd, tensor_scatter_add
+from daskvars.ops.linalg.products import matmul as dense_matmul
+from daskvars.ops.math import arithmetic
+from daskvars.ops.math.casting import cast, conj
+from daskvars.ops.math.comparison import greater_equal, not_equal
+from daskvars.ops.math.division import truediv
+from daskvars.ops.math.transcendental import exp
+from daskvars.ops.sparse.places import (
+    SparseLike,
+    as_sparse,
+    distinct,
+    known_rank,
+    parts,
+    picked,
+)
+
+
+def _is_sparse(value: Any) -> bool:
+    return isinstance(value, SparseTensor | SparseTensorValue)
+
+
+# -- two sparse tensors ------------------------------------------------------------------------
+
+
+def _together(a: SparseTensor, b: SparseTensor, function: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the places of two sparse tensors, and of the elements of each which of them it is."""
+    check = assert_equal(
+        a.dense_shape, b.dense_shape, message=f"{function}() of sparse tensors of different shapes"
+    )
+    with control_dependencies([check]):
+        places, which = distinct(dense_concat([a.indices, b.indices], 0))
+    count = size_along(a.indices, 0)
+    return places, which[:count], which[count:]
+
+
+def add(
+    a: SparseLike | TensorLike,
+    b: SparseLike | TensorLike,
+    threshold: TensorLike = 0,
+    thresh: TensorLike | None = None,
+) -> SparseTensor | Tensor:
+    """Return the sum of two tensors, at least one of which is sparse.
+
+    Args:
+      a, b: tensors of one shape; the sum of a sparse and a dense one is dense.
+      threshold: elements of a sparse sum that are smaller in size are left out; the dtype is that
+        of the values, or of the real parts of complex ones. `thresh` is the same.
+
+    Raises:
+      TypeError: neither is sparse.
+      InvalidArgumentError: (when run) the shapes differ.
+
+    Source: TensorFlow 1.15, ``tf.sparse.add``.
+
+    >>> import daskvars as dv
+    >>> a, b = (dv.SparseTensor([[0], [i]], [1, 2], [3]) for i in (1, 2))
+    >>> dv.sparse.to_dense(dv.sparse.add(a, b)).numpy().tolist()
+    [2, 2, 2]
+    """
+    if not _is_sparse(a) and not _is_sparse(b):
+        raise TypeError("At least one input should be SparseTensor; do you mean to use add()?")
+    least = threshold if thresh is None else thresh
+    if not (_is_sparse(a) and _is_sparse(b)):
+        sp, dense = (a, b) if _is_sparse(a) else (b, a)
+        sparse = as_sparse(sp)
+        with name_scope(None, "SparseTensorDenseAdd", parts(sparse)):
+            other = convert_to_tensor(dense, sparse.values.dtype.base_dtype)
+            return tensor_scatter_add(other, sparse.indices, sparse.values)
+    first, second = as_sparse(a), as_sparse(b)
+    with name_scope(None, "SparseAdd", parts(first, second)):
+        places, of_first, of_second = _together(first, second, "add")
+        which = dense_concat([of_first, of_second], 0)
+        values = dense_concat([first.values, second.values], 0)
+        sums = segments.unsorted_segment_sum(values, which, size_along(places, 0))
+        size = arithmetic.abs(sums)
+        is_kept = greater_equal(size, convert_to_tensor(least, size.dtype.base_dtype))
+        return SparseTensor(
+            boolean_mask(places, is_kept), boolean_mask(sums, is_kept), first.dense_shape
+        )
+
+
+def _extreme(
+    sp_a: SparseLike, sp_b: SparseLike, name: str | None, type: str, choose: Callable[..., Tensor]
+) -> SparseTensor:
+    a, b = as_sparse(sp_a), as_sparse(sp_b)
+    with name_scope(name, f"SparseSparse{type}", parts(a, b)):
+        places, of_a, of_b = _together(a, b, type.lower())
+        count = size_along(places, 0)
+        values = [
+            segments.unsorted_segment_sum(each.values, which, count)
+            for each, which in ((a, of_a), (b, of_b))
+        ]
+        return SparseTensor(places, choose(*values), a.dense_shape)
+
+
+def maximum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
+    """Return the larger of two sparse tensors' elements; what one lacks counts as zero there.
+
+    Args:
+      sp_a, sp_b: sparse tensors of real values and one shape.
+      name: name scope of the operations, by default "SparseSparseMaximum".
+
+    Source: TensorFlow 1.15, ``tf.sparse.maximum``.
+
+    >>> import daskvars as dv
+    >>> a, b = dv.SparseTensor([[0]], [-5], [2]), dv.SparseTensor([[1]], [7], [2])
+    >>> dv.sparse.to_dense(dv.sparse.maximum(a, b)).numpy().tolist()
+    [0, 7]
+    """
+    return _extreme(sp_a, sp_b, name, "Maximum", arithmetic.maximum)
+
+
+def minimum(sp_a: SparseLike, sp_b: SparseLike, name: str | None = None) -> SparseTensor:
+    """Return the smaller of two sparse tensors' elements. See `maximum`."""
+    return _extreme(sp_a, sp_b, name, "Minimum", arithmetic.minimum)
+
+
+# -- a sparse tensor and a dense one -----------------------------------------------------------
+
+
+def _at(dense: Tensor, sp: SparseTensor) -> Tensor:
+    """Return the elements of a dense tensor, broadcast to the shape of `sp`, at its places."""
+    rank = dense.spec.shape
+    if rank is None:
+        raise ValueError(
+            "a dense tensor of unknown rank beside a sparse one: give it a shape by set_shape()"
+        )
+    if not rank:
+        return dense
+    behind = sp.indices[:, -len(rank) :]
+    sizes = constant.shape(dense, out_type=int64)
+    many = cast(not_equal(sizes, constant.ones([], int64)), int64)
+    wanted = sp.dense_shape[-len(rank) :]
+    check = assert_equal(
+        sizes * many,
+        wanted * many,
+        message="the dense tensor does not broadcast to the shape of the sparse one",
+    )
+    with control_dependencies([check]):
+        return gather_nd(dense, behind * many)
+
+
+def with_dense(
+    sp: SparseTensor, dense: TensorLike, function: Callable[..., Tensor], type: str
+) -> SparseTensor:
+    """Return a function of each element of a sparse tensor and of the dense element there.
+
+    Args:
+      sp: a sparse tensor.
+      dense: a tensor that broadcasts to its shape.
+      function: of two tensors.
+      type: name scope of the operations.
+    """
+    with name_scope(None, type, parts(sp)):
+        other = convert_to_tensor(dense, sp.values.dtype.base_dtype)
+        return SparseTensor(sp.indices, function(sp.values, _at(other, sp)), sp.dense_shape)
+
+
+def sparse_dense_matmul(
+    sp_a: SparseLike | TensorLike,
+    b: SparseLike | TensorLike,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Multiply a sparse matrix by a dense one.
+
+    The rows of the dense matrix that the sparse one names are gathered and added up: where it is a
+    table in chunks, those rows alone travel, and the gradient is one of rows.
+
+    Args:
+      sp_a: a `SparseTensor` [m, k]; or a dense matrix, if `b` is sparse.
+      b: [k, n] of the dtype of the values.
+      adjoint_a, adjoint_b: take the conjugate transpose of the matrix.
+      name: name scope of the operations, by default "SparseTensorDenseMatMul".
+
+    Returns:
+      [m, n] of the dtype of the values.
+
+    Raises:
+      InvalidArgumentError: (when run) the sizes do not fit.
+
+    Source: TensorFlow 1.15, ``tf.sparse.sparse_dense_matmul``.
+
+    >>> import daskvars as dv
+    >>> sp = dv.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
+    >>> dv.sparse.sparse_dense_matmul(sp, [[1.0], [10.0]]).numpy().tolist()
+    [[20.0], [3.0]]
+    """
+    if _is_sparse(b):
+        product = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a, name)
+        return dense_transpose(product, conjugate=True)
+    sp = as_sparse(sp_a)
+    with name_scope(name, "SparseTensorDenseMatMul", [*parts(sp), b]):
+        if hasattr(b, "_as_graph_element") and not adjoint_b:
+            dense: Any = b  # a variable, whose rows are gathered where they are
+        else:
+            dense = convert_to_tensor(b, sp.values.dtype.base_dtype)
+        if adjoint_b:
+            dense = dense_transpose(dense, conjugate=True)
+        out, into = (1, 0) if adjoint_a else (0, 1)
+        values = conj(sp.values) if adjoint_a else sp.values
+        check = assert_equal(
+            sp.dense_shape[into],
+            constant.shape(dense, out_type=int64)[0],
+            message="sparse_dense_matmul(): the sizes of the matrices do not fit",
+        )
+        with control_dependencies([check]):
+            rows = gather(dense, sp.indices[:, into])
+        return segments.unsorted_segment_sum(
+            values[:, None] * rows, sp.indices[:, out], sp.dense_shape[out]
+        )
+
+
+@accepts("a_is_sparse", "b_is_sparse")
+def sparse_matmul(
+    a: TensorLike,
+    b: TensorLike,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Multiply two dense matrices, of which some elements may be zero. See `matmul`.
+
+    Source: TensorFlow 1.15, ``tf.sparse_matmul``.
+
+    >>> sparse_matmul([[0.0, 2.0]], [[1.0], [3.0]]).numpy().tolist()
+    [[6.0]]
+    """
+    return dense_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b, name=name)
+
+
+# -- reductions --------------------------------------------------------------------------------
+
+
+def _reduced_axes(axis: Any, rank: int) -> list[int]:
+    wanted = range(rank) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    for each in wanted:
+        if not -rank <= each < rank:
+            raise ValueError(f"a sparse tensor of rank {rank} has no axis {each}")
+    return sorted({each % rank for each in wanted})
+
+
+def _groups(sp: SparseTensor, axis: Any, keepdims: bool) -> tuple[SparseTensor, Tensor]:
+    """Return ones at the places of a reduction's results, and for each element which it goes to."""
+    rank = known_rank(sp, "a reduction")
+    axes = _reduced_axes(axis, rank)
+    kept = [i for i in range(rank) if i not in axes]
+    places, which = distinct(gather(sp.indices, kept, axis=1) if kept else sp.indices[:, :0])
+    sizes = gather(sp.dense_shape, kept) if kept else sp.dense_shape[:0]
+    if keepdims:
+        order = [kept.index(i) if i in kept else len(kept) for i in range(rank)]
+        zeros = constant.zeros_like(which)[: size_along(places, 0)][:, None]
+        places = gather(dense_concat([places, zeros], 1), order, axis=1)
+        sizes = gather(dense_concat([sizes, constant.ones([1], int64)], 0), order)
+    ones = constant.ones_like(places[:, 0] if rank > len(axes) or keepdims else which[:1])
+    return SparseTensor(places, ones, sizes), which
+
+
+def _reduction(
+    sp_input: SparseLike,
+    axis: Any,
+    keepdims: bool | None,
+    names: tuple[Any, bool | None],
+    name: tuple[str | None, str],
+    fold: Callable[..., Tensor],
+    is_dense: bool,
+) -> Any:
+    sp = as_sparse(sp_input)
+    axis = axis if names[0] is None else names[0]
+    keepdims = bool(keepdims if names[1] is None else names[1])
+    if isinstance(axis, Tensor):
+        axis = axis.numpy().tolist()
+    with name_scope(name[0], name[1], parts(sp)):
+        found, which = _groups(sp, axis, keepdims)
+        values = fold(sp.values, which, size_along(found.indices, 0))
+        if not is_dense:
+            return SparseTensor(found.indices, values, found.dense_shape)
+        dense = scatter_nd(found.indices, values, found.dense_shape)
+        rank = known_rank(sp, name[1])
+        known = sp.shape.as_list()
+        axes = _reduced_axes(axis, rank)
+        dense.set_shape(
+            [1 if i in axes else n for i, n in enumerate(known) if keepdims or i not in axes]
+        )
+        return dense
+
+
+REDUCTION = """{summary}, along some dimensions{result}.
+
+    {absent}
+
+    Args:
+      sp_input: a `SparseTensor` or `SparseTensorValue` of {types} values.
+      axis: the dimensions, one or several; by default all.
+      keepdims: keep them, of size 1. `keep_dims` is the same.
+      reduction_axes: another name of `axis`.
+      name: name scope of the operations, by default "{type}".
+
+    Source: TensorFlow 1.15, ``tf.sparse.{function}``.
+
+    >>> import daskvars as dv
+    >>> sp = dv.SparseTensor([[0, 0], [0, 2], [1, 1]], [1, 2, 3], [2, 3])
+    >>> {example}
+    {shown}
+    """
+
+
+def _reduction_function(
+    function_name: str,
+    type: str,
+    fold: Callable[..., Tensor],
+    is_dense: bool,
+    **texts: str,
+) -> Callable[..., Any]:
+    def function(
+        sp_input: SparseLike,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool | None = None,
+        reduction_axes: int | Sequence[int] | None = None,
+        keep_dims: bool | None = None,
+        name: str | None = None,
+    ) -> Any:
+        old = (reduction_axes, keep_dims)
+        return _reduction(sp_input, axis, keepdims, old, (name, type), fold, is_dense)
+
+    function.__name__ = function.__qualname__ = function_name
+    function.__doc__ = REDUCTION.format(function=function_name, type=type, **texts)
+    return function
+
+
+_SUM = {
+    "summary": "Add up the elements of a sparse tensor",
+    "types": "any",
+    "absent": "Where there are none, the sum is zero.",
+}
+_MAX = {
+    "summary": "Return the largest elements of a sparse tensor",
+    "types": "real",
+    "absent": "What is absent does not count; where there is nothing, the result is zero.",
+}
+reduce_sum: Callable[..., Tensor] = _reduction_function(
+    "reduce_sum",
+    "SparseReduceSum",
+    segments.unsorted_segment_sum,
+    True,
+    **_SUM,
+    result="",
+    example="dv.sparse.reduce_sum(sp, 1).numpy().tolist()",
+    shown="[3, 3]",
+)
+reduce_sum_sparse: Callable[..., SparseTensor] = _reduction_function(
+    "reduce_sum_sparse",
+    "SparseReduceSumSparse",
+    segments.unsorted_segment_sum,
+    False,
+    **_SUM,
+    result=", as a sparse tensor",
+    example="dv.sparse.reduce_sum_sparse(sp, 1).values.numpy().tolist()",
+    shown="[3, 3]",
+)
+reduce_max: Callable[..., Tensor] = _reduction_function(
+    "reduce_max",
+    "SparseReduceMax",
+    segments.unsorted_segment_max,
+    True,
+    **_MAX,
+    result="",
+    example="dv.sparse.reduce_max(sp, 1).numpy().tolist()",
+    shown="[2, 3]",
+)
+reduce_max_sparse: Callable[..., SparseTensor] = _reduction_function(
+    "reduce_max_sparse",
+    "SparseReduceMaxSparse",
+    segments.unsorted_segment_max,
+    False,
+    **_MAX,
+    result=", as a sparse tensor",
+    example="dv.sparse.reduce_max_sparse(sp, 1).values.numpy().tolist()",
+    shown="[2, 3]",
+)
+
+
+def softmax(sp_input: SparseLike, name: str | None = None) -> SparseTensor:
+    """Return the softmax of the elements that are there, along the last dimension.
+
+    Args:
+      sp_input: a `SparseTensor` or `SparseTensorValue` [..., n] of float values.
+      name: name scope of the operations, by default "SparseSoftmax".
+
+    Source: TensorFlow 1.15, ``tf.sparse.softmax``.
+
+    >>> import daskvars as dv
+    >>> sp = dv.SparseTensor([[0, 0], [0, 2]], [1.0, 1.0], [1, 3])
+    >>> dv.sparse.softmax(sp).values.numpy().tolist()
+    [0.5, 0.5]
+    """
+    sp = as_sparse(sp_input)
+    with name_scope(name, "SparseSoftmax", parts(sp)):
+        rows, which = distinct(sp.indices[:, :-1])
+        count = size_along(rows, 0)
+        most = stop_gradient(segments.unsorted_segment_max(sp.values, which, count))
+        powers = exp(sp.values - picked(most, which))
+        sums = segments.unsorted_segment_sum(powers, which, count)
+        return SparseTensor(sp.indices, truediv(powers, picked(sums, which)), sp.dense_shape)

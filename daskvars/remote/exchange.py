@@ -1,0 +1,397 @@
+"""Exchanges: workers take from one another the slices that they need, and nothing else moves.
+
+An exchange is a *pull*. What a stage gives stays where it is (`TaskOutputs`); a stage that needs
+some of it asks each owner once, over the connections that Dask's workers keep among themselves, for
+all slices that it wants, and begins to compute as they come. So nothing goes through the scheduler
+or the client, no pair of workers has a Dask key, and what is not needed does not move.
+
+An owner answers from its event loop, also while it is paused or busy. What it has no more (it was
+computed again, or moved, elsewhere) is looked for at the scheduler. While Dask computes it again,
+the task that wants it is given back (`Reschedule`), so that it does not hold the thread which that
+may need; what nobody will compute is lost (`LostKeysError`), and the run is sent again.
+
+Workers that are threads of one process hand the slices over as they are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from distributed import get_worker
+
+from daskvars.device_array import DeviceArray
+from daskvars.remote.dask_internals import (
+    NamedPlugin,
+    Reschedule,
+    add_figures,
+    add_stream_handler,
+    add_worker_handler,
+    ask_scheduler,
+    ask_worker,
+    current_key,
+    delay_releases,
+    drop_references,
+    on_loop,
+    pickle,
+    refer_inputs,
+    remove_figures,
+    remove_worker_handler,
+    run_on_loop,
+    send_to_scheduler,
+    show_data,
+    to_serialize,
+)
+from daskvars.remote.task_keys import has_outputs, label_of
+from daskvars.remote.task_outputs import OutputsReference, RemoteOutput, TaskOutputs
+from daskvars.remote.tracing import FIGURES, TRACE, TRACED, Slice, Tracer
+from daskvars.remote.versions.shared_graphs import OPERATION
+from daskvars.remote.versions.shared_versions import LostKeysError
+from daskvars.versioned import Versioned
+
+PULL, REFER = "daskvars_pull", "daskvars_refer"
+TIMEOUT_S = 300.0  # of one answer, of some megabytes
+LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long, and how often, what moved is looked for
+ENDS = ("memory", "error", "released", "forgotten", "rescheduled")  # of a task's life here
+RELEASE_DELAY_S = 0.5  # that the scheduler may hear later of data that was let go
+PATIENCE_S = 60.0  # that a task is given back again and again
+
+Slices = tuple[slice, ...] | None
+
+
+class Wanted(NamedTuple):
+    """A part of an output that is elsewhere: which, the slices (None: all of it), their bytes."""
+
+    output: RemoteOutput
+    source: Slices
+    nbytes: int
+
+
+class Exchanges(NamedPlugin):
+    """A worker's part in exchanges.
+
+    Attributes:
+      num_received, received_bytes, received_s: of all pulls so far.
+      tracer: takes note of its stages and exchanges; None while nobody looks.
+    """
+
+    name = "daskvars-exchange"
+    here: ClassVar[dict[str, Exchanges]] = {}  # of the workers of this process
+
+    def setup(self, worker: Any) -> None:
+        """Take up the work on a worker."""
+        self.worker = worker
+        self.num_received, self.received_bytes, self.received_s = 0, 0, 0.0
+        self.tracer: Tracer | None = None
+        self.first_tried: dict[Any, float] = {}  # tasks that were given back -> when first
+        self._is_sweeping = False
+        self._threads: ThreadPoolExecutor | None = None
+        self.lock = threading.Lock()
+        add_worker_handler(worker, PULL, self.answer)
+        add_worker_handler(worker, REFER, self.references)
+        delay_releases(worker, RELEASE_DELAY_S)
+        refer_inputs(worker, self.refer, lambda value: isinstance(value, OutputsReference))
+        show_data(worker, self._shown)
+        add_figures(worker, FIGURES, self.figures)
+        add_stream_handler(worker, TRACE, self.trace)
+        Exchanges.here[worker.address] = self
+
+    @staticmethod
+    def of_task() -> Exchanges:
+        """Return the part of the worker whose task this thread runs."""
+        return Exchanges.here[get_worker().address]
+
+    @property
+    def num_threads(self) -> int:
+        """How many blocks the worker computes at once."""
+        return self.worker.state.nthreads
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Return the threads for the blocks of stages, beside those of the stages themselves."""
+        with self.lock:
+            if self._threads is None:
+                name = "daskvars-stage"
+                self._threads = ThreadPoolExecutor(self.num_threads, thread_name_prefix=name)
+            return self._threads
+
+    def teardown(self, worker: Any) -> None:
+        """Answer no more."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
+        Exchanges.here.pop(worker.address, None)
+        remove_worker_handler(worker, PULL)
+        remove_worker_handler(worker, REFER)
+        remove_figures(worker, FIGURES)
+
+    def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
+        """Forget what was taken by reference once nothing here needs it any more."""
+        if finish in ENDS and self.worker.daskvars_references and not self._is_sweeping:
+            self._is_sweeping = True
+            self.worker.loop.add_callback(self._sweep)
+        if finish == "memory" and self.first_tried:
+            self.first_tried.pop(key, None)
+
+    def _sweep(self) -> None:
+        self._is_sweeping = False
+        drop_references(self.worker)
+
+    # -- what is told of it ---------------------------------------------------------------------
+
+    def figures(self, worker: Any) -> dict[str, float]:
+        """Return the counts so far, which go to the scheduler with every heartbeat."""
+        return {
+            "exchanges": self.num_received,
+            "exchange_bytes": self.received_bytes,
+            "exchange_seconds": self.received_s,
+        }
+
+    def trace(self, level: int, fence: str = "") -> None:
+        """Begin to tell of stages and exchanges, or end it; on the event loop.
+
+        Args:
+          level: as of `tracing`.
+          fence: sent back after all slices until now.
+        """
+        if self.tracer is not None:
+            self.tracer.flush()
+        if level != (0 if self.tracer is None else self.tracer.level):
+            self.tracer = Tracer(level, self._tell) if level else None
+        if fence:
+            send_to_scheduler(self.worker, TRACED, slices=[], fence=fence)
+
+    def _tell(self, slices: list[Slice]) -> None:
+        found = [tuple(found) for found in slices]
+        on_loop(self.worker, send_to_scheduler, self.worker, TRACED, found, "")
+
+    @contextmanager
+    def traced(self, kind: str, name: str, **facts: str | int) -> Iterator[None]:
+        """Take note of the work inside the block if somebody looks, and tell it."""
+        tracer = self.tracer
+        if tracer is None:
+            yield
+            return
+        try:
+            with tracer.during(kind, name, **facts):
+                yield
+        finally:
+            tracer.flush()
+
+    def _received(self, group: Sequence[Wanted], parts: Sequence[Any], start: float) -> None:
+        stop = time.perf_counter()
+        nbytes = sum(
+            getattr(part, "nbytes", wanted.nbytes)
+            for (part,), wanted in zip(parts, group, strict=True)
+        )
+        self.num_received += 1
+        self.received_bytes += nbytes
+        self.received_s += stop - start
+        if self.tracer is not None:
+            names = dict.fromkeys(label_of(wanted.output.key) for wanted in group)
+            owner = group[0].output.address
+            facts = {"bytes": nbytes, "from": owner}
+            self.tracer.note("exchange", ", ".join(names), start, stop, "", facts)
+
+    # -- what others ask ------------------------------------------------------------------------
+
+    async def refer(self, address: str, keys: Collection[Any]) -> dict[Any, OutputsReference]:
+        """Return references of those keys of another worker that hold `TaskOutputs`."""
+        ours = [key for key in keys if has_outputs(key)]
+        owner = self._neighbour(address)
+        if not ours:
+            return {}
+        if owner is not None:
+            return owner.references_of(ours)
+        found = await ask_worker(self.worker, address, REFER, keys=ours)
+        return pickle.loads(found)
+
+    async def references(self, keys: Collection[Any]) -> bytes:
+        """Answer that to another worker."""
+        return pickle.dumps(self.references_of(keys))
+
+    def references_of(self, keys: Iterable[Any]) -> dict[Any, OutputsReference]:
+        """Return references of keys that this worker has."""
+        data = self.worker.data
+        found = {key: data[key] for key in keys if key in data}
+        return {
+            key: value
+            if isinstance(value, OutputsReference)
+            else value.referred_to(key, self.worker.address, shown=False)
+            for key, value in found.items()
+            if isinstance(value, TaskOutputs | OutputsReference)
+        }
+
+    def _shown(self, key: Any, value: Any) -> Any:
+        is_handle = isinstance(value, TaskOutputs)
+        return value.referred_to(key, self.worker.address) if is_handle else value
+
+    async def answer(self, request: bytes) -> dict[str, Any]:
+        """Give slices of outputs: for each (key, position, slices) the array, if it is here."""
+        found = self.slices(pickle.loads(request))
+        return {
+            "is_here": [bool(part) for part in found],
+            "data": [to_serialize(part[0]) for part in found if part],
+        }
+
+    def slices(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
+        """Return slices of outputs that this worker has, each in a tuple; () where it has not."""
+        data, known = self.worker.data, dict[Any, Any]()
+        found: list[Any] = []
+        for key, position, source in wanted:
+            if key not in known:
+                known[key] = data.get(key)
+            outputs = known[key]
+            if not isinstance(outputs, TaskOutputs):
+                found.append(())
+                continue
+            part = sliced(outputs[position], source)
+            self.worker.transfer_outgoing_bytes_total += getattr(part, "nbytes", 0)
+            found.append((part,))
+        return found
+
+    def _neighbour(self, address: str) -> Exchanges | None:
+        """Return the worker of an address if arrays can be handed over to it as they are."""
+        if address != self.worker.address and not address.startswith("inproc://"):
+            return None
+        return Exchanges.here.get(address)
+
+    # -- what is taken --------------------------------------------------------------------------
+
+    def begin(
+        self, groups: Sequence[Sequence[Wanted]], then: Callable[[Any, Any, Any], None]
+    ) -> None:
+        """Begin to pull groups, each of what one owner has.
+
+        Args:
+          groups: what is wanted.
+          then: ``then(group, arrays, error)`` is called for each, on the event loop.
+        """
+        on_loop(self.worker, self._begin, groups, then)
+
+    def _begin(self, groups: Sequence[Sequence[Wanted]], then: Any) -> None:
+        for group in groups:
+            task = asyncio.ensure_future(self._pull_group(group, then))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    _tasks: ClassVar[set[Any]] = set()  # a loop alone does not keep its tasks alive
+
+    async def _pull_group(self, group: Sequence[Wanted], then: Any) -> None:
+        try:
+            found = await self.pull(group)
+        except Exception as error:  # noqa: BLE001 - raised by the task that waits for it
+            then(group, None, error)
+        else:
+            then(group, found, None)
+
+    async def pull(self, group: Sequence[Wanted]) -> list[Any]:
+        """Return what is wanted of one owner.
+
+        Raises:
+          Reschedule: it is not there now, but will be.
+          LostKeysError: it is lost.
+        """
+        start = time.perf_counter()
+        found: list[Any] = [()] * len(group)
+        addresses = [wanted.output.address for wanted in group]
+        until = None
+        while True:
+            for address in dict.fromkeys(addresses):
+                numbers = [i for i, at in enumerate(addresses) if at == address and not found[i]]
+                parts = await self._asked(address, [group[i] for i in numbers])
+                for number, part in zip(numbers, parts, strict=True):
+                    found[number] = part
+            missing = [i for i, part in enumerate(found) if not part]
+            if not missing:
+                break
+            if until is None:
+                until = time.monotonic() + LOOK_S
+            elif time.monotonic() > until:
+                raise Reschedule
+            else:
+                await asyncio.sleep(LOOK_PAUSE_S)
+            moved = await self._located({group[i].output.key for i in missing})
+            for i in missing:
+                there = moved[group[i].output.key]
+                addresses[i] = there[0] if there else ""
+        self._received(group, found, start)
+        return [part[0] for part in found]
+
+    async def _asked(self, address: str, group: Sequence[Wanted]) -> list[Any]:
+        wanted = [(output.key, output.position, source) for output, source, _ in group]
+        if not address or not group:
+            return [()] * len(group)
+        owner = self._neighbour(address)
+        if owner is not None:
+            return owner.slices(wanted)
+        if address.startswith("inproc://"):
+            return [()] * len(group)
+        try:
+            answer = await asyncio.wait_for(
+                ask_worker(self.worker, address, PULL, request=pickle.dumps(wanted)), TIMEOUT_S
+            )
+        except (OSError, TimeoutError):
+            return [()] * len(group)
+        arrays = iter(answer["data"])
+        return [(next(arrays),) if is_here else () for is_here in answer["is_here"]]
+
+    async def _located(self, keys: set[Any]) -> dict[Any, list[str]]:
+        request = pickle.dumps(("locate", {"keys": list(keys)}))
+        found = pickle.loads(await ask_scheduler(self.worker, OPERATION, request))
+        gone = sorted(str(key) for key, there in found.items() if there is None)
+        if gone:
+            raise LostKeysError(f"{', '.join(gone)} are lost")
+        return found
+
+    def give_back(self, key: Any) -> None:
+        """Raise what has Dask run a task again, once what it takes is there again.
+
+        Raises:
+          Reschedule: always, but
+          LostKeysError: after some time.
+        """
+        now = time.monotonic()
+        if now > self.first_tried.setdefault(key, now) + PATIENCE_S:
+            del self.first_tried[key]
+            raise LostKeysError(f"what {key} takes from other workers has not come back")
+        raise Reschedule
+
+
+def sliced(value: Any, source: Slices) -> Any:
+    """Return a part of an output as one that may be given away: it never changes.
+
+    What is no array, a list of arrays, say, goes as a whole.
+    """
+    if isinstance(value, Versioned) and source is None:
+        return value.given()
+    if source is None or not isinstance(value, np.ndarray | Versioned | DeviceArray):
+        return value
+    return value[source]
+
+
+def brought(values: Sequence[Any]) -> list[Any]:
+    """Return values of a task with those that are elsewhere brought here, whole.
+
+    Raises:
+      Reschedule, LostKeysError: as `Exchanges.pull`.
+    """
+    remote = [i for i, value in enumerate(values) if isinstance(value, RemoteOutput)]
+    found = list(values)
+    if remote:
+        here = Exchanges.of_task()
+
+        async def pulled() -> list[list[Any]]:
+            return await asyncio.gather(*(here.pull([Wanted(values[i], None, 0)]) for i in remote))
+
+        try:
+            arrays = run_on_loop(here.worker, pulled()).result()
+        except Reschedule:
+            here.give_back(current_key())
+        for i, (array,) in zip(remote, arrays, strict=True):
+            found[i] = array
+    return found

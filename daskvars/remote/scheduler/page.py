@@ -1,0 +1,277 @@
+"""The dashboard's page of states: variables, steps per second, scalars, the last step, seals.
+
+It is a Bokeh application beside Dask's own, ``/daskvars`` in the dashboard's menu, and is there as
+soon as the first state is on the cluster. What it shows is an `Observer`'s; drawing it has workers
+tell of their stages.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bokeh.layouts import column, row
+from bokeh.models import Column, ColumnDataSource, DataRange1d, FactorRange, HoverTool
+from bokeh.models.widgets import DataTable, Div, TableColumn
+from bokeh.palettes import Category20
+from bokeh.plotting import figure
+from dask.utils import format_bytes
+
+from daskvars.remote.dask_internals import add_to_dashboard
+from daskvars.remote.scheduler.observer import Observer
+
+PATH = "/daskvars"
+UPDATE_MS = 1_000
+MAX_SCOPES = 20  # that are bars of their own
+COLORS = Category20[20]
+
+
+def add_page(observer: Observer) -> None:
+    """Add the page to the dashboard of an observer's scheduler."""
+
+    def draw(document: Any) -> None:
+        page = Page(observer)
+        page.update()
+        document.title = "Dask: daskvars"
+        document.add_root(page.root)
+        document.add_periodic_callback(page.update, UPDATE_MS)
+
+    add_to_dashboard(observer.scheduler, PATH, draw)
+
+
+class Page:
+    """What one browser looks at.
+
+    Attributes:
+      root: the page as Bokeh has it.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
+        self.head = Div(sizing_mode="stretch_width")
+        self.variables = source("name", "shape", "dtype", "bytes", "chunks", "shards", "saved")
+        self.speed = source("second", "rate")
+        self.scalars = source("steps", "values", "name", "color")
+        self.slices = source("lane", "left", "right", "name", "kind", "ms", "bytes", "color")
+        self.scopes = source("scope", "ms", "color")
+        self.colors: dict[str, str] = {}
+        self._color = itertools.cycle(COLORS)
+        self.lanes, self.layers = FactorRange(), FactorRange()
+        self.root: Column = column(
+            self.head,
+            row(self._speed(), self._scalars(), sizing_mode="stretch_width"),
+            self._timeline(),
+            row(self._by_scope(), self._table(), sizing_mode="stretch_width"),
+            sizing_mode="stretch_width",
+        )
+
+    # -- figures --------------------------------------------------------------------------------
+
+    def _speed(self) -> Any:
+        found = figure(
+            title="Steps per second",
+            y_range=DataRange1d(start=0),
+            height=220,
+            sizing_mode="stretch_width",
+        )
+        found.line("second", "rate", source=self.speed, line_width=2)
+        found.xaxis.axis_label = "seconds ago"
+        return found
+
+    def _scalars(self) -> Any:
+        hover = HoverTool(tooltips=[("", "@name"), ("step", "$x{0}"), ("value", "$y")])
+        found = figure(
+            title="Scalars over steps", height=220, sizing_mode="stretch_width", tools=[hover]
+        )
+        found.multi_line(
+            "steps",
+            "values",
+            source=self.scalars,
+            color="color",
+            line_width=2,
+            legend_field="name",
+        )
+        found.xaxis.axis_label = "step"
+        return found
+
+    def _timeline(self) -> Any:
+        hover = HoverTool(
+            tooltips=[("", "@kind @name"), ("took", "@ms{0.00} ms"), ("bytes", "@bytes")]
+        )
+        found = figure(
+            title="The last step: stages, their blocks and exchanges, by worker",
+            y_range=self.lanes,
+            height=240,
+            sizing_mode="stretch_width",
+            tools=[hover, "xwheel_zoom", "xpan", "reset"],
+        )
+        found.hbar(
+            "lane",
+            left="left",
+            right="right",
+            height=0.8,
+            source=self.slices,
+            color="color",
+            line_color="white",
+        )
+        found.xaxis.axis_label = "milliseconds"
+        return found
+
+    def _by_scope(self) -> Any:
+        found = figure(
+            title="The last step by scope: forward, backward (gradients/...), update",
+            y_range=self.layers,
+            x_range=DataRange1d(start=0),
+            height=360,
+            sizing_mode="stretch_width",
+            tools=[HoverTool(tooltips=[("", "@scope"), ("took", "@ms{0.00} ms")])],
+        )
+        found.hbar("scope", right="ms", height=0.8, source=self.scopes, color="color")
+        found.xaxis.axis_label = "milliseconds, of all workers"
+        return found
+
+    def _table(self) -> Any:
+        columns = [
+            TableColumn(field=name, title=title, width=width)
+            for name, title, width in (
+                ("name", "variable", 220),
+                ("shape", "shape", 90),
+                ("dtype", "dtype", 60),
+                ("bytes", "bytes", 80),
+                ("chunks", "chunks", 50),
+                ("shards", "shards by worker", 140),
+                ("saved", "saved", 60),
+            )
+        ]
+        return DataTable(
+            source=self.variables, columns=columns, height=360, sizing_mode="stretch_width"
+        )
+
+    # -- what changes ---------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """Show what is so now."""
+        observer = self.observer
+        observer.look()
+        states = observer.states()
+        self.head.text = "".join(map(headline, states)) or "No state is on this cluster."
+        rows = [variable_row(state, found) for state in states for found in state["variables"]]
+        self.variables.data = columns_of(self.variables, rows)
+        self.speed.data = columns_of(self.speed, self._rates())
+        self.scalars.data = columns_of(self.scalars, list(self._series(states)))
+        self._show_last_step()
+
+    def _rates(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        for samples in self.observer.samples.values():
+            now = samples[-1][0]
+            rows += [
+                {"second": after[0] - now, "rate": (after[1] - before[1]) / (after[0] - before[0])}
+                for before, after in itertools.pairwise(samples)
+            ]
+            rows.append({"second": math.nan, "rate": math.nan})  # between two states
+        return rows
+
+    def _series(self, states: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+        for state in states:
+            several = len(states) > 1
+            for name, found in state["scalars"].items():
+                yield {
+                    "steps": list(found["steps"]),
+                    "values": list(found["values"]),
+                    "name": f"{state['name']}: {name}" if several else name,
+                    "color": self._color_of(name),
+                }
+
+    def _show_last_step(self) -> None:
+        step = self.observer.last_step()
+        first_s = min((one.start_s for _, one in step), default=0.0)
+        rows, spent = [], dict[str, float]()
+        for worker, one in step:
+            left = 1e3 * (one.start_s - first_s)
+            rows.append(
+                {
+                    "lane": f"{worker} {one.kind}s",
+                    "left": left,
+                    "right": left + 1e3 * one.duration_s,
+                    "name": one.name,
+                    "kind": one.kind,
+                    "ms": 1e3 * one.duration_s,
+                    "bytes": one.facts.get("bytes", ""),
+                    "color": self._color_of(one.name),
+                }
+            )
+            for scope, seconds in one.facts.get("scopes", {}).items():
+                layer = layer_of(scope)
+                spent[layer] = spent.get(layer, 0.0) + 1e3 * seconds
+        self.lanes.factors = sorted({found["lane"] for found in rows}, reverse=True)
+        self.slices.data = columns_of(self.slices, rows)
+        longest = sorted(spent, key=lambda scope: -spent[scope])[:MAX_SCOPES]
+        self.layers.factors = longest[::-1]
+        self.scopes.data = columns_of(
+            self.scopes,
+            [{"scope": s, "ms": spent[s], "color": self._color_of(s)} for s in longest],
+        )
+
+    def _color_of(self, name: str) -> str:
+        if name not in self.colors:
+            self.colors[name] = next(self._color)
+        return self.colors[name]
+
+
+def source(*names: str) -> ColumnDataSource:
+    """Return an empty table of those columns."""
+    return ColumnDataSource({name: [] for name in names})
+
+
+def columns_of(table: ColumnDataSource, rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as the columns of a table."""
+    return {name: [found[name] for found in rows] for name in table.column_names}
+
+
+def headline(state: Mapping[str, Any]) -> str:
+    """Return what is said of a state above everything else, as HTML."""
+    seals, rate = state["seals"], state["steps_per_second"]
+    name = "a session's variables" if state["is_private"] else escaped(state["name"])
+    nbytes = sum(found["bytes"] for found in state["variables"])
+    moved = state["exchanged_bytes_per_step"]
+    durable = seals["durable_version"]
+    said = [
+        f"<b>{name}</b>: {len(state['variables'])} variables, {format_bytes(nbytes)}",
+        f"version {state['version']}, {state['runs_in_flight']} runs in flight",
+        "steps/s: " + ("-" if rate is None else f"{rate:.1f}"),
+        "exchanged a step: " + ("-" if moved is None else format_bytes(int(moved))),
+        f"seals: {seals['count']} in {seals['seconds']:.2f} s"
+        + (", one is being written" if seals["is_running"] else ""),
+        "nothing is durable" if durable is None else f"version {durable} is durable",
+    ]
+    return f"<p style='margin:4px 8px'>{' &middot; '.join(said)}</p>"
+
+
+def escaped(text: str) -> str:
+    """Return text that is no HTML."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def variable_row(state: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the table says of a variable."""
+    shards = ", ".join(f"{worker}: {count}" for worker, count in found["shards"].items())
+    return {
+        **found,
+        "shape": "x".join(map(str, found["shape"])) or "()",
+        "bytes": format_bytes(found["bytes"]),
+        "shards": shards,
+        "saved": "durable" if found["is_durable"] else "dirty",
+    }
+
+
+def layer_of(scope: str) -> str:
+    """Return what a bar stands for: a scope without what differs between its operations.
+
+    >>> layer_of("gradients/layer1/MatMul_grad"), layer_of("Adam/update_layer1/w"), layer_of("loss")
+    ('gradients/layer1', 'Adam/update_layer1/w', 'loss')
+    """
+    head, _, last = scope.rpartition("/")
+    return head if head and last.endswith("_grad") else scope

@@ -1,0 +1,419 @@
+"""What a worker does for one stage: all blocks that it computes between two exchanges.
+
+A stage travels as data, once (`PackedStage`), with the regions that it has blocks of, to the worker
+that is to run it; a run sends keys alone. A region that many stages have is in each of them: under
+a key of its own it would be on all workers, and Dask tells every task about all of these, and takes
+what is on several workers away from all but one, again and again. Its values are numbered: they
+are *slots*. Some are filled by what the task takes, from this worker or by pulls from others, the
+rest by its blocks. A block runs as soon as all of its slots are filled, in the order of the plan
+where several could; a slot is emptied when the last block that takes it is done. So what one worker
+hands on to itself is no task and no copy, and pulls go on while blocks are computed.
+
+Blocks run on as many threads as the worker has. Which of them run at once changes no bit, since
+each is computed by itself, its BLAS on one thread.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import heapq
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy
+
+from daskvars import backend
+from daskvars.errors import InternalError
+from daskvars.remote.dask_internals import Reschedule, current_key, remeasure
+from daskvars.remote.exchange import Exchanges, Wanted, brought, sliced
+from daskvars.remote.task_keys import label_of
+from daskvars.remote.task_outputs import Outputs, RemoteOutput, TaskOutputs
+from daskvars.remote.tasks.block_arguments import Cut, Take
+from daskvars.remote.tasks.region_tasks import (
+    PackedRegion,
+    WorkerRegion,
+    aligned,
+    compressed,
+    decompressed,
+    unpacked,
+)
+
+GROUP_BYTES = 4 << 20  # of slices that are asked for at once
+MAX_WAITING_BYTES = 256 << 20  # of slices that are asked for before what needs them is next
+
+
+class Source(NamedTuple):
+    """Where a slot is filled from.
+
+    Attributes:
+      slot: its number.
+      argument: which argument of the task has it.
+      path: what to take of that, item by item.
+      slices: what is needed of it; None for all. They apply only if it is elsewhere.
+      nbytes: of that.
+    """
+
+    slot: int
+    argument: int
+    path: tuple[int, ...]
+    slices: Any
+    nbytes: int
+
+
+class BlockCall(NamedTuple):
+    """One block of a stage.
+
+    Attributes:
+      region: which of the stage's regions.
+      block: the block's index.
+      steps: for each input a Take of a slot, a Cut of such, or plain data.
+      outputs: (position, slot) of each result that is wanted.
+    """
+
+    region: int
+    block: Any
+    steps: tuple[Any, ...]
+    outputs: tuple[tuple[int, int], ...]
+
+
+class StageProgram(NamedTuple):
+    """A stage as data.
+
+    Attributes:
+      num_slots: how many there are.
+      sources: of the slots that are filled from outside, in the order in which they are needed.
+      calls: its blocks, in an order in which they can run.
+      outputs: the slots that leave it.
+      shown: positions among them that a reference shows.
+      is_plain: only the client wants them.
+    """
+
+    num_slots: int
+    sources: tuple[Source, ...]
+    calls: tuple[BlockCall, ...]
+    outputs: tuple[int, ...]
+    shown: tuple[int, ...]
+    is_plain: bool
+
+
+class PackedStage(NamedTuple):
+    """A `StageProgram` as bytes, and the regions that it has blocks of."""
+
+    key: str
+    data: bytes
+    regions: tuple[PackedRegion, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """How large it is."""
+        return len(self.data) + sum(len(region.data) for region in self.regions)
+
+
+def pack_stage(key: str, program: StageProgram, regions: Sequence[PackedRegion]) -> PackedStage:
+    """Return a stage as bytes, under its Dask key."""
+    return PackedStage(key, compressed(tuple(program)), tuple(regions))
+
+
+@lru_cache(maxsize=512)
+def unpacked_stage(packed: PackedStage) -> WorkerStage:
+    """Return a stage that can be run, made once per process."""
+    program = StageProgram(*decompressed(packed.data))
+    return WorkerStage(program, [*map(unpacked, packed.regions)])
+
+
+class WorkerStage:
+    """A stage, and what is known of it before it runs.
+
+    Attributes:
+      program: the stage.
+      regions: those that its calls name.
+      takers: slot -> the calls that take it, in order.
+      uses: slot -> how many calls take it; one more for those that leave the stage.
+      slots: call -> the slots that it takes.
+    """
+
+    def __init__(self, program: StageProgram, regions: Sequence[WorkerRegion]) -> None:
+        self.program, self.regions = program, regions
+        self.takers: dict[int, list[int]] = {}
+        self.uses: Counter[int] = Counter(program.outputs)
+        self.slots: list[tuple[int, ...]] = []
+        for number, call in enumerate(program.calls):
+            taken = tuple(dict.fromkeys(_slots(call.steps)))
+            self.slots.append(taken)
+            self.uses.update(taken)
+            for slot in taken:
+                self.takers.setdefault(slot, []).append(number)
+
+
+def _slots(steps: Sequence[Any]) -> Any:
+    for step in steps:
+        if isinstance(step, Take):
+            yield step.dependency
+        elif isinstance(step, Cut):
+            for take, _, _ in step.parts:
+                yield take.dependency
+
+
+class StageRun:
+    """One run of a stage.
+
+    Args:
+      stage: the stage.
+      arguments: of the task.
+      key: of the task.
+      worker: that it runs on.
+    """
+
+    def __init__(
+        self,
+        stage: WorkerStage,
+        arguments: Sequence[Any],
+        key: Any,
+        worker: Exchanges,
+    ) -> None:
+        self.stage, self.key = stage, key
+        self.exchanges = worker
+        self.num_threads = worker.num_threads
+        program = stage.program
+        self.values: list[Any] = [None] * program.num_slots
+        self.uses = dict(stage.uses)
+        self.pulled: set[int] = set()
+        self.missing = [len(slots) for slots in stage.slots]
+        self.ready = [n for n, count in enumerate(self.missing) if not count]
+        self.num_left, self.num_running = len(program.calls), 0
+        self.events: SimpleQueue[Any] = SimpleQueue()
+        self.groups: list[tuple[list[Wanted], list[int]]] = []  # not asked for yet, the last first
+        self.num_asked = self.waiting_bytes = 0
+        self.asked_slots: dict[int, list[int]] = {}
+        self.sizes: dict[int, int] = {}
+        self._take(arguments)
+
+    # -- what comes from outside ----------------------------------------------------------------
+
+    def _take(self, arguments: Sequence[Any]) -> None:
+        remote: list[tuple[Wanted, int]] = []
+        for slot, argument, path, slices, nbytes in self.stage.program.sources:
+            value = arguments[argument]
+            for item in path:
+                value = value[item]
+            if isinstance(value, RemoteOutput):
+                remote.append((Wanted(value, slices, nbytes), slot))
+            else:
+                self._fill(slot, aligned(value))
+        if remote:
+            self.groups = grouped(remote)[::-1]
+
+    def _ask(self, is_needed: bool) -> None:
+        """Begin pulls: all that memory allows, and the next if nothing can be done without."""
+        asked = []
+        while self.groups and (is_needed or self.waiting_bytes < MAX_WAITING_BYTES):
+            group, slots = self.groups.pop()
+            asked.append(group)
+            for wanted, slot in zip(group, slots, strict=True):
+                self.sizes[slot] = wanted.nbytes
+                self.waiting_bytes += wanted.nbytes
+            self.num_asked += 1
+            self.asked_slots[id(group)] = slots
+            is_needed = False
+        if asked:
+            self.exchanges.begin(asked, lambda *found: self.events.put((self._arrived, found)))
+
+    def _arrived(self, group: Any, arrays: Any, error: Exception | None) -> None:
+        self.num_asked -= 1
+        if error is not None:
+            raise error
+        slots = self.asked_slots.pop(id(group))
+        for slot, wanted, array in zip(slots, group, arrays, strict=True):
+            if wanted.source is not None:
+                self.pulled.add(slot)
+            self._fill(slot, aligned(array))
+
+    # -- slots ----------------------------------------------------------------------------------
+
+    def _fill(self, slot: int, value: Any) -> None:
+        self.values[slot] = value
+        for number in self.stage.takers.get(slot, ()):
+            self.missing[number] -= 1
+            if not self.missing[number]:
+                heapq.heappush(self.ready, number)
+
+    def _used(self, slot: int) -> None:
+        self.uses[slot] -= 1
+        if not self.uses[slot]:
+            self.values[slot] = None
+            self.waiting_bytes -= self.sizes.pop(slot, 0)
+
+    # -- blocks ---------------------------------------------------------------------------------
+
+    def outputs(self) -> list[Any]:
+        """Run it, and return what leaves it."""
+        pool = self.exchanges.threads() if self.num_threads > 1 else None
+        try:
+            while self.num_left or self.groups or self.num_asked:
+                self._ask(False)
+                self._start(pool)
+                if self.num_running or self.num_asked:
+                    call, arguments = self.events.get()
+                    call(*arguments)
+                elif self.groups:
+                    self._ask(True)
+                elif self.num_left and not self.ready:
+                    raise InternalError(None, None, "a stage waits for what nobody gives")
+        finally:
+            while self.num_running:  # nothing that this worker knows goes on behind its back
+                call, arguments = self.events.get()
+                if call == self._done:
+                    self.num_running -= 1
+        return [self.values[slot] for slot in self.stage.program.outputs]
+
+    def _start(self, pool: ThreadPoolExecutor | None) -> None:
+        """Run blocks that are ready: here if it is one at a time, else on threads."""
+        while self.ready:
+            if pool is None or (len(self.ready) == 1 and not self.num_running and not self.groups):
+                number = heapq.heappop(self.ready)
+                self._finish(number, self._call(number))
+                if not self.events.empty():
+                    call, arguments = self.events.get()
+                    call(*arguments)
+                continue
+            if self.num_running >= self.num_threads:
+                return
+            number = heapq.heappop(self.ready)
+            self.num_running += 1
+            context = contextvars.copy_context()
+            pool.submit(context.run, self._in_thread, number)
+
+    def _in_thread(self, number: int) -> None:
+        try:
+            found = self._call(number)
+        except BaseException as error:  # noqa: BLE001 - raised by the task's thread
+            self.events.put((self._done, (number, None, error)))
+        else:
+            self.events.put((self._done, (number, found, None)))
+
+    def _done(self, number: int, outputs: Any, error: BaseException | None) -> None:
+        self.num_running -= 1
+        if error is not None:
+            raise error
+        self._finish(number, outputs)
+
+    def _finish(self, number: int, outputs: Any) -> None:
+        self.num_left -= 1
+        call = self.stage.program.calls[number]
+        for position, slot in call.outputs:
+            self._fill(slot, outputs[position])
+        for slot in self.stage.slots[number]:
+            self._used(slot)
+
+    def _call(self, number: int) -> list[Any]:
+        call = self.stage.program.calls[number]
+        region, tracer = self.stage.regions[call.region], self.exchanges.tracer
+        if tracer is None:
+            return region(call.steps, self.values, self.pulled, (self.key, number))
+        with tracer.during("block", region.label):
+            return region(call.steps, self.values, self.pulled, (self.key, number))
+
+
+def grouped(remote: Sequence[tuple[Wanted, int]]) -> list[tuple[list[Wanted], list[int]]]:
+    """Return what is wanted by owner, in pieces of some megabytes, the first needed first."""
+    found: list[tuple[list[Wanted], list[int]]] = []
+    last: dict[str, tuple[int, list[Wanted], list[int]]] = {}
+    for wanted, slot in remote:
+        nbytes, group, slots = last.get(wanted.output.address, (0, [], []))
+        if not group or nbytes + wanted.nbytes > GROUP_BYTES:
+            nbytes, group, slots = 0, [], []
+            found.append((group, slots))
+        group.append(wanted)
+        slots.append(slot)
+        last[wanted.output.address] = nbytes + wanted.nbytes, group, slots
+    return found
+
+
+# -- the tasks ----------------------------------------------------------------------------------
+
+
+def run_stage(packed: PackedStage, *taken: Any) -> Outputs:
+    """Run one stage of a plan.
+
+    Args:
+      packed: the stage.
+      taken: what it takes: outputs of tasks, references, lists of them, arrays, plain data.
+
+    Returns:
+      What leaves the stage, as one result.
+    """
+    stage, key, here = unpacked_stage(packed), current_key(), Exchanges.of_task()
+    run = StageRun(stage, taken, key, here)
+    try:
+        with (
+            backend.one_blas_thread,
+            numpy.errstate(all="ignore"),
+            here.traced("stage", label_of(key), key=key),
+        ):
+            found = run.outputs()
+    except Reschedule:
+        here.give_back(key)
+    if any(region.split is not None for region in stage.regions):
+        remeasure(key)
+    program = stage.program
+    return Outputs(found) if program.is_plain else TaskOutputs(found).showing(program.shown)
+
+
+def gather_references(*arguments: Any) -> Outputs:
+    """Return where the results of an exchange are.
+
+    Args:
+      arguments: key, and what is under it: outputs of this worker, or a reference.
+    """
+    here = Exchanges.of_task()
+    return Outputs(
+        value.referred_to(key, here.worker.address) if isinstance(value, TaskOutputs) else value
+        for key, value in zip(arguments[::2], arguments[1::2], strict=True)
+    )
+
+
+def locate_blocks(keys: Sequence[Any], blocks: Sequence[tuple[int, int]], *outputs: Any) -> Outputs:
+    """Return where blocks of variables are: each as it is if it is a number, else a reference.
+
+    Args:
+      keys: of the outputs.
+      blocks: for each block which of the outputs, and the position there.
+      outputs: of this worker, or references.
+    """
+    (*found,) = gather_references(*(x for pair in zip(keys, outputs, strict=True) for x in pair))
+    return Outputs(found[number][position] for number, position in blocks)
+
+
+def identity(value: Any) -> Any:
+    """Return a block of a variable as a result of its own, which may be fetched."""
+    return brought([value])[0]
+
+
+def dask_block(value: Any, position: int | None) -> numpy.ndarray[Any, Any]:
+    """Return a value, or one of the outputs of a task, as a block of a dask array.
+
+    It is the memory itself, if it is here, which nobody may write into from now on.
+    """
+    (found,) = brought([value if position is None else value[position]])
+    array = numpy.asarray(sliced(found, None)).view()
+    array.flags.writeable = False
+    return array
+
+
+def fetched(positions: Sequence[int], outputs: Any) -> Outputs:
+    """Return outputs of a task as results that may be fetched."""
+    return Outputs(brought([outputs[position] for position in positions]))
+
+
+def as_outputs(value: Any) -> TaskOutputs:
+    """Return a value as what a stage gives, so that it is taken as that is."""
+    return TaskOutputs([value])
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """Return the shape of a result that nobody could know before."""
+    return numpy.shape(brought([value])[0])

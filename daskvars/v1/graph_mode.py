@@ -1,0 +1,247 @@
+"""What is under each name of `daskvars.v1`: that of `daskvars`, in graph mode, or v1's own."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import daskvars
+from daskvars import dtypes, initializers, layers, nn, summary, train
+from daskvars.errors import did_you_mean
+from daskvars.execution.config_proto import ConfigProto
+from daskvars.graph.graph import Graph
+from daskvars.graph.records.graph_def import GraphDef, NodeDef
+from daskvars.graph.scopes.default_graph import (
+    InGraph,
+    in_graph,
+    in_graph_class,
+    in_graph_context,
+    in_graph_of_inputs,
+)
+from daskvars.messages import Message
+from daskvars.summary import records
+from daskvars.v1 import (
+    app,
+    flags,
+    gfile,
+    graphs,
+    logging,
+    manip,
+    old_names,
+    optimizers,
+    raw_rnn,
+    sampling,
+    servers,
+    sessions,
+    sparse_functions,
+    summary_writers,
+    switches,
+    text,
+)
+from daskvars.v1.graphs.importer import import_graph_def
+from daskvars.v1.graphs.meta_graph import MetaGraphDef
+from daskvars.variables.collections import tables_initializer
+
+PACKAGE = "daskvars.v1"
+# The version of TensorFlow whose names and rules these are: what programs compare it with is old.
+VERSION = "1.15.0"
+
+# Context managers enter the default graph for the length of their block.
+_CONTEXTS = {
+    "colocate_with",
+    "container",
+    "control_dependencies",
+    "device",
+    "init_scope",
+    "name_scope",
+    "op_scope",
+    "variable_creator_scope",
+    "variable_op_scope",
+    "variable_scope",
+}
+# Functions that mean the default graph, whichever tensors they are given.
+_OF_DEFAULT_GRAPH = {
+    "add_check_numerics_ops",
+    "add_loss",
+    "add_to_collection",
+    "add_to_collections",
+    "get_local_variable",
+    "get_variable",
+}
+# What means the same in both modes, or is no function of the graph being built.
+_AS_IS = {
+    "ClusterDef",
+    "ClusterSpec",
+    "DType",
+    "DeviceSpec",
+    "Dimension",
+    "Graph",
+    "GraphDef",
+    "GraphKeys",
+    "IndexedSlices",
+    "InputSpec",
+    "JobDef",
+    "LSTMStateTuple",
+    "MetaGraphDef",
+    "NoGradient",
+    "NodeDef",
+    "NotDifferentiable",
+    "OpDef",
+    "Operation",
+    "RegisterGradient",
+    "Server",
+    "ServerDef",
+    "Spec",
+    "Tensor",
+    "TensorShape",
+    "VariableScope",
+    "as_dtype",
+    "get_default_graph",
+    "register_tensor_conversion_function",
+    "reset_default_graph",
+}
+_EAGER_ONLY = {"GradientTape", "config", "data", "function", "profile", "reset", "sync"}
+# Parts of TensorFlow that are not here, and what does their work.
+_ELSEWHERE = {
+    "FIFOQueue": "feed NumPy or dask arrays",
+    "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
+    "data": "feed what daskvars.data.batches gives, or arrays",
+    "estimator": "write the training loop with a session",
+    "keras": "use layers, losses, train and metrics",
+    "python_io": "read records in Python and feed arrays",
+    "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
+    "test": "use unittest or pytest, with numpy.testing",
+}
+NAMESPACES = (
+    daskvars.bitwise,
+    daskvars.debugging,
+    daskvars.linalg,
+    daskvars.losses,
+    daskvars.math,
+    daskvars.metrics,
+    daskvars.random,
+    daskvars.sparse,
+    daskvars.strings,
+    initializers,
+    layers,
+    nn,
+    nn.rnn_cell,
+    summary,
+    train,
+)
+# What a namespace of TensorFlow 1 has besides.
+BESIDES: dict[types.ModuleType, tuple[types.ModuleType, ...]] = {
+    nn: (raw_rnn, sampling),
+    summary: (summary_writers,),
+    train: (graphs, optimizers, servers, sessions),
+}
+
+
+def _graph_mode(name: str, value: Any) -> Any:
+    """Return a name of `daskvars` as it is in graph mode."""
+    if isinstance(value, types.ModuleType):
+        return _namespace(value) if value in NAMESPACES else value
+    if name in _AS_IS or isinstance(value, dtypes.DType):
+        return value
+    if name in _SPECIAL:
+        return _SPECIAL[name]
+    if name in _CONTEXTS:
+        return in_graph_context(value)
+    if inspect.isclass(value):
+        return value if issubclass(value, Enum | Message) else in_graph_class(value)
+    if not callable(value):
+        return value
+    return in_graph(value) if name in _OF_DEFAULT_GRAPH else in_graph_of_inputs(value)
+
+
+def _namespace(module: types.ModuleType) -> types.ModuleType:
+    """Return a module's public names in graph mode."""
+    result = types.ModuleType(f"{PACKAGE}.{module.__name__.rpartition('.')[2]}", module.__doc__)
+    for part in (module, *BESIDES.get(module, ())):
+        for name in part.__all__:
+            setattr(result, name, _graph_mode(name, getattr(part, name)))
+    return result
+
+
+class _Interactive(InGraph):
+    """The class of InteractiveSession: with a graph that it enters, nothing may be around it."""
+
+    def __call__(
+        cls, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None
+    ) -> Any:
+        make = super().__call__ if graph is None else functools.partial(type.__call__, cls)
+        return make(target, graph, config)
+
+
+@functools.wraps(daskvars.register_op)
+def _register_op(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+    return in_graph(daskvars.register_op(*args, **kwargs))
+
+
+_SPECIAL = {
+    "InteractiveSession": _Interactive(
+        "InteractiveSession",
+        (in_graph_class(daskvars.InteractiveSession),),
+        {n: getattr(daskvars.InteractiveSession, n) for n in ("__doc__", "__module__")}
+        | {"_original": daskvars.InteractiveSession},
+    ),
+    "register_op": _register_op,
+}
+
+
+@functools.lru_cache(maxsize=256)  # tools ask for the same few names, thousands of times
+def why_missing(name: str) -> str:
+    """Return what an AttributeError says of a name that is not here."""
+    if name in _ELSEWHERE:
+        return f"daskvars.v1 has no {name!r}: {_ELSEWHERE[name]}"
+    if name in _EAGER_ONLY:
+        return f"{name!r} belongs to eager code: use daskvars.{name}"
+    return f"daskvars.v1 has no {name!r}{did_you_mean(name, NAMES)}"
+
+
+def _compat() -> types.ModuleType:
+    """Return `tf.compat`: this module as ``v1``, and functions for text."""
+    result = types.ModuleType(f"{PACKAGE}.compat", text.__doc__)
+    vars(result).update({name: getattr(text, name) for name in text.__all__})
+    vars(result)["v1"] = sys.modules[PACKAGE]
+    return result
+
+
+_tables_initializer = in_graph(tables_initializer)
+# What programs use besides graphs; eager programs have Python's own.
+V1_ONLY = {
+    "Event": records.Event,
+    "GraphDef": GraphDef,
+    "NodeDef": NodeDef,
+    "import_graph_def": in_graph_of_inputs(import_graph_def),
+    "HistogramProto": records.HistogramProto,
+    "MetaGraphDef": MetaGraphDef,
+    "SessionLog": records.SessionLog,
+    "Summary": records.Summary,
+    "VERSION": VERSION,
+    "app": app,
+    "compat": _compat(),
+    "flags": flags,
+    "gfile": gfile,
+    "get_logger": logging.get_logger,
+    "initialize_all_tables": _tables_initializer,
+    "logging": _namespace(logging),
+    "manip": _namespace(manip),
+    "tables_initializer": _tables_initializer,
+    **{name: getattr(switches, name) for name in switches.__all__},
+    **{name: _graph_mode(name, getattr(old_names, name)) for name in old_names.__all__},
+    **{
+        name: _graph_mode(name, getattr(sparse_functions, name))
+        for name in sparse_functions.__all__
+    },
+}
+# Every name of `daskvars.v1`, and what it is.
+NAMES: dict[str, Any] = {
+    name: V1_ONLY[name] if name in V1_ONLY else _graph_mode(name, getattr(daskvars, name))
+    for name in sorted({*daskvars.__all__, *V1_ONLY} - _EAGER_ONLY)
+}

@@ -1,0 +1,114 @@
+"""Sparse tensors under the names that they had before ``tf.sparse``, and masks of gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.graph.indexed_slices import IndexedSlices
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.tensor import TensorLike
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.gather_scatter.searching import setdiff1d
+from daskvars.ops.sparse.arithmetic import add as sparse_add
+from daskvars.ops.sparse.arithmetic import maximum as sparse_maximum
+from daskvars.ops.sparse.arithmetic import minimum as sparse_minimum
+from daskvars.ops.sparse.arithmetic import reduce_max as sparse_reduce_max
+from daskvars.ops.sparse.arithmetic import reduce_max_sparse as sparse_reduce_max_sparse
+from daskvars.ops.sparse.arithmetic import reduce_sum as sparse_reduce_sum
+from daskvars.ops.sparse.arithmetic import reduce_sum_sparse as sparse_reduce_sum_sparse
+from daskvars.ops.sparse.arithmetic import softmax as sparse_softmax
+from daskvars.ops.sparse.arithmetic import sparse_dense_matmul as sparse_tensor_dense_matmul
+from daskvars.ops.sparse.arithmetic import sparse_matmul
+from daskvars.ops.sparse.arranging import concat as sparse_concat
+from daskvars.ops.sparse.arranging import fill_empty_rows as sparse_fill_empty_rows
+from daskvars.ops.sparse.arranging import merge as sparse_merge
+from daskvars.ops.sparse.arranging import reset_shape as sparse_reset_shape
+from daskvars.ops.sparse.arranging import retain as sparse_retain
+from daskvars.ops.sparse.arranging import slice as sparse_slice
+from daskvars.ops.sparse.arranging import split as _split
+from daskvars.ops.sparse.arranging import transpose as sparse_transpose
+from daskvars.ops.sparse.dense import placeholder as sparse_placeholder
+from daskvars.ops.sparse.dense import to_dense as sparse_tensor_to_dense
+from daskvars.ops.sparse.dense import to_indicator as sparse_to_indicator
+from daskvars.ops.sparse.places import SparseLike
+from daskvars.ops.sparse.places import reorder as sparse_reorder
+from daskvars.ops.sparse.places import reshape as sparse_reshape
+from daskvars.ops.sparse.segments import segment_mean as sparse_segment_mean
+from daskvars.ops.sparse.segments import segment_sqrt_n as sparse_segment_sqrt_n
+from daskvars.ops.sparse.segments import segment_sum as sparse_segment_sum
+
+__all__ = [
+    "sparse_add",
+    "sparse_concat",
+    "sparse_fill_empty_rows",
+    "sparse_mask",
+    "sparse_matmul",
+    "sparse_maximum",
+    "sparse_merge",
+    "sparse_minimum",
+    "sparse_placeholder",
+    "sparse_reduce_max",
+    "sparse_reduce_max_sparse",
+    "sparse_reduce_sum",
+    "sparse_reduce_sum_sparse",
+    "sparse_reorder",
+    "sparse_reset_shape",
+    "sparse_reshape",
+    "sparse_retain",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
+    "sparse_slice",
+    "sparse_softmax",
+    "sparse_split",
+    "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense",
+    "sparse_to_indicator",
+    "sparse_transpose",
+]
+
+
+def sparse_split(
+    *,
+    sp_input: SparseLike,
+    num_split: int,
+    axis: int | None = None,
+    name: str | None = None,
+    split_dim: int | None = None,
+) -> list[SparseTensor]:
+    """Return a sparse tensor in parts along a dimension. See `sparse.split`.
+
+    Args:
+      sp_input: a `SparseTensor`.
+      num_split: how many parts.
+      axis: the dimension. `split_dim` is the same.
+      name: name scope of the operations.
+
+    Raises:
+      ValueError: no dimension is given.
+    """
+    along = axis if split_dim is None else split_dim
+    if along is None:
+        raise ValueError("sparse_split() needs an axis")
+    return _split(sp_input, num_split, along, name)
+
+
+def sparse_mask(a: Any, mask_indices: TensorLike, name: str | None = None) -> IndexedSlices:
+    """Return slices without those of some indices.
+
+    Args:
+      a: `IndexedSlices`.
+      mask_indices: [m] of the dtype of their indices: which are left out.
+      name: name scope of the operations, by default "sparse_mask".
+
+    Source: TensorFlow 1.15, ``tf.sparse_mask``.
+
+    >>> import daskvars as dv
+    >>> a = dv.IndexedSlices(dv.constant([1.0, 2.0]), dv.constant([4, 7]))
+    >>> sparse_mask(a, [4]).values.numpy().tolist()
+    [2.0]
+    """
+    with name_scope(name, "sparse_mask", [a.values, a.indices]):
+        indices, places = setdiff1d(a.indices, mask_indices)
+        return IndexedSlices(gather(a.values, places), indices, a.dense_shape)

@@ -1,0 +1,175 @@
+"""Workers are killed in the middle of exchanges: before, while and after they send or receive.
+
+The worker kills itself at the point, so that it is always there.
+"""
+
+import importlib
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.execution.cluster.remote_blocks import remote_blocks
+from daskvars.remote.exchange import Exchanges
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+UNITS, ROWS, STEPS, STRIKE = 24, 48, 12, 5
+POINTS = {
+    "before it is asked where something is": ("references", "before"),
+    "before it sends": ("slices", "before"),
+    "while it sends": ("answer", "soon"),
+    "before it receives": ("pull", "before"),
+    "while it receives": ("pull", "soon"),
+    "after it has received": ("pull", "after"),
+}
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(BENCHMARKS))
+        found = importlib.import_module("worker_loss").Workers(nannies=False)
+        yield found
+        found.close()
+
+
+def model():
+    """A dense model whose weights are in three chunks."""
+    x = tf.placeholder(tf.float32, [None, UNITS])
+    h, rng = x, np.random.default_rng(0)
+    for i in range(2):
+        first = rng.normal(size=(UNITS, UNITS)).astype("f4")
+        w = tf.get_variable(f"w{i}", initializer=first, chunks=(UNITS, UNITS // 3))
+        h = tf.tanh(tf.matmul(h, w))
+    loss = tf.reduce_mean(tf.square(h))
+    return x, loss, tf.train.AdamOptimizer(0.01).minimize(loss)
+
+
+def trained(strike=lambda session: None, store=None):
+    """Train; return all losses and the variables at the end."""
+    batches = np.random.default_rng(1).normal(size=(STEPS, ROWS, UNITS)).astype("f4")
+    with tf.Graph().as_default(), config.set(batch_parts=3):
+        x, loss, step = model()
+        with tf.Session(store=store) as session:
+            session.run(tf.global_variables_initializer())
+            losses = []
+            for number, batch in enumerate(batches):
+                if number == 3:
+                    session.engine.seal()
+                if number == STRIKE:
+                    strike(session)
+                losses.append(session.run([loss, step], {x: batch})[0])
+            return np.array(losses), session.run(tf.global_variables())
+
+
+def same(found, wanted):
+    return all(
+        np.array_equal(one, other)
+        for one, other in zip((found[0], *found[1]), (wanted[0], *wanted[1]), strict=True)
+    )
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return trained()
+
+
+def arm(name, moment):
+    """Have this worker kill itself at the next call of a method of its exchanges."""
+    (here,) = Exchanges.here.values()
+    method = getattr(here, name)
+
+    def strike():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def armed(*args, **named):
+        if moment == "before":
+            strike()
+        if moment == "soon":
+            here.worker.loop.call_later(0.0005, strike)
+        return method(*args, **named)
+
+    async def armed_after(*args, **named):
+        await method(*args, **named)
+        strike()
+
+    found = armed_after if moment == "after" else armed
+    setattr(here, name, found)
+    here.worker.handlers.update(
+        {
+            f"daskvars_{op}": found
+            for op, n in (("pull", "answer"), ("refer", "references"))
+            if n == name
+        }
+    )
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_the_bits_are_those_of_an_undisturbed_run(workers, undisturbed, point):
+    processes = workers.fill()
+    victim = sorted(processes)[1]
+
+    def strike(session):
+        workers.client.run(arm, *POINTS[point], workers=[victim])
+
+    with workers.client.as_current():
+        found = trained(strike)
+    assert same(found, undisturbed)
+    wait_until(
+        lambda: victim not in workers.client.scheduler_info()["workers"],
+        "the worker was killed at the point",
+    )
+
+
+@pytest.mark.parametrize("point", ["before it sends", "after it has received"])
+def test_a_state_with_a_name_loses_nothing_either(workers, undisturbed, point, tmp_path):
+    victim = sorted(workers.fill())[0]
+
+    def strike(session):
+        workers.client.run(arm, *POINTS[point], workers=[victim])
+
+    with workers.client.as_current():
+        found = trained(strike, str(tmp_path / "state"))
+    assert same(found, undisturbed)
+
+
+def test_a_worker_that_is_retired_takes_nothing_along(workers, undisturbed):
+    workers.fill()
+
+    def strike(session):
+        victim = sorted(workers.client.scheduler_info()["workers"])[1]
+        workers.client.retire_workers([victim])
+
+    with workers.client.as_current():
+        found = trained(strike)
+    assert same(found, undisturbed)
+
+
+def test_what_was_received_is_freed(workers):
+    workers.fill()
+
+    def strike(session):
+        executor = session.engine.acquire()
+        held = {b.reference.future.key for b in remote_blocks(executor.read(["w0", "w1"]))}
+        wait_until(lambda: not any(references(workers.client)), "no worker keeps a reference")
+        assert held
+
+    with workers.client.as_current():
+        trained(strike)
+
+
+def references(client):
+    return client.run(lambda dask_worker: len(dask_worker.daskvars_references)).values()
+
+
+def test_the_checker_notices(undisturbed):
+    losses, variables = undisturbed
+    assert same(undisturbed, undisturbed)
+    assert not same((losses, [variables[0] + 1, *variables[1:]]), undisturbed)

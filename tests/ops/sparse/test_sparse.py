@@ -1,0 +1,216 @@
+"""Sparse tensors: results are TensorFlow's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.errors import InvalidArgumentError
+from tests.ops.sparse import cases
+
+EXPECTED = json.loads((Path(__file__).parent / "tensorflow.json").read_text())
+
+
+def assert_alike(found, expected):
+    if isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_alike(one, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_results_are_those_of_tensorflow(name):
+    with tf.Graph().as_default(), tf.Session() as session:
+        fetches = cases.CASES[name](tf)
+        session.run(tf.global_variables_initializer())
+        assert_alike(cases.plain(session.run(fetches)), EXPECTED[name])
+
+
+def test_every_case_has_a_result():
+    assert cases.CASES.keys() == EXPECTED.keys()
+
+
+# -- fed and fetched ---------------------------------------------------------------------------
+
+
+def coordinates():
+    return scipy.sparse.coo_array(([5.0, 7.0], ([1, 0], [0, 2])), shape=(2, 3), dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        tf.SparseTensorValue([[0, 2], [1, 0]], [7.0, 5.0], [2, 3]),
+        ([[0, 2], [1, 0]], [7.0, 5.0], [2, 3]),
+        coordinates(),
+        coordinates().tocsr(),
+    ],
+    ids=["value", "triple", "coo", "csr"],
+)
+@pytest.mark.parametrize("shape", [None, [None, None], [2, 3]])
+def test_what_is_fed_is_fetched(value, shape):
+    with tf.Graph().as_default(), tf.Session() as session:
+        sp = tf.sparse_placeholder(tf.float32, shape)
+        found, dense = session.run([sp, tf.sparse.to_dense(sp)], {sp: value})
+    assert isinstance(found, tf.SparseTensorValue)
+    assert found.indices.tolist() == [[0, 2], [1, 0]] and found.indices.dtype == np.int64
+    assert found.dense_shape.tolist() == [2, 3]
+    np.testing.assert_array_equal(dense, [[0, 0, 7], [5, 0, 0]])
+
+
+def test_names_of_placeholders_are_tensorflows():
+    with tf.Graph().as_default():
+        sp = tf.sparse_placeholder(tf.float32, name="x")
+        names = [each.name for each in (sp.indices, sp.values, sp.dense_shape)]
+    assert names == ["x/indices:0", "x/values:0", "x/shape:0"]
+
+
+def test_what_is_fed_has_the_shape_that_was_promised():
+    with tf.Graph().as_default(), tf.Session() as session:
+        sp = tf.sparse_placeholder(tf.float32, [2, 2])
+        with pytest.raises(ValueError, match=r"shape \(9, 9\).*\(2, 2\)"):
+            session.run(sp, {sp: tf.SparseTensorValue([[0, 0]], [1.0], [9, 9])})
+        with pytest.raises(TypeError, match="no sparse tensor"):
+            session.run(sp, {sp: np.eye(2)})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (([0, 1], [1.0, 2.0], [3]), "indices should have rank 2"),
+        (([[0], [1]], [1.0], [3]), "2 indices for 1 values"),
+        (([[0, 1]], [1.0], [3]), "2 coordinates for a shape of 1"),
+    ],
+)
+def test_shapes_that_do_not_fit(arguments, problem):
+    with pytest.raises(ValueError, match=problem):
+        dv.SparseTensor(*arguments)
+
+
+def test_errors_of_runs_say_what_was_wrong():
+    sp = dv.SparseTensor([[0, 1]], [1.0], [2, 2])
+    with pytest.raises(InvalidArgumentError, match=r"4 dense values.*has 6"):
+        dv.sparse.reshape(sp, [2, 3]).indices.numpy()
+    with pytest.raises(InvalidArgumentError, match="do not fit"):
+        dv.sparse.sparse_dense_matmul(sp, np.ones((3, 1), np.float32)).numpy()
+    with pytest.raises(InvalidArgumentError, match="different shapes"):
+        dv.sparse.add(sp, dv.SparseTensor([[0, 1]], [1.0], [2, 9])).values.numpy()
+    with pytest.raises(TypeError, match="must be a SparseTensor"):
+        dv.sparse.reorder([[1.0]])
+
+
+# -- eager, and against dense tensors ----------------------------------------------------------
+
+
+@given(seed=st.integers(0, 10_000), rank=st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_functions_agree_with_those_of_dense_tensors(seed, rank):
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(1, 5, rank)
+    a, b = (
+        (rng.integers(-3, 4, shape) * (rng.random(shape) < 0.4)).astype(np.float32)
+        for _ in range(2)
+    )
+    x, y = dv.sparse.from_dense(a), dv.sparse.from_dense(b)
+
+    def dense(sp):
+        return dv.sparse.to_dense(sp).numpy()
+
+    axis = int(rng.integers(rank))
+    order = rng.permutation(rank)
+    start, size = rng.integers(0, shape), rng.integers(0, shape + 1)
+    part = tuple(slice(i, i + n) for i, n in zip(start, size, strict=True))
+    np.testing.assert_array_equal(dense(dv.sparse.add(x, y)), a + b)
+    np.testing.assert_array_equal(dense(dv.sparse.maximum(x, y)), np.maximum(a, b))
+    np.testing.assert_array_equal(dense(dv.sparse.minimum(x, y)), np.minimum(a, b))
+    np.testing.assert_array_equal(dense(dv.sparse.transpose(x, order)), a.transpose(order))
+    np.testing.assert_array_equal(dense(dv.sparse.slice(x, start, size)), a[part])
+    np.testing.assert_array_equal(
+        dense(dv.sparse.concat(axis, [x, y])), np.concatenate([a, b], axis)
+    )
+    np.testing.assert_array_equal(dense(dv.sparse.reshape(x, [-1])), a.ravel())
+    np.testing.assert_allclose(dv.sparse.reduce_sum(x, axis).numpy(), a.sum(axis))
+    pieces = dv.sparse.split(x, int(shape[axis]), axis)
+    np.testing.assert_array_equal(np.concatenate([dense(p) for p in pieces], axis), a)
+
+
+def test_gradients_reach_values():
+    values = dv.Variable([1.0, 2.0, 3.0])
+    with dv.GradientTape() as tape:
+        sp = dv.SparseTensor([[0, 1], [1, 0], [1, 1]], values, [2, 2])
+        product = dv.sparse.sparse_dense_matmul(dv.sparse.transpose(sp), [[1.0], [10.0]])
+        loss = dv.reduce_sum(product * [[1.0], [100.0]])
+    np.testing.assert_allclose(tape.gradient(loss, values).numpy(), [100.0, 10.0, 1000.0])
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_a_table_in_chunks_learns_as_one_that_is_whole(combiner, is_weighted):
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 4, 12)
+    places = np.array([(i, j) for i, n in enumerate(counts) for j in range(n)])
+    ids = rng.integers(0, 20, len(places))
+    weights = rng.random(len(places)).astype(np.float32) + 0.5
+    start = rng.standard_normal((20, 3)).astype(np.float32)
+
+    def trained(chunks, parts):
+        with tf.Graph().as_default(), config.set(batch_parts=parts), tf.Session() as session:
+            sp = tf.sparse_placeholder(tf.int64, [12, 4])
+            given = tf.sparse_placeholder(tf.float32, [12, 4])
+            table = tf.get_variable("t", initializer=start, chunks=chunks)
+            found = tf.nn.embedding_lookup_sparse(
+                table, sp, given if is_weighted else None, combiner=combiner
+            )
+            train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(found**2))
+            session.run(tf.global_variables_initializer())
+            fed = {
+                sp: tf.SparseTensorValue(places, ids, [12, 4]),
+                given: tf.SparseTensorValue(places, weights, [12, 4]),
+            }
+            for _ in range(3):
+                session.run(train, fed)
+            return session.run([table, found], fed)
+
+    for one, other in zip(trained(None, 1), trained((5, 3), 3), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradient_of_a_table_is_of_rows():
+    with tf.Graph().as_default():
+        table = tf.get_variable("t", [10, 2])
+        ids = tf.SparseTensor([[0, 0]], tf.constant([3], tf.int64), [1, 1])
+        (found,) = tf.gradients(tf.nn.embedding_lookup_sparse(table, ids, None), table)
+        assert isinstance(found, tf.IndexedSlices)
+
+
+@pytest.mark.parametrize("strategy", ["div", "mod"])
+def test_a_bag_gives_what_its_table_says(strategy):
+    layer = dv.layers.EmbeddingBag(6, 2, "sum", chunks=(3, 2), partition_strategy=strategy)
+    ids = dv.SparseTensor([[0, 0], [0, 1], [2, 0]], [5, 0, 3], [3, 2])
+    found = layer(ids).numpy()
+    single = dv.layers.Embedding(6, 2, chunks=(3, 2), partition_strategy=strategy)
+    single(np.array([0]))
+    single.embeddings.assign(layer.embeddings)
+    rows = single(np.array([5, 0, 3])).numpy()
+    np.testing.assert_allclose(found, [rows[0] + rows[1], [0, 0], rows[2]])
+
+
+def test_there_are_three_combiners():
+    with pytest.raises(ValueError, match="mean, sqrtn, sum"):
+        dv.layers.EmbeddingBag(3, 2, "max")

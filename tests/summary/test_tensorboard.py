@@ -1,0 +1,291 @@
+"""TensorBoard reads what is written: its own readers and its server open the files."""
+
+import contextlib
+import glob
+import io
+import json
+import struct
+import subprocess
+import sys
+import tracemalloc
+import urllib.request
+import wave
+
+import google_crc32c
+import numpy as np
+import pytest
+
+import daskvars as dv
+import daskvars.v1 as tf
+from tests.waiting import wait_until
+
+pytest.importorskip("tensorboard")
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto import config_pb2, event_pb2, summary_pb2, tensor_pb2
+from tensorboard.plugins.hparams import summary_v2 as hparams
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (2, 5, 7, 3), "u1")
+SOUND = np.sin(np.arange(64, dtype="f4")).reshape(1, 64, 1)
+
+
+def train(logdir):
+    """An ordinary TensorFlow-1 program: a step in a scope, summaries, the graph, a trace."""
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        with tf.variable_scope("layer"):
+            w = tf.get_variable("w", [3, 1], initializer=tf.zeros_initializer())
+            loss = tf.reduce_mean(tf.square(tf.matmul(x, w) - 1.0), name="loss")
+        step = tf.train.get_or_create_global_step()
+        descend = tf.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+        tf.summary.scalar("loss", loss)
+        tf.summary.histogram("w", w)
+        tf.summary.image("picture", tf.constant(PIXELS), max_outputs=2)
+        tf.summary.audio("sound", tf.constant(SOUND), 8000, max_outputs=1)
+        tf.summary.text("note", tf.constant(["*first*", "zweite ü"]))
+        tf.summary.tensor_summary("numbers", tf.constant([[1.5, -2.0]]))
+        merged = tf.summary.merge_all()
+        writer = tf.summary.FileWriter(logdir, tf.get_default_graph())
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            losses = []
+            for _ in range(3):
+                feeds = {x: np.eye(3)}
+                summary, _, value = session.run([merged, descend, loss], feeds)
+                losses.append(value)
+                writer.add_summary(summary, tf.train.global_step(session, step))
+            options, told = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), tf.RunMetadata()
+            session.run(descend, feeds, options=options, run_metadata=told)
+            writer.add_run_metadata(told, "step4", 4)
+        writer.add_session_log(tf.SessionLog(status=tf.SessionLog.STOP), 4)
+        writer.close()
+    return losses, told
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Directory, losses and run metadata of a program, and what TensorBoard accumulates."""
+    logdir = str(tmp_path_factory.mktemp("logs"))
+    losses, told = train(logdir)
+    events = EventAccumulator(logdir, size_guidance={"images": 0, "audio": 0})
+    return logdir, losses, told, events.Reload()
+
+
+def test_scalars(trained):
+    _, losses, _, events = trained
+    assert [(e.step, e.value) for e in events.Scalars("loss")] == [
+        (i + 1, pytest.approx(loss)) for i, loss in enumerate(losses)
+    ]
+
+
+def test_histograms(trained):
+    last = trained[3].Histograms("w")[-1]
+    assert last.step == 3
+    histogram = last.histogram_value
+    assert (histogram.num, sum(histogram.bucket)) == (3, 3)
+    assert histogram.min > 0 and len(histogram.bucket) == len(histogram.bucket_limit)
+
+
+def test_images(trained):
+    Image = pytest.importorskip("PIL.Image")
+    events = trained[3]
+    assert events.Tags()["images"] == ["picture/image/0", "picture/image/1"]
+    image = events.Images("picture/image/1")[0]
+    assert (image.height, image.width) == (5, 7)
+    shown = np.asarray(Image.open(io.BytesIO(image.encoded_image_string)))
+    np.testing.assert_array_equal(shown, PIXELS[1])
+
+
+def test_sound(trained):
+    clip = trained[3].Audio("sound/audio")[0]
+    assert (clip.sample_rate, clip.length_frames, clip.content_type) == (8000.0, 64, "audio/wav")
+    with wave.open(io.BytesIO(clip.encoded_audio_string)) as file:
+        assert file.getnframes() == 64
+
+
+def test_text_and_tensors(trained):
+    events = trained[3]
+    note = events.Tensors("note")[0].tensor_proto
+    assert [text.decode() for text in note.string_val] == ["*first*", "zweite ü"]
+    assert events.SummaryMetadata("note").plugin_data.plugin_name == "text"
+    numbers = tf_ndarray(events.Tensors("numbers")[0].tensor_proto)
+    np.testing.assert_array_equal(numbers, np.array([[1.5, -2.0]], "f4"))
+
+
+def tf_ndarray(proto):
+    from tensorboard.util import tensor_util
+
+    return tensor_util.make_ndarray(proto)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "bfloat16", "float16", "complex64"])
+def test_tensors_of_any_dtype(tmp_path, dtype):
+    values = dv.cast(dv.constant([0.0, 1.0, 1.0]), dtype)
+    with dv.summary.FileWriter(tmp_path) as writer:
+        writer.add_summary(dv.summary.tensor_summary("t", values), 1)
+    found = EventAccumulator(str(tmp_path)).Reload().Tensors("t")[0].tensor_proto
+    np.testing.assert_array_equal(tf_ndarray(found), values.numpy().astype(complex))
+
+
+def test_the_graph(trained):
+    graph = trained[3].Graph()
+    nodes = {node.name: node for node in graph.node}
+    product = nodes["layer/MatMul"]
+    assert (product.op, product.input[0]) == ("MatMul", "x")
+    assert {i.removeprefix("^").partition(":")[0] for n in graph.node for i in n.input} <= {*nodes}
+    (shape,) = product.attr["_output_shapes"].list.shape
+    assert [dim.size for dim in shape.dim] == [-1, 1]
+
+
+@pytest.mark.parametrize("as_data", [False, True])
+def test_bodies_are_in_the_graph(tmp_path, as_data):
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [], name="x")
+
+        def body(i):
+            return tf.cond(i > x, lambda: i + 1.0, lambda: tf.multiply(i, 2.0, name="twice") + x)
+
+        tf.while_loop(lambda i: i < 10.0, body, [x], name="loop")
+    given = graph.as_graph_def() if as_data else graph
+    tf.summary.FileWriter(tmp_path, given).close()
+    found = EventAccumulator(str(tmp_path)).Reload().Graph()
+    names = {node.name for node in found.node}
+    assert [name for name in names if name.startswith("loop/") and name.endswith("/twice")]
+    assert {i.removeprefix("^").partition(":")[0] for n in found.node for i in n.input} <= names
+
+
+def test_run_metadata(trained):
+    _, _, told, events = trained
+    found = events.RunMetadata("step4")
+    assert isinstance(found, config_pb2.RunMetadata)
+    nodes = [n for device in found.step_stats.dev_stats for n in device.node_stats]
+    wanted = [n for device in told.step_stats.dev_stats for n in device.node_stats]
+    assert [n.node_name for n in nodes] == [n.node_name for n in wanted] != []
+    (words,) = events.Tensors("step4")[0].tensor_proto.string_val
+    assert f"num_tasks: {told.num_tasks}".encode() in words
+
+
+def test_what_plugins_of_tensorboard_make_is_written_as_it_is(tmp_path):
+    with tf.summary.FileWriter(tmp_path) as writer:
+        writer.add_summary(hparams.hparams_pb({"rate": 0.1}))
+    events = EventAccumulator(str(tmp_path)).Reload()
+    content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    assert b"rate" in content
+
+
+def test_a_plugin_s_summary_needs_tensorboard(tmp_path, monkeypatch):
+    summary = summary_pb2.Summary()
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with (
+        tf.summary.FileWriter(tmp_path) as writer,
+        pytest.raises(TypeError, match="extra 'tensorboard'"),
+    ):
+        writer.add_summary(summary)
+
+
+def test_importing_the_package_or_its_summaries_imports_no_tensorboard():
+    code = "import sys, daskvars as dv; dv.summary.scalar; dv.train; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "daskvars.summary" in done.stdout
+    assert "tensorboard" not in done.stdout.split()
+    assert "google.protobuf" not in done.stdout.split()
+
+
+def test_tensorboard_s_server_shows_it(trained):
+    """The program that people start, asked for what its page asks for."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", trained[0], "--port", "0"]
+    command += ["--host", "127.0.0.1", "--load_fast", "false"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    try:
+        line = next(line for line in server.stderr if "127.0.0.1:" in line)
+        address = line.partition("http://")[2].partition(" ")[0].rstrip("/")
+
+        def ask(path):
+            with urllib.request.urlopen(f"http://{address}/data/{path}", timeout=30) as answer:
+                assert answer.status == 200
+                return answer.read()
+
+        def runs():
+            with contextlib.suppress(ValueError):
+                return "." in json.loads(ask("plugin/scalars/tags"))
+
+        wait_until(runs, "TensorBoard has read the files", 60)
+        scalars = json.loads(ask("plugin/scalars/scalars?run=.&tag=loss"))
+        assert [(step, value) for _, step, value in scalars] == [
+            (i + 1, pytest.approx(loss)) for i, loss in enumerate(trained[1])
+        ]
+        assert b"layer/MatMul" in ask("plugin/graphs/graph?run=.")
+        assert b"step4" in ask("plugin/graphs/info")
+        assert json.loads(ask("plugin/histograms/histograms?run=.&tag=w"))[-1][1] == 3
+        images = json.loads(ask("plugin/images/images?run=.&tag=picture/image/0&sample=0"))
+        assert ask("plugin/images/individualImage?" + images[0]["query"])[1:4] == b"PNG"
+        assert b"<em>first</em>" in ask("plugin/text/text?run=.&tag=note").replace(b"\\u003c", b"<")
+    finally:
+        server.terminate()
+        server.wait(30)
+        server.stderr.close()
+
+
+# -- reading what anybody may have written --------------------------------------------------------
+
+
+def record(data, length=None):
+    """A record of TensorFlow's, its checksums right."""
+
+    def masked(part):
+        found = google_crc32c.value(part)
+        return struct.pack("<I", ((found >> 15 | found << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    head = struct.pack("<Q", len(data) if length is None else length)
+    return head + masked(head) + data + masked(data)
+
+
+def value_event(**fields):
+    value = summary_pb2.Summary.Value(tag="t", **fields)
+    event = event_pb2.Event(wall_time=1.0, step=2, summary=summary_pb2.Summary(value=[value]))
+    return event.SerializeToString()
+
+
+def huge_tensor():
+    shape = {"dim": [{"size": 1 << 40}]}
+    return value_event(tensor=tensor_pb2.TensorProto(dtype=1, tensor_shape=shape, float_val=[1.0]))
+
+
+@pytest.mark.parametrize(
+    "content, problem",
+    [
+        (record(b"\xff" * 9), "is no event"),
+        (record(value_event(simple_value=1.0))[:-1] + b"\0", "checksum"),
+        (record(huge_tensor()), "a tensor of shape"),
+        (record(value_event(tensor=tensor_pb2.TensorProto(dtype=99))), "no event"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, content, problem):
+    path = tmp_path / "events.out.tfevents.1"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=problem) as found:
+        list(tf.train.summary_iterator(str(path)))
+    assert str(path) in str(found.value)
+
+
+def test_a_length_that_is_merely_claimed_takes_no_memory(tmp_path):
+    path = tmp_path / "events.out.tfevents.1"
+    path.write_bytes(record(value_event(simple_value=1.0)) + record(b"", length=1 << 45))
+    list(tf.train.summary_iterator(str(path)))
+    tracemalloc.start()
+    try:
+        (event,) = tf.train.summary_iterator(str(path))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert event.summary.value[0].simple_value == 1.0
+    assert peak < 1 << 20
+
+
+def test_every_value_is_read_back_as_it_was_given(trained):
+    (path,) = glob.glob(f"{trained[0]}/events*")
+    values = [v for e in tf.train.summary_iterator(path) if e.step == 1 for v in e.summary.value]
+    found = {v.tag: v for v in values}
+    assert found["picture/image/0"].image.colorspace == 3
+    assert found["note"].tensor["values"] == ["*first*", "zweite ü"]
+    assert found["note"].metadata == {"plugin_name": "text"}
+    assert found["w"].histo.num == 3
