@@ -522,7 +522,10 @@ def delay_releases(worker: Any, delay_s: float) -> None:
     def flush() -> None:
         messages, waiting[:] = waiting[:], []
         for message in messages:
-            send(message)
+            # What has come again under that key meanwhile is there, as the scheduler knows.
+            task = worker.state.tasks.get(message["key"])
+            if task is None or task.state != "memory":
+                send(message)
 
     def batched_send(message: dict[str, Any]) -> None:
         if message.get("op") == "release-worker-data":

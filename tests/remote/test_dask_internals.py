@@ -470,3 +470,35 @@ def test_what_was_let_go_is_said_with_the_next_message_or_after_a_while(client):
         assert until(client, lambda _: "let-go-3" not in scheduler.tasks)
     finally:
         client.sync(restore)
+
+
+def test_what_came_again_under_its_key_is_not_said_to_be_let_go(client):
+    scheduler = client.cluster.scheduler
+    worker = client.cluster.workers[0]
+    said, send = [], worker.batched_send
+
+    def heard(message):
+        said.append((message["op"], message.get("key")))
+        send(message)
+
+    async def delay(seconds):
+        worker.batched_send = heard
+        internals.delay_releases(worker, seconds)
+
+    async def restore():
+        worker.batched_send = send
+
+    def sent(number):
+        return client.scatter({"again": number}, hash=False, workers=[worker.address])["again"]
+
+    try:
+        client.sync(delay, 3600.0)
+        first = sent(1)
+        del first
+        wait_until(lambda: "again" not in worker.data, "it is let go", 20)
+        second = sent(2)
+        assert client.submit(add, 1, 1, workers=[worker.address]).result() == 2  # says all before
+        assert ("release-worker-data", "again") not in said
+        assert second.result() == 2 and scheduler.tasks["again"].state == "memory"
+    finally:
+        client.sync(restore)

@@ -143,28 +143,40 @@ def scattered(
     wanted_worker = {
         key: found["workers"][0] for key, found in (annotations_of or {}).items() if found
     }
-    for _ in range(SCATTER_ATTEMPTS - 1):
-        try:
-            return client.sync(_scatter, client, data, addresses, wanted_worker)
-        except (OSError, KeyError):
-            time.sleep(SCATTER_PAUSE_S)
-            addresses, wanted_worker = sorted(client.nthreads()), {}
-    return client.sync(_scatter, client, data, addresses, wanted_worker)
+    futures: dict[str, Future] = {}
+    for attempt in range(1, SCATTER_ATTEMPTS + 1):
+        # What has arrived is kept: a key that is released and scattered anew may be let go by a
+        # worker's word that is about the old one.
+        rest = {key: array for key, array in data.items() if key not in futures}
+        sent, error = client.sync(_scatter, client, rest, addresses, wanted_worker)
+        futures.update(sent)
+        if error is None:
+            break
+        if attempt == SCATTER_ATTEMPTS or not isinstance(error, OSError | KeyError):
+            raise error
+        time.sleep(SCATTER_PAUSE_S)
+        addresses, wanted_worker = sorted(client.nthreads()), {}
+    return {key: futures[key] for key in data}
 
 
 async def _scatter(
     client: Client, data: dict[str, Any], addresses: Sequence[str], wanted_worker: Mapping[str, str]
-) -> dict[str, Future]:
+) -> tuple[dict[str, Future], BaseException | None]:
+    """Send arrays to the workers; return the futures of those that arrived, and an error, if any."""
     shares: dict[str | None, dict[str, Any]] = {}
     for number, (key, array) in enumerate(data.items()):
         address = wanted_worker.get(key) or (
             addresses[number * len(addresses) // len(data)] if addresses else None
         )
         shares.setdefault(address, {})[key] = array
-    sent = await asyncio.gather(
+    found = await asyncio.gather(
         *(
             client.scatter(share, workers=address and [address], hash=False, asynchronous=True)
             for address, share in shares.items()
-        )
+        ),
+        return_exceptions=True,
     )
-    return {key: future for found in sent for key, future in found.items()}
+    errors = [sent for sent in found if isinstance(sent, BaseException)]
+    arrived = [sent for sent in found if not isinstance(sent, BaseException)]
+    futures = {key: future for sent in arrived for key, future in sent.items()}
+    return futures, errors[0] if errors else None

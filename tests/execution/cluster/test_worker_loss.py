@@ -51,8 +51,6 @@ def test_training_survives(benchmark, workers, undisturbed, happening, moment):
     again = benchmark.repeats(heard)
     assert not benchmark.same(found, undisturbed)
     assert again.are_bounded
-    if happening == "retire" and moment == "save" and again.told:
-        pytest.xfail("a worker that is retired within a save has runs sent again: a known defect")
     assert not (happening == "retire" and again.told)
 
 
