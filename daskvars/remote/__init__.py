@@ -9,8 +9,9 @@ their functions and to plain data, never to a Graph, a Tensor or a Session. Room
 - ``scheduler``: what watches workers from there: they come, go, lose data, run out of memory.
 
 And files: `task_keys` (who sent a task), `task_outputs` (several results under one key),
-`worker_memory` (freed memory goes back in time), `groups_page` (Dask's page of that name, which our
-task groups would break), `main_guard` (a program without a ``__main__`` guard is told of it).
+`scope_seconds` (what kernels took, for Dask's page), `worker_memory` (freed memory goes back in
+time), `groups_page` (Dask's page of that name, which our task groups would break), `main_guard` (a
+program without a ``__main__`` guard is told of it).
 
 Words. A *task graph* is what a client sends (`RunGraph`); a key's *lineage* is what Dask would
 compute it from again; a *holder* is a client that exists on the scheduler by name alone and wants

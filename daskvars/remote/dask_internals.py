@@ -43,11 +43,13 @@ from distributed.client import _current_client, _get_global_client, _global_clie
 from distributed.metrics import context_meter
 from distributed.protocol import pickle, to_serialize
 from distributed.scheduler import KilledWorker, NoValidWorkerError
+from distributed.spans import Span, SpansSchedulerExtension, SpansWorkerExtension
 from distributed.worker import thread_state
 from distributed.worker_state_machine import GatherDepSuccessEvent, RemoveReplicasEvent
 from distributed.worker_state_machine import TaskState as WorkerTask
 
 __all__ = [
+    "SCOPES_SECONDS",
     "DataNode",
     "KilledWorker",
     "LineagePlugin",
@@ -96,7 +98,9 @@ __all__ = [
     "send_to_scheduler",
     "send_to_workers",
     "show_data",
+    "show_scopes",
     "show_seconds",
+    "span_scopes",
     "spill_one",
     "stranded_error",
     "stranded_tasks",
@@ -792,6 +796,111 @@ def add_routes(scheduler: Scheduler, routes: Sequence[tuple[Any, ...]]) -> None:
     first = _dashboard_of(scheduler)
     prefix = "" if first is None else first.prefix.rstrip("/")
     scheduler.http_application.add_handlers(r".*", [(prefix + at, *rest) for at, *rest in routes])
+
+
+# -- spans, which the page of fine performance metrics is filtered by ---------------------------
+
+SPANS = "spans"  # the extension of both sides
+SCOPE_SPAN = "daskvars:"  # begins the ids of ours, so that a scope has one for good
+SCOPES_SECONDS = "daskvars kernels"  # in a task: seconds that `show_scopes` tells by scope
+
+Spent = Mapping[tuple[str, str], float]
+"""Seconds by scope and kernel."""
+
+
+class Kernels:
+    """Stands in a span for the group of tasks that a scope's kernels are not.
+
+    Attributes:
+      stop: when workers told of them last, in seconds since the epoch.
+    """
+
+    name, done, start, duration, nbytes_total = "", True, 0.0, 0.0, 0
+    states: ClassVar[dict[str, int]] = {}
+    all_durations: ClassVar[dict[str, float]] = {}
+
+    def __init__(self) -> None:
+        self.stop = time.time()
+
+
+class ScopeSpans(SpansSchedulerExtension):
+    """Spans on the scheduler, those of our tasks and kernels by the user's scopes.
+
+    A task of ours is in the span of the scope that it is called after: nobody has to send that.
+    Dask opens a new default span whenever all tasks are done, and keeps each for ever with all that
+    were in it, which for steps of a training has no end.
+    """
+
+    is_ours: Callable[[Any], bool]
+    kernels: dict[str, Kernels]
+
+    def observe_tasks(self, tss: Iterable[Any], *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        """Put tasks into their spans."""
+        tasks = list(tss)
+        for task in tasks:
+            group = task.group
+            if group.span_id is None and self.is_ours(task.key):
+                span = self.scope_span(group.prefix.name)
+                known = self.scheduler.task_groups
+                gone = {g for g in span.groups if g.name and known.get(g.name) is not g}
+                span.groups.difference_update(gone)
+                span.groups.add(group)
+                group.span_id = span.id
+        return super().observe_tasks(tasks, *args, **kwargs)
+
+    def scope_span(self, scope: str) -> Span:
+        """Return the span of a scope, and make it and those around it if they are new."""
+        names = tuple(scope.split("/"))
+        ids = tuple(SCOPE_SPAN + "/".join(names[: i + 1]) for i in range(len(names)))
+        span = self._ensure_span(names, ids)
+        if span.id not in self.kernels:
+            found: Any = Kernels()
+            self.kernels[span.id] = found
+            span.groups.add(found)
+        return span
+
+    def heartbeat(self, ws: Any, data: dict[tuple[Any, ...], float]) -> None:
+        """Take note of what workers did."""
+        for span_id in {found[1] for found in data}:
+            if span_id.startswith(SCOPE_SPAN):
+                span = self.scope_span(span_id.removeprefix(SCOPE_SPAN))
+                self.kernels[span.id].stop = time.time()
+        super().heartbeat(ws, data)
+
+
+class WorkerScopeSpans(SpansWorkerExtension):
+    """What a worker tells of spans: kernels' seconds by scope, once a heartbeat."""
+
+    take: Callable[[], Spent]
+
+    def collect_digests(self, digests_total_since_heartbeat: Mapping[Any, float]) -> None:
+        """Take what was told since the last heartbeat, and put scopes into it."""
+        digests: dict[Any, float] = digests_total_since_heartbeat  # type: ignore[assignment]
+        for key in [k for k in digests if isinstance(k, tuple) and SCOPES_SECONDS in k]:
+            del digests[key]
+        for (scope, kernel), seconds in self.take().items():
+            bar = "/".join(scope.split("/")[:2])  # what the page has a bar for
+            digests["execute", SCOPE_SPAN + scope, bar, kernel, "seconds"] = seconds
+        super().collect_digests(digests)
+
+
+def span_scopes(scheduler: Scheduler, is_ours: Callable[[Any], bool]) -> None:
+    """Have spans be of scopes on a scheduler, if it has spans; tasks of ours are in theirs."""
+    found = scheduler.extensions.get(SPANS)
+    if isinstance(found, SpansSchedulerExtension) and not isinstance(found, ScopeSpans):
+        spans = scheduler.extensions[SPANS] = ScopeSpans(scheduler)
+        vars(spans).update(vars(found), is_ours=is_ours, kernels={})
+
+
+def show_scopes(worker: Worker, take: Callable[[], Spent]) -> None:
+    """Have a worker tell ``take()`` with its heartbeats: what was spent since the last one.
+
+    It stands for what its tasks have shown as seconds under `SCOPES_SECONDS`.
+    """
+    found = worker.extensions.get(SPANS)
+    if isinstance(found, SpansWorkerExtension):
+        spans = worker.extensions[SPANS] = WorkerScopeSpans(worker)
+        vars(spans).update(vars(found), take=take)
 
 
 def groups_page() -> Any | None:

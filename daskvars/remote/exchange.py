@@ -27,6 +27,7 @@ import numpy as np
 from distributed import get_worker
 
 from daskvars.device_array import DeviceArray
+from daskvars.remote import scope_seconds
 from daskvars.remote.dask_internals import (
     NamedPlugin,
     Reschedule,
@@ -46,6 +47,7 @@ from daskvars.remote.dask_internals import (
     run_on_loop,
     send_to_scheduler,
     show_data,
+    show_scopes,
     to_serialize,
 )
 from daskvars.remote.task_keys import has_outputs, label_of
@@ -100,6 +102,7 @@ class Exchanges(NamedPlugin):
         show_data(worker, self._shown)
         add_figures(worker, FIGURES, self.figures)
         add_stream_handler(worker, TRACE, self.trace)
+        show_scopes(worker, scope_seconds.here.take)
         Exchanges.here[worker.address] = self
 
     @staticmethod

@@ -46,10 +46,17 @@ class Slice(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """What the calls of a metered region are, in order: their kernels, and their operations."""
+    """What the calls of a metered region are, in order.
+
+    Attributes:
+      kernels: what each is called.
+      operations: the operations that it computes.
+      layers: the layer of each; see `layer_of`.
+    """
 
     kernels: tuple[str, ...]
     operations: tuple[str, ...]
+    layers: tuple[str, ...]
 
 
 class Tracer:
@@ -136,6 +143,16 @@ def scope_of(operation: str) -> str:
     ('gradients/layer1/MatMul_grad', 'loss')
     """
     return operation.partition(", ")[0].rpartition("/")[0] or operation
+
+
+def layer_of(scope: str) -> str:
+    """Return what people are shown of a scope: without what differs between its operations.
+
+    >>> layer_of("gradients/layer1/MatMul_grad"), layer_of("Adam/update_layer1/w"), layer_of("loss")
+    ('gradients/layer1', 'Adam/update_layer1/w', 'loss')
+    """
+    head, _, last = scope.rpartition("/")
+    return head if head and last.endswith("_grad") else scope
 
 
 here: Tracer | None = None

@@ -502,3 +502,36 @@ def test_what_came_again_under_its_key_is_not_said_to_be_let_go(client):
         assert second.result() == 2 and scheduler.tasks["again"].state == "memory"
     finally:
         client.sync(restore)
+
+
+# -- spans --------------------------------------------------------------------------------------
+
+
+def test_tasks_of_ours_are_in_the_spans_of_their_scopes_and_others_in_dask_s(client):
+    on_scheduler(client, internals.span_scopes, lambda key: key.startswith("layer/dense"))
+
+    def span_of(scheduler, key):
+        return scheduler.extensions["spans"].spans[scheduler.tasks[key].group.span_id]
+
+    futures = [client.submit(add, 1, 2, key=key) for key in ("layer/dense-1", "other-1")]
+    assert [future.result() for future in futures] == [3, 3]
+    found = on_scheduler(client, span_of, "layer/dense-1")
+    assert (found.name, found.parent.name) == (("layer", "dense"), ("layer",))
+    assert found.stop >= found.start > 0 and found.active_cpu_seconds > 0
+    assert on_scheduler(client, span_of, "other-1").name == ("default",)
+
+
+def test_what_a_worker_spent_by_scope_comes_with_its_heartbeat(client):
+    spent = [{("scope/inner", "matmul"): 0.5}]
+    worker = client.cluster.workers[0]
+    internals.show_scopes(worker, lambda: spent.pop() if spent else {})
+    key = "execute", "scope/inner", "matmul", "seconds"
+
+    def told(scheduler):
+        return scheduler.extensions["spans"].spans.get("daskvars:scope/inner")
+
+    on_scheduler(client, internals.span_scopes, lambda key: False)
+    span = until(client, told)
+    assert span.cumulative_worker_metrics[key] == 0.5
+    assert span.stop >= span.enqueued
+    assert until(client, lambda scheduler: scheduler.cumulative_worker_metrics.get(key)) == 0.5

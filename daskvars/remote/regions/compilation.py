@@ -29,7 +29,7 @@ from daskvars.remote.regions.codegen import defined, name, names, naming
 from daskvars.remote.regions.program import Call, RegionProgram, is_known
 from daskvars.remote.regions.region_check import check_region
 from daskvars.remote.regions.result_check import checked
-from daskvars.remote.tracing import Labels
+from daskvars.remote.tracing import Labels, layer_of, scope_of
 
 Meter = Callable[[Labels, Sequence[float]], None]
 """``meter(labels, times)``: the calls that ran one after the other, and the clock (s) before the
@@ -204,7 +204,8 @@ class _CodeWriter:
             self.body.append("    times.append(now())")
 
     def _labels(self) -> Labels:
-        return Labels(tuple(self.kernels), tuple(self.operations))
+        layers = tuple(layer_of(scope_of(operation)) for operation in self.operations)
+        return Labels(tuple(self.kernels), tuple(self.operations), layers)
 
     def _call(self, i: int) -> None:
         call = self.program.calls[i]

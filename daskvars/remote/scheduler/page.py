@@ -21,6 +21,7 @@ from dask.utils import format_bytes
 
 from daskvars.remote.dask_internals import add_to_dashboard
 from daskvars.remote.scheduler.observer import Observer
+from daskvars.remote.tracing import layer_of
 
 PATH = "/daskvars"
 UPDATE_MS = 1_000
@@ -265,13 +266,3 @@ def variable_row(state: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str
         "shards": shards,
         "saved": "durable" if found["is_durable"] else "dirty",
     }
-
-
-def layer_of(scope: str) -> str:
-    """Return what a bar stands for: a scope without what differs between its operations.
-
-    >>> layer_of("gradients/layer1/MatMul_grad"), layer_of("Adam/update_layer1/w"), layer_of("loss")
-    ('gradients/layer1', 'Adam/update_layer1/w', 'loss')
-    """
-    head, _, last = scope.rpartition("/")
-    return head if head and last.endswith("_grad") else scope

@@ -7,7 +7,12 @@ from typing import Any
 
 from distributed import Scheduler, SchedulerPlugin
 
-from daskvars.remote.dask_internals import fail_task, stranded_error, stranded_tasks
+from daskvars.remote.dask_internals import (
+    fail_task,
+    span_scopes,
+    stranded_error,
+    stranded_tasks,
+)
 from daskvars.remote.groups_page import patch_groups_page
 from daskvars.remote.task_keys import is_ours
 
@@ -25,9 +30,10 @@ class WorkerWatch(SchedulerPlugin):
     idempotent = True
 
     async def start(self, scheduler: Scheduler) -> None:
-        """Take note of the scheduler."""
+        """Take note of the scheduler; have Dask's pages show groups and spans of ours."""
         self.scheduler = scheduler
         patch_groups_page()
+        span_scopes(scheduler, is_ours)
 
     def add_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:
         """Tell of a new worker."""

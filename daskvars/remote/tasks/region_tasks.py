@@ -23,7 +23,8 @@ import numpy
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
 from daskvars.kernels.control.tensor_lists import joined
-from daskvars.remote.dask_internals import pickle, show_seconds
+from daskvars.remote import scope_seconds
+from daskvars.remote.dask_internals import pickle
 from daskvars.remote.regions.compilation import compiled
 from daskvars.remote.regions.inplace import RegionSplit
 from daskvars.remote.regions.program import RegionProgram
@@ -33,10 +34,6 @@ from daskvars.remote.tasks.block_arguments import Cut, Take
 from daskvars.remote.tracing import Labels, kernels_ran
 from daskvars.remote.worker_memory import ValueSizes, keep_freed_memory, reserve_memory
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
-
-# A figure costs the worker and the scheduler some 50 us: with one for each kernel, a step of a
-# small network took 23 ms instead of 20.
-MIN_SHOWN_S = 1e-3
 
 COMPRESSION = 1  # the fastest: what is packed names the same kernels again and again
 
@@ -191,17 +188,9 @@ def arguments_of(
 
 
 def to_dashboard(labels: Labels, times: Sequence[float]) -> None:
-    """Add the seconds of kernels to this worker's metrics ("Fine Performance Metrics").
-
-    Those that took less than `MIN_SHOWN_S` in a task stay in its CPU time.
-    """
+    """Add the seconds of kernels to this worker's metrics ("Fine Performance Metrics")."""
     kernels_ran(labels, times)
-    spent: dict[str, float] = {}
-    for label, start, stop in zip(labels.kernels, times, times[1:], strict=False):
-        spent[label] = spent.get(label, 0.0) + stop - start
-    for label, seconds in spent.items():
-        if seconds >= MIN_SHOWN_S:
-            show_seconds(label, seconds)
+    scope_seconds.here.add(labels, times)
 
 
 def versioned(value: Any) -> Any:

@@ -65,18 +65,45 @@ def spent_on(dask_scheduler):
     }
 
 
+def told_of(dask_scheduler, tag):
+    """Return scope -> the kernels that workers have told of, in the spans of a tag."""
+    spans = dask_scheduler.extensions["spans"].merge_by_tags(tag)
+    found = {}
+    for context, scope, activity, unit in spans.cumulative_worker_metrics:
+        if (context, unit) == ("execute", "seconds"):
+            found.setdefault(scope, set()).add(activity)
+    return found
+
+
 @pytest.mark.cluster
-def test_kernels_show_in_the_fine_performance_metrics():
+def test_kernels_show_by_scope_in_the_fine_performance_metrics():
     with (
         clusters.running(1, processes=False, protocol="tcp://", set_as_default=True) as client,
         dv.Graph().as_default(),
     ):
-        x = dv.placeholder(dv.float32, [None, 1000])
-        with dv.name_scope("layer"):
-            y = dv.nn.relu(dv.matmul(dv.matmul(x, x), dv.ones([1000, 3])))
+        x = dv.placeholder(dv.float32, [None, 300])
+        with dv.variable_scope("first"):
+            y = dv.nn.relu(dv.matmul(x, dv.get_variable("w", [300, 300])))
+        with dv.variable_scope("second"):
+            loss = dv.reduce_mean(dv.matmul(y, dv.get_variable("w", [300, 300])))
+        train = dv.train.GradientDescentOptimizer(0.1).minimize(loss)
         with dv.Session() as session:
-            session.run(y, {x: np.ones((1000, 1000), np.float32)})
-            wanted = {("layer", "matmul")}
+            session.run(dv.global_variables_initializer())
+            for _ in range(3):
+                session.run([train, loss], {x: np.ones((300, 300), np.float32)})
+            wanted = {("first", "matmul"), ("gradients/first", "matmul"), ("second", "matmul")}
             wait_until(lambda: wanted <= client.run_on_scheduler(spent_on), f"{wanted} show")
-            found = client.run_on_scheduler(spent_on)
-        assert ("layer", "relu") not in found  # of 3,000 numbers
+            found = client.run_on_scheduler(told_of, tag="first")
+            assert "matmul" in found["first"] and "matmul" in found["gradients/first"]
+            assert not any("second" in scope for scope in found)
+            for _ in range(20):
+                session.run([train, loss], {x: np.ones((300, 300), np.float32)})
+            session.engine.sync()
+            names, most = client.run_on_scheduler(spans)
+            assert len(names) == len(set(names)) and most <= 3
+
+
+def spans(dask_scheduler):
+    """Return the names of all spans, and how many groups of tasks one has at most."""
+    found = dask_scheduler.extensions["spans"].spans.values()
+    return [span.name for span in found], max(len(span.groups) for span in found)
