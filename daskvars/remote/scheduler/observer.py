@@ -230,6 +230,7 @@ class Observer(SchedulerPlugin):
                 "bytes": record.nbytes,
                 "chunks": len(blocks),
                 "shards": self._shards(blocks),
+                "version": state.versions.changed[key],
                 "is_durable": state.sealed.get(key) is found,
             }
             for key, found in sorted(state.versions.finished.items())

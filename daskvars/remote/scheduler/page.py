@@ -14,19 +14,34 @@ from typing import Any
 
 from bokeh.layouts import column, row
 from bokeh.models import Column, ColumnDataSource, DataRange1d, FactorRange, HoverTool
-from bokeh.models.widgets import DataTable, Div, TableColumn
+from bokeh.models.widgets import DataTable, Div, HTMLTemplateFormatter, TableColumn
 from bokeh.palettes import Category20
 from bokeh.plotting import figure
 from dask.utils import format_bytes
 
 from daskvars.remote.dask_internals import add_to_dashboard
 from daskvars.remote.scheduler.observer import Observer
-from daskvars.remote.tracing import layer_of
+from daskvars.remote.tracing import Slice, layer_of
 
 PATH = "/daskvars"
 UPDATE_MS = 1_000
 MAX_SCOPES = 20  # that are bars of their own
 COLORS = Category20[20]
+
+COLUMNS = (  # of the table of variables: what, title, width in pixels
+    ("name", "variable", 230),
+    ("shape", "shape", 90),
+    ("dtype", "dtype", 60),
+    ("bytes", "bytes", 70),
+    ("chunks", "chunks", 50),
+    ("shards", "shards by worker", 120),
+    ("version", "version", 60),
+    ("saved", "saved", 90),
+)
+NAME = """<span style="padding-left: <%= 14 * depth %>px;
+ font-weight: <%= value.endsWith('/') ? 'bold' : 'normal' %>"><%- value %></span>"""
+CELL = """<span style="color: <%= String(value).endsWith('dirty') ? '#c0392b' : 'inherit' %>;
+ font-weight: <%= name.endsWith('/') ? 'bold' : 'normal' %>"><%- value %></span>"""
 
 
 def add_page(observer: Observer) -> None:
@@ -52,7 +67,7 @@ class Page:
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
         self.head = Div(sizing_mode="stretch_width")
-        self.variables = source("name", "shape", "dtype", "bytes", "chunks", "shards", "saved")
+        self.variables = source("depth", *(field for field, _, _ in COLUMNS))
         self.speed = source("second", "rate")
         self.scalars = source("steps", "values", "name", "color")
         self.slices = source("lane", "left", "right", "name", "kind", "ms", "bytes", "color")
@@ -102,7 +117,7 @@ class Page:
             tooltips=[("", "@kind @name"), ("took", "@ms{0.00} ms"), ("bytes", "@bytes")]
         )
         found = figure(
-            title="The last step: stages, their blocks and exchanges, by worker",
+            title="The last step: stages, their blocks (layer by layer) and exchanges, by worker",
             y_range=self.lanes,
             height=240,
             sizing_mode="stretch_width",
@@ -135,19 +150,21 @@ class Page:
 
     def _table(self) -> Any:
         columns = [
-            TableColumn(field=name, title=title, width=width)
-            for name, title, width in (
-                ("name", "variable", 220),
-                ("shape", "shape", 90),
-                ("dtype", "dtype", 60),
-                ("bytes", "bytes", 80),
-                ("chunks", "chunks", 50),
-                ("shards", "shards by worker", 140),
-                ("saved", "saved", 60),
+            TableColumn(
+                field=field,
+                title=title,
+                width=width,
+                sortable=False,
+                formatter=HTMLTemplateFormatter(template=NAME if field == "name" else CELL),
             )
+            for field, title, width in COLUMNS
         ]
         return DataTable(
-            source=self.variables, columns=columns, height=360, sizing_mode="stretch_width"
+            source=self.variables,
+            columns=columns,
+            index_position=None,
+            height=360,
+            sizing_mode="stretch_width",
         )
 
     # -- what changes ---------------------------------------------------------------------------
@@ -158,7 +175,7 @@ class Page:
         observer.look()
         states = observer.states()
         self.head.text = "".join(map(headline, states)) or "No state is on this cluster."
-        rows = [variable_row(state, found) for state in states for found in state["variables"]]
+        rows = [row for state in states for row in variable_rows(state)]
         self.variables.data = columns_of(self.variables, rows)
         self.speed.data = columns_of(self.speed, self._rates())
         self.scalars.data = columns_of(self.scalars, list(self._series(states)))
@@ -191,22 +208,25 @@ class Page:
         first_s = min((one.start_s for _, one in step), default=0.0)
         rows, spent = [], dict[str, float]()
         for worker, one in step:
-            left = 1e3 * (one.start_s - first_s)
-            rows.append(
-                {
-                    "lane": f"{worker} {one.kind}s",
-                    "left": left,
-                    "right": left + 1e3 * one.duration_s,
-                    "name": one.name,
-                    "kind": one.kind,
-                    "ms": 1e3 * one.duration_s,
-                    "bytes": one.facts.get("bytes", ""),
-                    "color": self._color_of(one.name),
-                }
-            )
+            layers: dict[str, float] = {}
             for scope, seconds in one.facts.get("scopes", {}).items():
                 layer = layer_of(scope)
+                layers[layer] = layers.get(layer, 0.0) + seconds
                 spent[layer] = spent.get(layer, 0.0) + 1e3 * seconds
+            for name, start_s, seconds in pieces(one, layers):
+                left = 1e3 * (start_s - first_s)
+                rows.append(
+                    {
+                        "lane": f"{worker} {one.kind}s",
+                        "left": left,
+                        "right": left + 1e3 * seconds,
+                        "name": name,
+                        "kind": one.kind,
+                        "ms": 1e3 * seconds,
+                        "bytes": one.facts.get("bytes", ""),
+                        "color": self._color_of(name),
+                    }
+                )
         self.lanes.factors = sorted({found["lane"] for found in rows}, reverse=True)
         self.slices.data = columns_of(self.slices, rows)
         longest = sorted(spent, key=lambda scope: -spent[scope])[:MAX_SCOPES]
@@ -220,6 +240,19 @@ class Page:
         if name not in self.colors:
             self.colors[name] = next(self._color)
         return self.colors[name]
+
+
+def pieces(one: Slice, layers: Mapping[str, float]) -> Iterator[tuple[str, float, float]]:
+    """Give name, start and seconds of what a slice is drawn as: layer by layer where told so.
+
+    Layers come in the order in which they began; what one did later is drawn with it.
+    """
+    start_s = one.start_s
+    for layer, seconds in layers.items():
+        yield layer, start_s, seconds
+        start_s += seconds
+    if not layers:
+        yield one.name, start_s, one.duration_s
 
 
 def source(*names: str) -> ColumnDataSource:
@@ -246,7 +279,7 @@ def headline(state: Mapping[str, Any]) -> str:
         "exchanged a step: " + ("-" if moved is None else format_bytes(int(moved))),
         f"seals: {seals['count']} in {seals['seconds']:.2f} s"
         + (", one is being written" if seals["is_running"] else ""),
-        "nothing is durable" if durable is None else f"version {durable} is durable",
+        "nothing is durable" if durable is None else f"durable in the store's version {durable}",
     ]
     return f"<p style='margin:4px 8px'>{' &middot; '.join(said)}</p>"
 
@@ -256,13 +289,47 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def variable_row(state: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the table says of a variable."""
-    shards = ", ".join(f"{worker}: {count}" for worker, count in found["shards"].items())
+def variable_rows(state: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the rows of the table for a state: scopes, each with what is in it, and variables."""
+    found, open_scopes = state["variables"], list[str]()
+    ordered = sorted(found, key=lambda one: one["name"].split("/"))
+    names = {one["name"] for one in found}
+    for one in ordered:
+        scopes = [s for s in scopes_of(one["name"]) if s not in names]
+        for scope in scopes:
+            if scope not in open_scopes:
+                within = [v for v in found if v["name"].startswith(f"{scope}/")]
+                yield row_of(f"{scope}/", len(scopes_of(scope)), within)
+        open_scopes = scopes
+        yield row_of(one["name"], len(scopes_of(one["name"])), [one])
+
+
+def scopes_of(name: str) -> list[str]:
+    """Return the scopes around a name, the outermost first.
+
+    >>> scopes_of("tower/dense/w")
+    ['tower', 'tower/dense']
+    """
+    parts = name.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+
+
+def row_of(name: str, depth: int, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a row: of one variable, or of all in a scope."""
+    shards: dict[str, int] = {}
+    for worker, count in (item for one in found for item in one["shards"].items()):
+        shards[worker] = shards.get(worker, 0) + count
+    num_dirty = sum(not one["is_durable"] for one in found)
+    is_scope, (first, *_) = name.endswith("/"), found
+    dirty = f"{num_dirty} of {len(found)} dirty" if is_scope else "dirty"
     return {
-        **found,
-        "shape": "x".join(map(str, found["shape"])) or "()",
-        "bytes": format_bytes(found["bytes"]),
-        "shards": shards,
-        "saved": "durable" if found["is_durable"] else "dirty",
+        "name": name,
+        "depth": depth,
+        "shape": f"{len(found)} variables" if is_scope else "x".join(map(str, first["shape"])),
+        "dtype": "" if is_scope else first["dtype"],
+        "bytes": format_bytes(sum(one["bytes"] for one in found)),
+        "chunks": sum(one["chunks"] for one in found),
+        "shards": ", ".join(f"{worker}: {count}" for worker, count in sorted(shards.items())),
+        "version": max(one["version"] for one in found),
+        "saved": dirty if num_dirty else "durable",
     }

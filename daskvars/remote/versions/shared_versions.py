@@ -158,6 +158,7 @@ class SharedVersions:
 
     Attributes:
         finished: the variables at the newest version that is known to be good.
+        changed: key -> the version that changed it last, of those that were finished.
         newest: the variables as the last run that arrived leaves them.
         version, finished_version: how many runs that write have arrived, and are finished.
         chain: the runs between, in order.
@@ -172,6 +173,7 @@ class SharedVersions:
     def __init__(self, notify: Notify) -> None:
         self.notify = notify
         self.finished: Variables = {}
+        self.changed: dict[str, int] = {}
         self.newest: Variables = {}
         self.version = self.finished_version = 0
         self.chain: deque[PendingRun] = deque()
@@ -302,6 +304,7 @@ class SharedVersions:
             self.drop(pending.held_keys)
             if written:
                 self.finished, self.finished_version = pending.after, pending.version
+                self.changed.update(dict.fromkeys(written, pending.version))
             self.finished_by[pending.header.session] = pending.header.number
             self.notify(pending.header.session, {"done": pending.header.number})
 
@@ -362,6 +365,7 @@ class SharedVersions:
         self.drop(keys_of(old))
         self.version += 1
         self.finished_version, self.durable = self.version, durable
+        self.changed = dict.fromkeys(variables, self.version)
 
     def sealed(self, version: int, durable: VersionId, runs: Mapping[str, int]) -> None:
         """Take note that a version is on disk.
