@@ -32,6 +32,7 @@ FLAGS = [
     "--remote-debugging-port=0",
     "--window-size=1500,1000",
 ]
+SHOWN_S = 30.0  # in which a page shows what it has to
 TEXT = """
 (() => {
   const found = [];
@@ -40,7 +41,7 @@ TEXT = """
     if (node.shadowRoot) walk(node.shadowRoot);
     if (!['SCRIPT', 'STYLE', 'TEMPLATE'].includes(node.nodeName)) node.childNodes.forEach(walk);
   };
-  walk(document.body);
+  if (document.body) walk(document.body);
   const drawn = window.Bokeh ? Bokeh.documents.map(shown => JSON.stringify(shown.to_json())) : [];
   return found.concat(drawn).join(' ');
 })()
@@ -110,7 +111,12 @@ class Page:
 
     def shows(self, *texts: str) -> None:
         """Wait until it has all of some texts."""
-        wait_until(lambda: all(text in self.text() for text in texts), " and ".join(texts), 30)
+
+        def missing() -> list[str]:
+            found = self.text()
+            return [text for text in texts if text not in found]
+
+        wait_until(lambda: not missing(), lambda: f"it shows {missing()}", SHOWN_S, pause_s=0.25)
 
     def save_picture(self, path: Path) -> None:
         """Write what it looks like as a PNG."""
