@@ -30,7 +30,7 @@ LOWEST = {
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
     "daskvars.lowering.stages": {"SPLIT_BYTES": 0},
     "daskvars.remote.task_outputs": {"MAX_SHOWN_BYTES": 0, "MAX_NUMBERS": 0},
-    "daskvars.remote.tasks.region_tasks": {"MIN_SHOWN_S": 0.0},
+    "daskvars.remote.scope_seconds": {"MIN_SHOWN_S": 0.0},
     "daskvars.remote.tasks.stage_tasks": {"GROUP_BYTES": 1, "MAX_WAITING_BYTES": 1},
     "daskvars.ops.array.constant": {"_MAX_KEPT": 0},
     "daskvars.state.external.decompressed_size": {"PIECE_BYTES": 3},
