@@ -162,7 +162,7 @@ def scattered(
 async def _scatter(
     client: Client, data: dict[str, Any], addresses: Sequence[str], wanted_worker: Mapping[str, str]
 ) -> tuple[dict[str, Future], BaseException | None]:
-    """Send arrays to the workers; return the futures of those that arrived, and an error, if any."""
+    """Send arrays to the workers; return futures of those that arrived, and an error or None."""
     shares: dict[str | None, dict[str, Any]] = {}
     for number, (key, array) in enumerate(data.items()):
         address = wanted_worker.get(key) or (
