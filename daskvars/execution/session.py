@@ -22,6 +22,7 @@ from daskvars.execution.engine.run_records import (
     log_placement,
     recorded_run,
 )
+from daskvars.execution.host.resources import waiting_at_most
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.records.graph_def import GraphDef
@@ -97,6 +98,7 @@ class Session(ShownInNotebooks):
             self._config.allow_soft_placement,
             consistency,
         )
+        self._engine.resources.timeout_s = self._config.operation_timeout_in_ms / 1e3 or None
         self._executables: dict[Any, tuple[Any, ...]] = {}
         self._closed = False
         self._entered: list[Any] = []
@@ -247,7 +249,10 @@ class Session(ShownInNotebooks):
         executable, rebuild = self._executable(fetches, fed)
         try:
             if run_metadata is None:
-                return rebuild(executable(values, as_dask=as_dask))
+                if options is None or not options.timeout_in_ms:
+                    return rebuild(executable(values, as_dask=as_dask))
+                with waiting_at_most(options.timeout_in_ms / 1e3):
+                    return rebuild(executable(values, as_dask=as_dask))
             return rebuild(recorded_run(executable, values, options, run_metadata, as_dask))
         except OpError as error:
             self._locate(error)

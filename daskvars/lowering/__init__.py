@@ -9,7 +9,7 @@ What each promises to the next stands in `verify`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from daskvars.chunk_grid import Chunks
@@ -42,6 +42,7 @@ def lower(
     places: Places | None = None,
     is_async: bool = False,
     machine: Machine = ALONE,
+    done: Collection[Operation] = (),
 ) -> Plan:
     """Return the plan that computes `fetches` and runs `targets`.
 
@@ -56,10 +57,11 @@ def lower(
       is_async: what updates variables is apart from the rest, so that it can be done on a newer
         version than the rest was computed from; see `split_update`.
       machine: for what work is cut; by itself it is not.
+      done: operations that have run before; see `prune`.
     """
     global num_lowerings
     num_lowerings += 1
-    operations = passed(prune, fetches, targets, feeds)
+    operations = passed(prune, fetches, targets, feeds, done)
     program = passed(
         functionalize, operations, fetches, feeds, state_of, sequential, identify, targets, is_async
     )

@@ -9,9 +9,15 @@ from daskvars.graph.tensor import Operation, Tensor
 
 
 def prune(
-    fetches: Iterable[Tensor], targets: Iterable[Operation], feeds: Iterable[Tensor]
+    fetches: Iterable[Tensor],
+    targets: Iterable[Operation],
+    feeds: Iterable[Tensor],
+    done: Collection[Operation] = (),
 ) -> list[Operation]:
     """Return the operations that `fetches` and `targets` depend on, stopping at fed tensors.
+
+    Operations in `done` have run before: nobody waits for them, and what is needed of their results
+    is fed.
 
     The order is that of creation, which is a topological one (inputs exist before their users),
     unless control inputs were added afterwards; it is also the order in which assignments to one
@@ -23,17 +29,19 @@ def prune(
     late = False
     while stack:
         op = stack.pop()
-        if op in needed:
+        if op in needed or op in done:
             continue
         needed.add(op)
         late = late or (op.graph is not None and op.graph.late_control_inputs)
         stack.extend(op._control_inputs)
         stack.extend(t.op for t in op.inputs if id(t) not in fed)
     ordered = sorted(needed, key=lambda op: op.id)
-    return _topological(ordered, fed) if late else ordered
+    return _topological(ordered, fed, done) if late else ordered
 
 
-def _topological(ops: list[Operation], fed: Collection[int]) -> list[Operation]:
+def _topological(
+    ops: list[Operation], fed: Collection[int], ran: Collection[Operation]
+) -> list[Operation]:
     """Order by dependency, by creation where that leaves a choice.
 
     Raises:
@@ -52,6 +60,7 @@ def _topological(ops: list[Operation], fed: Collection[int]) -> list[Operation]:
                 done[op] = False
                 stack.append((op, True))
                 before = [*op._control_inputs, *(t.op for t in op.inputs if id(t) not in fed)]
+                before = [d for d in before if d not in ran]
                 stack.extend((d, False) for d in sorted(before, key=lambda d: -d.id))
             elif done[op] is False and any(entry == (op, True) for entry in stack):
                 cycle = [entry[0] for entry in stack[stack.index((op, True)) :] if entry[1]]

@@ -10,6 +10,7 @@ from daskvars import DType as DType
 from daskvars import DeviceSpec as DeviceSpec
 from daskvars import Dimension as Dimension
 from daskvars.summary.records import Event as Event
+from daskvars.v1.queues.queue_ops import FIFOQueue as FIFOQueue
 from daskvars import GPUOptions as GPUOptions
 from daskvars import Graph as Graph
 from daskvars.graph.records.graph_def import GraphDef as GraphDef
@@ -26,8 +27,12 @@ from daskvars import NotDifferentiable as NotDifferentiable
 from daskvars import OpDef as OpDef
 from daskvars import Operation as Operation
 from daskvars import OptimizerOptions as OptimizerOptions
+from daskvars.v1.queues.queue_ops import PaddingFIFOQueue as PaddingFIFOQueue
 from daskvars import PartitionedVariable as PartitionedVariable
 from daskvars import Print as Print
+from daskvars.v1.queues.queue_ops import PriorityQueue as PriorityQueue
+from daskvars.v1.queues.queue_ops import QueueBase as QueueBase
+from daskvars.v1.queues.queue_ops import RandomShuffleQueue as RandomShuffleQueue
 from daskvars import RegisterGradient as RegisterGradient
 from daskvars import RunMetadata as RunMetadata
 from daskvars import RunOptions as RunOptions

@@ -34,6 +34,7 @@ from daskvars.v1 import (
     manip,
     old_names,
     optimizers,
+    queues,
     raw_rnn,
     sampling,
     servers,
@@ -108,7 +109,6 @@ _AS_IS = {
 _EAGER_ONLY = {"GradientTape", "config", "data", "function", "profile", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
-    "FIFOQueue": "feed NumPy or dask arrays",
     "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
     "data": "feed what daskvars.data.batches gives, or arrays",
     "estimator": "write the training loop with a session",
@@ -234,7 +234,11 @@ V1_ONLY = {
     "manip": _namespace(manip),
     "tables_initializer": _tables_initializer,
     **{name: getattr(switches, name) for name in switches.__all__},
-    **{name: _graph_mode(name, getattr(old_names, name)) for name in old_names.__all__},
+    **{
+        name: _graph_mode(name, getattr(room, name))
+        for room in (old_names, queues)
+        for name in room.__all__
+    },
     **{
         name: _graph_mode(name, getattr(sparse_functions, name))
         for name in sparse_functions.__all__

@@ -10,6 +10,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import dask.array
@@ -33,6 +34,8 @@ from daskvars.execution.engine.pending_saves import PendingSave, PendingSaves
 from daskvars.execution.engine.plan_cache import PlanCache
 from daskvars.execution.engine.reconcile import reconcile
 from daskvars.execution.engine.targets import client_of
+from daskvars.execution.host.resources import forget_resources, resources_of
+from daskvars.execution.host.staged import StagedExecutable, stages_of
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
@@ -71,6 +74,7 @@ class Engine:
         engine was made with ``soft=True``, or by `config.soft_placement`.
       plans: plans by signature, bound to the executor.
       saves: checkpoints that are being written.
+      resources: queues and other objects that are in this process.
       is_closed: whether everything was let go of.
       loss: the variables that were on a cluster which is gone, if any. Those without a new value
         since cannot be read; with a store nothing can be run until `recover` or `restore`.
@@ -101,6 +105,7 @@ class Engine:
             self._release.atexit = False
         self.plans = PlanCache()
         self.saves = PendingSaves()
+        self.resources = resources_of(self.name)
         self.loss: Loss | None = None
         self._executor: LocalExecutor | ClusterExecutor | None = None
         self._handles: dict[str, Tensor] = {}
@@ -185,10 +190,13 @@ class Engine:
         fetches: Sequence[Tensor],
         targets: Sequence[Operation],
         fed: Sequence[Tensor],
-    ) -> Executable:
+    ) -> Executable | StagedExecutable:
         """Return what runs these fetches of a graph again and again."""
-        kind = SharedExecutable if self.name else Executable
-        return kind(self, signature, fetches, targets, fed)
+        compiled = partial(SharedExecutable if self.name else Executable, self)
+        stages = stages_of(signature, fetches, targets, fed, compiled)
+        if stages:
+            return StagedExecutable(self.resources, stages, fetches, fed)
+        return compiled(signature, fetches, targets, fed)
 
     def transact(self, run: Callable[[], Any]) -> Any:
         """Call what runs a program or sets variables, in step with the store if there is one."""
@@ -417,6 +425,8 @@ class Engine:
           OpError: what is in flight failed, or the values cannot be sealed; then nothing is closed.
           UnavailableError: they were lost with a cluster, and nobody was told so far.
         """
+        if not self.name:
+            self.resources.cancel()
         try:
             self.saves.wait()
         finally:
@@ -454,6 +464,7 @@ def forget_state(name: str) -> None:
     """Release the variables that are shared under a name, here and on the active cluster."""
     name = state_name(name)
     forget_values(name)
+    forget_resources(name)
     client = active_client()
     if client is not None:
         drop_state(client, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ class Executable:
 
     __slots__ = (
         "_last",
+        "done",
         "engine",
         "fed",
         "fetches",
@@ -44,8 +45,10 @@ class Executable:
         sequential: bool = False,
         identify: Callable[[Operation], Any] = lambda op: op,
         key_of: Callable[[Any], tuple[int, int]] | None = None,
+        done: Collection[Operation] = (),
     ) -> None:
         self.engine = engine
+        self.done = done
         self.signature = signature
         self.fetches = tuple(fetches)
         self.targets = tuple(targets)
@@ -122,7 +125,7 @@ class Executable:
         start = time.perf_counter()
         executor = self.engine.acquire()
         if executor.placement is None:
-            operations = prune(self.fetches, self.targets, self.fed)
+            operations = prune(self.fetches, self.targets, self.fed, self.done)
             check_devices(operations, self.engine.is_soft)
         plan = self._lower(values, executor)
         events.publish(events.PlanLowered(plan, time.perf_counter() - start))
@@ -141,6 +144,7 @@ class Executable:
             executor.placement or local_places(),
             engine.updates_newest,
             machine_of(executor),
+            self.done,
         )
 
 

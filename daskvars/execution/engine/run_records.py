@@ -52,12 +52,13 @@ def recorded_run(
     duration_s = time.perf_counter() - start
     plan = executable.last_plan
     metadata.Clear()
-    metadata.num_tasks = plan.num_tasks
-    metadata.transfer_bytes = plan.transfer_bytes
+    if plan is not None:
+        metadata.num_tasks = plan.num_tasks
+        metadata.transfer_bytes = plan.transfer_bytes
     metadata.duration_s = duration_s
     if is_traced:
         _record_steps(executable.engine, heard, metadata)
-    if options.output_partition_graphs:
+    if options.output_partition_graphs and plan is not None:
         metadata.partition_graphs.append(plan.explain())
     return results
 

@@ -1,0 +1,164 @@
+"""Objects that a session keeps in its process between runs, and how its ops wait for them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from daskvars.errors import CancelledError, DeadlineExceededError
+from daskvars.graph.tensor import Operation
+
+T = TypeVar("T")
+
+
+class Resources:
+    """What ops of a session made, by name: queues, readers, tables.
+
+    Attributes:
+      timeout_s: how long a run may wait, None for no limit.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._calls: set[Waiting] = set()
+        self.timeout_s: float | None = None
+
+    def get(self, name: str, make: Callable[[], T]) -> T:
+        """Return what has a name, made now if there is none."""
+        with self._lock:
+            if name not in self._objects:
+                self._objects[name] = make()
+            return self._objects[name]
+
+    def find(self, name: str) -> Any:
+        """Return what has a name, None if there is none."""
+        return self._objects.get(name)
+
+    def forget(self, name: str) -> None:
+        """Let go of what has a name."""
+        with self._lock:
+            self._objects.pop(name, None)
+
+    def enter(self, waiting: Waiting) -> None:
+        """Note what is to be cancelled when the session is closed."""
+        with self._lock:
+            self._calls.add(waiting)
+
+    def leave(self, waiting: Waiting) -> None:
+        """Take the note away."""
+        with self._lock:
+            self._calls.discard(waiting)
+
+    def cancel(self) -> None:
+        """Cancel all that waits: each of the waiting ops raises CancelledError."""
+        with self._lock:
+            calls = list(self._calls)
+        for waiting in calls:
+            waiting.cancel()
+
+
+_of_run: ContextVar[float | None] = ContextVar("timeout_s", default=None)
+
+
+@contextmanager
+def waiting_at_most(seconds: float) -> Iterator[None]:
+    """Limit how long the runs of a block wait; 0 for no other limit than the session's."""
+    token = _of_run.set(seconds or None)
+    try:
+        yield
+    finally:
+        _of_run.reset(token)
+
+
+def timeout_s(resources: Resources) -> float | None:
+    """Return how long a run that begins now may wait, None for no limit."""
+    return _of_run.get() or resources.timeout_s
+
+
+_shared: dict[str, Resources] = {}
+_making = threading.Lock()
+
+
+def resources_of(name: str) -> Resources:
+    """Return the objects of the sessions of this process on one store; those of one without."""
+    if not name:
+        return Resources()
+    with _making:
+        return _shared.setdefault(name, Resources())
+
+
+def forget_resources(name: str) -> None:
+    """Let later sessions on a store begin without objects."""
+    with _making:
+        _shared.pop(name, None)
+
+
+class Waiting:
+    """The right of one run to wait, until it is cancelled or its time is over.
+
+    Args:
+      timeout_s: seconds from now; None or 0 for no limit.
+    """
+
+    def __init__(self, timeout_s: float | None = None) -> None:
+        self._end = time.monotonic() + timeout_s if timeout_s else None
+        self._conditions: list[threading.Condition] = []
+        self._lock = threading.Lock()
+        self._is_cancelled = False
+
+    def cancel(self) -> None:
+        """Wake whoever waits, to raise CancelledError; nobody waits later."""
+        with self._lock:
+            self._is_cancelled = True
+            conditions = list(self._conditions)
+        for condition in conditions:
+            with condition:
+                condition.notify_all()
+
+    def until(self, condition: threading.Condition, is_so: Callable[[], bool], what: str) -> None:
+        """Wait until something is so.
+
+        Args:
+          condition: entered by the caller, notified when it may have become so.
+          is_so: whether it is.
+          what: what waits, for an error.
+
+        Raises:
+          CancelledError: the session was closed, or the run failed elsewhere.
+          DeadlineExceededError: the run's time is over.
+        """
+        with self._lock:
+            self._conditions.append(condition)
+        try:
+            while not is_so():
+                if self._is_cancelled:
+                    raise CancelledError(None, None, f"{what} was cancelled")
+                left = None if self._end is None else self._end - time.monotonic()
+                if left is not None and left <= 0:
+                    raise DeadlineExceededError(
+                        None, None, f"Timed out waiting for notification: {what}"
+                    )
+                condition.wait(left)
+        finally:
+            with self._lock:
+                self._conditions.remove(condition)
+
+
+class Call:
+    """One host-side op being done; its kernel's first argument.
+
+    Attributes:
+      op: the operation.
+      resources: the objects of the session.
+      waiting: how to wait.
+    """
+
+    __slots__ = ("op", "resources", "waiting")
+
+    def __init__(self, op: Operation, resources: Resources, waiting: Waiting) -> None:
+        self.op, self.resources, self.waiting = op, resources, waiting

@@ -1,0 +1,661 @@
+"""Queues: the ops, and the classes that programs use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, TypeAlias
+
+import numpy
+
+from daskvars.dtypes import DType, DTypeLike, as_dtype, int32, int64, string
+from daskvars.dtypes import bool as bool_
+from daskvars.errors import FailedPreconditionError, InvalidArgumentError
+from daskvars.execution.host.resources import Call
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import HostCall
+from daskvars.graph.definitions.static_values import constant_value
+from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.ops.array.joining import stack
+from daskvars.ops.gather_scatter.gather import gather
+from daskvars.ops.random.distributions import get_seed
+from daskvars.shapes import TensorShape, as_shape, as_tuple, is_known
+from daskvars.v1.queues.elements import (
+    Components,
+    LeastFirstQueue,
+    PaddingQueue,
+    Queue,
+    ShuffleQueue,
+)
+
+# What a dequeue gives: a tensor, several, or by name.
+Dequeued: TypeAlias = Any
+_HANDLE = Spec(string, ())
+
+
+def name_as_array(name: str) -> numpy.ndarray:
+    """Return the name of an object as the value of its handle."""
+    found = numpy.empty((), object)
+    found[()] = name.encode()
+    return found
+
+
+def object_of(call: Call, handle: numpy.ndarray, kind: type, what: str) -> Any:
+    """Return the object of a handle. Raises FailedPreconditionError if it is of another kind."""
+    name = handle.item().decode()
+    found = call.resources.find(name)
+    if not isinstance(found, kind):
+        raise FailedPreconditionError(None, None, f"there is no {what} {name!r} in this session")
+    return found
+
+
+# -- ops ------------------------------------------------------------------------------------------
+
+
+def _make_queue(call: Call, *, shared_name: str, **attrs: Any) -> numpy.ndarray:
+    name = shared_name or call.op.name
+    kind = _KINDS[call.op.type]
+    components = Components(attrs.pop("component_types"), attrs.pop("shapes"))
+    found = call.resources.get(name, lambda: kind(name, components=components, **attrs))
+    if type(found) is not kind or found.components != components:
+        raise InvalidArgumentError(
+            None, None, f"Shared queue '{name}' is of another kind, or has other components"
+        )
+    return name_as_array(name)
+
+
+def _enqueue(call: Call, handle: numpy.ndarray, *components: Any, keep: bool) -> tuple:
+    queue = object_of(call, handle, Queue, "queue")
+    if not keep or components[0]:
+        queue.enqueue([tuple(components[keep:])], call.waiting)
+    return ()
+
+
+def _enqueue_many(call: Call, handle: numpy.ndarray, *components: Any, keep: bool) -> tuple:
+    queue = object_of(call, handle, Queue, "queue")
+    rows = components[keep].shape[:1]
+    queue.components.fits([component.shape for component in components[keep:]], rows)
+    counts = {component.shape[:1] for component in components[keep:]}
+    if len(counts) > 1:
+        raise InvalidArgumentError(
+            None, None, f"All components to enqueue must have one number of rows, not {counts}"
+        )
+    elements = [tuple(map(numpy.asarray, parts)) for parts in _rows(components[keep:])]
+    if keep:
+        kept = numpy.broadcast_to(components[0], len(elements))
+        elements = [element for element, is_kept in zip(elements, kept, strict=True) if is_kept]
+    queue.enqueue(elements, call.waiting)
+    return ()
+
+
+def _rows(components: Sequence[numpy.ndarray]) -> Any:
+    """Return what is in each row, every part an array (a string's is one without dimensions)."""
+    return zip(*([c[i, ...] for i in range(len(c))] for c in components), strict=True)
+
+
+def _dequeue(call: Call, handle: numpy.ndarray, **attrs: Any) -> tuple:
+    return object_of(call, handle, Queue, "queue").dequeue(call.waiting)
+
+
+def _dequeue_many(call: Call, handle: numpy.ndarray, n: numpy.ndarray, **attrs: Any) -> tuple:
+    queue = object_of(call, handle, Queue, "queue")
+    return queue.dequeue_many(int(n), call.waiting)
+
+
+def _dequeue_up_to(call: Call, handle: numpy.ndarray, n: numpy.ndarray, **attrs: Any) -> tuple:
+    queue = object_of(call, handle, Queue, "queue")
+    return queue.dequeue_many(int(n), call.waiting, up_to=True)
+
+
+def _close(call: Call, handle: numpy.ndarray, *, cancel_pending_enqueues: bool) -> tuple:
+    object_of(call, handle, Queue, "queue").close(cancel_pending_enqueues)
+    return ()
+
+
+def _size(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
+    return numpy.asarray(object_of(call, handle, Queue, "queue").size(), numpy.int32)
+
+
+def _is_closed(call: Call, handle: numpy.ndarray) -> numpy.ndarray:
+    return numpy.asarray(object_of(call, handle, Queue, "queue").is_closed)
+
+
+def _given(
+    inputs: Sequence[Spec], *, component_types: Sequence[DType], shapes: Any
+) -> tuple[Spec, ...]:
+    shapes = [None] * len(component_types) if shapes is None else shapes
+    return tuple(Spec(*pair) for pair in zip(component_types, shapes, strict=True))
+
+
+_KINDS: dict[str, Any] = {
+    "FIFOQueueV2": Queue,
+    "PaddingFIFOQueueV2": PaddingQueue,
+    "RandomShuffleQueueV2": ShuffleQueue,
+    "PriorityQueueV2": LeastFirstQueue,
+}
+_MAKERS = {
+    type: OpDef(
+        type,
+        "",
+        infer=lambda inputs, **attrs: _HANDLE,
+        pattern=HostCall(),
+        kernel=_make_queue,
+        gradient=NO_GRADIENT,
+        attributes={},
+    )
+    for type in _KINDS
+}
+
+
+def _queue_op(type: str, signature: str, infer: Any, kernel: Any, waits: bool = False) -> OpDef:
+    return OpDef(
+        type,
+        signature,
+        infer=infer,
+        pattern=HostCall(waits=waits),
+        kernel=kernel,
+        gradient=NO_GRADIENT,
+        attributes={},
+    )
+
+
+def _nothing(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, ...]:
+    return ()
+
+
+ENQUEUE = _queue_op("QueueEnqueueV2", "handle:S, *components:A", _nothing, _enqueue, True)
+ENQUEUE_MANY = _queue_op(
+    "QueueEnqueueManyV2", "handle:S, *components:A", _nothing, _enqueue_many, True
+)
+DEQUEUE = _queue_op("QueueDequeueV2", "handle:S", _given, _dequeue, True)
+DEQUEUE_MANY = _queue_op("QueueDequeueManyV2", "handle:S, n:I", _given, _dequeue_many, True)
+DEQUEUE_UP_TO = _queue_op("QueueDequeueUpToV2", "handle:S, n:I", _given, _dequeue_up_to, True)
+CLOSE = _queue_op("QueueCloseV2", "handle:S", _nothing, _close)
+SIZE = _queue_op("QueueSizeV2", "handle:S", lambda inputs: Spec(int32, ()), _size)
+IS_CLOSED = _queue_op("QueueIsClosedV2", "handle:S", lambda inputs: Spec(bool_, ()), _is_closed)
+
+
+# -- what programs use ----------------------------------------------------------------------------
+
+
+def entered_for(handle: Tensor, what: str) -> AbstractContextManager[Any]:
+    """Return a block in which ops on an object are made: in its graph.
+
+    Raises:
+      NotImplementedError: it is in a branch or a loop.
+    """
+    builder = builder_for((handle,))
+    if builder.is_body:
+        raise NotImplementedError(
+            f"{what} cannot stand in a branch or a loop (cond, while_loop): it is done by the "
+            "session's own process, before and after what the engine runs. Make it outside, and "
+            "use its result inside; to enqueue on a condition use train.maybe_batch."
+        )
+    return scopes.entered(builder)
+
+
+class QueueBase:
+    """A queue of elements, each of one or several tensors, which several threads fill and empty.
+
+    Its elements are in the memory of the session's process. Each session has its own, save for
+    those on one store with one `shared_name`. Ops that must wait do so until another thread's run
+    has put in, or taken, what they wait for, or until the session is closed.
+
+    Args:
+      dtypes: of the components of an element.
+      shapes: of each component, or None.
+      names: of each component, or None: then elements are dicts.
+      queue_ref: the queue's handle, a string.
+
+    Source: TensorFlow 1.15, ``tf.QueueBase``.
+    """
+
+    def __init__(
+        self,
+        dtypes: Sequence[DTypeLike],
+        shapes: Sequence[Any] | None,
+        names: Sequence[str] | None,
+        queue_ref: Tensor,
+    ) -> None:
+        self._dtypes = [as_dtype(dtype) for dtype in dtypes]
+        if shapes is None:
+            self._shapes = [TensorShape(None)] * len(self._dtypes)
+        elif len(shapes) != len(self._dtypes):
+            raise ValueError("Queue shapes must have the same length as dtypes")
+        else:
+            self._shapes = [as_shape(shape) for shape in shapes]
+        self._has_shapes = shapes is not None
+        self._names = _names_of(names, self._dtypes)
+        self._queue_ref = queue_ref
+        self._name = queue_ref.op.name.rpartition("/")[2]
+
+    @staticmethod
+    def from_list(index: TensorLike, queues: Sequence[QueueBase]) -> QueueBase:
+        """Return the queue that is at a place in a list, which the run tells.
+
+        Args:
+          index: [] int32.
+          queues: of the same dtypes and names.
+        """
+        if not queues or not isinstance(queues, list) or not all(_is_queue(q) for q in queues):
+            raise TypeError("A list of queues expected")
+        first = queues[0]
+        if any(q.dtypes != first.dtypes for q in queues):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if any(q.names != first.names for q in queues):
+            raise TypeError("Queues do not have matching component names.")
+        shapes = [
+            parts[0].as_list() if all(part == parts[0] for part in parts) else None
+            for parts in zip(*[queue.shapes for queue in queues], strict=True)
+        ]
+        handle = gather(stack([queue.queue_ref for queue in queues]), index)
+        has_shapes = any(queue._has_shapes for queue in queues)
+        return QueueBase(first.dtypes, shapes if has_shapes else None, first.names, handle)
+
+    @property
+    def queue_ref(self) -> Tensor:
+        """The handle: [] string, the queue's name in the session."""
+        return self._queue_ref
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self._queue_ref.op.name
+
+    @property
+    def dtypes(self) -> list[DType]:
+        """Of each component."""
+        return self._dtypes
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """Of each component."""
+        return self._shapes
+
+    @property
+    def names(self) -> list[str] | None:
+        """Of each component, or None."""
+        return self._names
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Operation:
+        """Return an operation that puts an element in, once there is room for it.
+
+        Args:
+          vals: a tensor, a list of them, or a dict where components have names.
+          name: name of the operation.
+
+        Raises:
+          ValueError: the values do not fit the queue.
+          CancelledError: (when run) the queue or the session was closed.
+        """
+        return self._put(ENQUEUE, vals, name or f"{self._name}_enqueue")
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
+        """Return an operation that puts in the rows of tensors, each an element.
+
+        Args:
+          vals: as `enqueue` takes them, with one dimension more in front, the same in all.
+          name: name of the operation.
+        """
+        return self._put(ENQUEUE_MANY, vals, name or f"{self._name}_EnqueueMany")
+
+    def enqueue_if(self, keep: TensorLike, vals: Any, many: bool = False) -> Operation:
+        """Return an operation that puts in an element, or rows, where `keep` is true.
+
+        Args:
+          keep: [] bool, or with `many` one for each row.
+          vals: as `enqueue` or `enqueue_many` take them.
+          many: whether they are rows.
+        """
+        opdef = ENQUEUE_MANY if many else ENQUEUE
+        return self._put(opdef, vals, f"{self._name}_enqueue", [keep])
+
+    def _put(self, opdef: OpDef, vals: Any, name: str, keep: Sequence[Any] = ()) -> Operation:
+        with entered_for(self._queue_ref, f"an enqueue of {self.name!r}"):
+            tensors = self._components_of(vals)
+            for tensor, shape in zip(tensors, self._shapes, strict=True):
+                found = tensor.get_shape()
+                if opdef is ENQUEUE_MANY:
+                    found = found.with_rank_at_least(1)[1:]
+                found.assert_is_compatible_with(shape)
+            if opdef is ENQUEUE_MANY:
+                rows = tensors[0].get_shape().with_rank_at_least(1)[0]
+                for tensor in tensors[1:]:
+                    rows = rows.merge_with(tensor.get_shape().with_rank_at_least(1)[0])
+            return apply_op(opdef, self._queue_ref, *keep, *tensors, name=name, keep=bool(keep))
+
+    def _components_of(self, vals: Any) -> list[Tensor]:
+        """Return the components of what is to be put in, in their order, as tensors."""
+        if isinstance(vals, Mapping):
+            if not self._names:
+                raise ValueError("Queue must have names to enqueue a dictionary")
+            if sorted(self._names) != sorted(vals):
+                raise ValueError(
+                    "Keys in dictionary to enqueue do not match names of Queue.  "
+                    f"Dictionary: ({sorted(vals)}), Queue: ({sorted(self._names)})"
+                )
+            vals = [vals[name] for name in self._names]
+        elif self._names:
+            raise ValueError("You must enqueue a dictionary in a Queue with names")
+        elif not isinstance(vals, list | tuple):
+            vals = [vals]
+        if len(vals) != len(self._dtypes):
+            raise ValueError(
+                f"the queue {self.name!r} has {len(self._dtypes)} components, but got {len(vals)}"
+            )
+        return [
+            convert_to_tensor(value, dtype, f"component_{i}")
+            for i, (value, dtype) in enumerate(zip(vals, self._dtypes, strict=True))
+        ]
+
+    def dequeue(self, name: str | None = None) -> Dequeued:
+        """Return an element, taken out in each run, once there is one.
+
+        Returns:
+          A tensor, a list where there are several components, a dict where they have names.
+
+        Raises:
+          OutOfRangeError: (when run) the queue is closed and empty.
+          CancelledError: (when run) the session was closed.
+        """
+        return self._get(DEQUEUE, (), (), name or f"{self._name}_Dequeue")
+
+    def dequeue_many(self, n: TensorLike, name: str | None = None) -> Dequeued:
+        """Return `n` elements, one after the other along a first dimension.
+
+        Args:
+          n: [] int32.
+          name: name of the operation.
+
+        Raises:
+          OutOfRangeError: (when run) the queue is closed with fewer in it; they stay there.
+          ValueError: the shapes of components are not known.
+        """
+        return self._get_many(DEQUEUE_MANY, n, name or f"{self._name}_DequeueMany")
+
+    def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Dequeued:
+        """Return `n` elements, or those that are left when the queue is closed.
+
+        Args:
+          n: [] int32.
+          name: name of the operation.
+
+        Raises:
+          OutOfRangeError: (when run) the queue is closed and empty.
+        """
+        return self._get_many(DEQUEUE_UP_TO, n, name or f"{self._name}_DequeueUpTo")
+
+    def _get_many(self, opdef: OpDef, n: TensorLike, name: str) -> Dequeued:
+        if any(shape.ndims is None for shape in self._shapes):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{self.name!r}: DequeueMany and DequeueUpTo require the components to have "
+                "specified shapes; say them where the queue is made",
+            )
+        with entered_for(self._queue_ref, f"a dequeue of {self.name!r}"):
+            count = convert_to_tensor(n, int32, "n")
+        size = constant_value(count) if opdef is DEQUEUE_MANY else None
+        return self._get(opdef, (count,), (None if size is None else int(size),), name)
+
+    def _get(self, opdef: OpDef, more: tuple, rows: tuple[int | None, ...], name: str) -> Dequeued:
+        shapes = [
+            None if shape.ndims is None else (*rows, *shape.as_list()) for shape in self._shapes
+        ]
+        with entered_for(self._queue_ref, f"a dequeue of {self.name!r}"):
+            found = apply(
+                opdef,
+                self._queue_ref,
+                *more,
+                name=name,
+                component_types=tuple(self._dtypes),
+                shapes=tuple(shapes),
+            )
+        if not self._dtypes:
+            return found
+        if self._names:
+            return dict(zip(self._names, found, strict=True))
+        return list(found) if len(found) > 1 else found[0]
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
+        """Return an operation after which nothing is put in; what is there can be taken.
+
+        Args:
+          cancel_pending_enqueues: those that wait end with CancelledError; else they go on.
+          name: name of the operation.
+        """
+        with entered_for(self._queue_ref, f"closing {self.name!r}"):
+            return apply_op(
+                CLOSE,
+                self._queue_ref,
+                name=name or f"{self._name}_Close",
+                cancel_pending_enqueues=bool(cancel_pending_enqueues),
+            )
+
+    def is_closed(self, name: str | None = None) -> Tensor:
+        """Return whether the queue is closed: [] bool."""
+        with entered_for(self._queue_ref, f"a look at {self.name!r}"):
+            return apply(IS_CLOSED, self._queue_ref, name=name or f"{self._name}_Is_Closed")
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Return the number of elements: [] int32."""
+        with entered_for(self._queue_ref, f"a look at {self.name!r}"):
+            return apply(SIZE, self._queue_ref, name=name or f"{self._name}_Size")
+
+
+def _is_queue(value: Any) -> bool:
+    return isinstance(value, QueueBase)
+
+
+def _names_of(names: Any, dtypes: Sequence[DType]) -> list[str] | None:
+    if names is None:
+        return None
+    names = [names] if isinstance(names, str) else list(names)
+    if len(names) != len(dtypes):
+        raise ValueError("Queue names must have the same length as the datatypes")
+    return names
+
+
+def _dtypes_of(dtypes: Any) -> list[DType]:
+    return [as_dtype(d) for d in (dtypes if isinstance(dtypes, list | tuple) else [dtypes])]
+
+
+def _shapes_of(
+    shapes: Any, dtypes: Sequence[DType], unknown_sizes: bool = False
+) -> tuple[Any, ...] | None:
+    """Return the shapes of components as tuples.
+
+    Raises:
+      ValueError: there are not as many as components, or they are not known.
+    """
+    if shapes is None:
+        return None
+    shapes = shapes if isinstance(shapes, list) else [shapes]  # a tuple is one shape
+    found = tuple([as_tuple(shape) for shape in shapes])
+    if unknown_sizes:
+        if any(shape is None for shape in found):
+            raise ValueError(f"All shapes must have a defined rank: {shapes}")
+    elif not all(is_known(shape) for shape in found):
+        raise ValueError(f"All shapes must be fully defined: {shapes}")
+    if len(found) != len(dtypes):
+        raise ValueError("Queue shapes must have the same length as dtypes")
+    return found
+
+
+class _NamedQueue(QueueBase):
+    """A queue that is made by an op of its own."""
+
+    type: ClassVar[str]
+
+    def __init__(
+        self, dtypes: Any, shapes: Any, names: Any, shared_name: str | None, name: str, **attrs: Any
+    ) -> None:
+        handle = apply(
+            _MAKERS[self.type],
+            name=name,
+            component_types=tuple(dtypes),
+            shapes=shapes,
+            shared_name=shared_name or "",
+            **attrs,
+        )
+        super().__init__(dtypes, shapes, names, handle)
+
+
+class FIFOQueue(_NamedQueue):
+    """A queue that gives elements in the order in which they were put in.
+
+    Args:
+      capacity: how many elements there may be; an enqueue waits for room.
+      dtypes: a dtype, or a list of them, of the components of an element.
+      shapes: their shapes, fully known. None where they differ from element to element; then
+        `dequeue_many` is not possible.
+      names: names of components, for elements that are dicts.
+      shared_name: the queue's name for all sessions on one store.
+      name: name of the operation.
+
+    Source: TensorFlow 1.15, ``tf.FIFOQueue``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     queue = tf.FIFOQueue(3, tf.float32, [[]])
+    ...     sess.run(queue.enqueue_many([[1.0, 2.0, 3.0]]))
+    ...     sess.run(queue.dequeue_many(2)).tolist(), int(sess.run(queue.size()))
+    ([1.0, 2.0], 1)
+    """
+
+    type = "FIFOQueueV2"
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
+    ) -> None:
+        dtypes = _dtypes_of(dtypes)
+        shapes = _shapes_of(shapes, dtypes)
+        super().__init__(dtypes, shapes, names, shared_name, name, capacity=capacity)
+
+
+class PaddingFIFOQueue(_NamedQueue):
+    """A `FIFOQueue` of elements that differ in size; batches are filled up with zeros.
+
+    Args:
+      capacity, dtypes, names, shared_name, name: as for `FIFOQueue`.
+      shapes: of the components, of known rank. A size that is None is that of the longest element
+        of a batch.
+
+    Source: TensorFlow 1.15, ``tf.PaddingFIFOQueue``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     queue = tf.PaddingFIFOQueue(3, tf.int32, [[None]])
+    ...     for row in ([1, 2], [3]):
+    ...         sess.run(queue.enqueue([row]))
+    ...     sess.run(queue.dequeue_many(2)).tolist()
+    [[1, 2], [3, 0]]
+    """
+
+    type = "PaddingFIFOQueueV2"
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "padding_fifo_queue",
+    ) -> None:
+        dtypes = _dtypes_of(dtypes)
+        shapes = _shapes_of(shapes, dtypes, unknown_sizes=True)
+        if shapes is None:
+            raise ValueError(
+                "PaddingFIFOQueue needs the shapes of its components, of known rank, got None"
+            )
+        super().__init__(dtypes, shapes, names, shared_name, name, capacity=capacity)
+
+
+class RandomShuffleQueue(_NamedQueue):
+    """A queue that gives elements at random.
+
+    Args:
+      capacity, dtypes, shapes, names, shared_name, name: as for `FIFOQueue`.
+      min_after_dequeue: how many elements stay behind, so that there is something to choose from;
+        a dequeue waits for so many more, until the queue is closed.
+      seed: int, see `set_random_seed`. The choices are not TensorFlow's.
+
+    Source: TensorFlow 1.15, ``tf.RandomShuffleQueue``.
+    """
+
+    type = "RandomShuffleQueueV2"
+
+    def __init__(
+        self,
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        dtypes = _dtypes_of(dtypes)
+        shapes = _shapes_of(shapes, dtypes)
+        if not 0 <= min_after_dequeue < capacity and capacity >= 0:
+            raise ValueError(
+                f"min_after_dequeue {min_after_dequeue} must be less than the capacity {capacity}"
+            )
+        seeds = get_seed(seed)
+        super().__init__(
+            dtypes,
+            shapes,
+            names,
+            shared_name,
+            name,
+            capacity=capacity,
+            min_after_dequeue=int(min_after_dequeue),
+            seed=None if seeds[0] is None else seeds,
+        )
+
+
+class PriorityQueue(_NamedQueue):
+    """A queue that gives the element with the least priority first, the oldest of several.
+
+    Args:
+      capacity, names, shared_name, name: as for `FIFOQueue`.
+      types, shapes: dtypes and shapes of the components that follow the priority, which is the
+        first: [] int64.
+
+    Source: TensorFlow 1.15, ``tf.PriorityQueue``.
+
+    >>> import daskvars.v1 as tf
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     queue = tf.PriorityQueue(3, tf.string, [[]])
+    ...     sess.run(queue.enqueue_many([[5, 1], ["later", "now"]]))
+    ...     sess.run(queue.dequeue())[1]
+    b'now'
+    """
+
+    type = "PriorityQueueV2"
+
+    def __init__(
+        self,
+        capacity: int,
+        types: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "priority_queue",
+    ) -> None:
+        dtypes = _dtypes_of(types)
+        known = _shapes_of(shapes, dtypes) or (None,) * len(dtypes)
+        super().__init__(
+            [int64, *dtypes], ((), *known), names, shared_name, name, capacity=capacity
+        )

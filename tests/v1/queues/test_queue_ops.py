@@ -1,0 +1,197 @@
+"""Queues give what TensorFlow's give, wait for other threads, and end when they must."""
+
+import json
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from tests.v1.queues import cases
+from tests.waiting import wait_until
+
+EXPECTED = json.loads(Path(__file__).with_name("tensorflow.json").read_text())
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+@pytest.fixture
+def sess(graph):
+    with tf.Session() as sess:
+        yield sess
+
+
+@pytest.fixture(scope="module")
+def found():
+    return json.loads(json.dumps(cases.results(tf)))
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_as_in_tensorflow(found, name):
+    assert found[name] == EXPECTED[name]
+
+
+class Running(threading.Thread):
+    """A run in a thread of its own, and what came of it."""
+
+    def __init__(self, sess, fetches, **kwargs):
+        super().__init__(daemon=True)
+        self.arguments, self.error = (sess, fetches, kwargs), None
+        self.start()
+
+    def run(self):
+        sess, fetches, kwargs = self.arguments
+        try:
+            self.result = sess.run(fetches, **kwargs)
+        except tf.errors.OpError as error:
+            self.error = error
+
+    def ended(self):
+        self.join(30)
+        assert not self.is_alive()
+        return self.error
+
+
+def queue_of(*values, capacity=3):
+    queue = tf.FIFOQueue(capacity, tf.int32, [[]])
+    if values:
+        tf.get_default_session().run(queue.enqueue_many([list(values)]))
+    return queue
+
+
+def has_waiting(sess):
+    return lambda: any(w._conditions for w in sess.engine.resources._calls)
+
+
+def test_closing_the_session_cancels_who_waits():
+    sess = tf.Session()
+    with sess.as_default():
+        taking = Running(sess, queue_of().dequeue())
+        wait_until(has_waiting(sess), "no op waits")
+        sess.close()
+    assert isinstance(taking.ended(), tf.errors.CancelledError)
+    assert "Dequeue operation was cancelled" in str(taking.error)
+
+
+def test_pending_enqueues_can_be_cancelled(sess):
+    queue = queue_of(1, 2, 3)
+    putting = Running(sess, queue.enqueue(4))
+    wait_until(has_waiting(sess), "no op waits")
+    sess.run(queue.close(cancel_pending_enqueues=True))
+    assert isinstance(putting.ended(), tf.errors.CancelledError)
+    assert sess.run(queue.dequeue_many(3)).tolist() == [1, 2, 3]
+
+
+def test_pending_enqueues_come_before_the_end(sess):
+    queue = queue_of(1, 2, 3)
+    putting = Running(sess, queue.enqueue_many([[4, 5]]))
+    wait_until(has_waiting(sess), "no op waits")
+    sess.run(queue.close())
+    assert not sess.run(queue.is_closed())
+    assert sess.run(queue.dequeue_many(5)).tolist() == [1, 2, 3, 4, 5]
+    assert putting.ended() is None
+    with pytest.raises(tf.errors.OutOfRangeError):
+        sess.run(queue.dequeue())
+
+
+def test_a_wait_can_be_limited(sess):
+    queue = queue_of(1)
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Dequeue"):
+        sess.run(queue.dequeue_many(2), options=tf.RunOptions(timeout_in_ms=20))
+    assert sess.run(queue.size()) == 1  # what it had taken is there again
+    limited = tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=20))
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        limited.run(queue.dequeue())
+
+
+def test_a_waiting_step_holds_nothing(sess):
+    """A step that waits for its batch, and updates variables, lets others update them."""
+    queue = queue_of()
+    v = tf.Variable(0)
+    sess.run(v.initializer)
+    step = Running(sess, v.assign_add(queue.dequeue()))
+    wait_until(has_waiting(sess), "no op waits")
+    assert sess.run(v.assign_add(1)) == 1
+    sess.run(queue.enqueue(v))
+    assert step.ended() is None
+    assert (step.result, sess.run(v)) == (2, 2)
+
+
+def test_what_one_run_puts_in_and_takes_out(sess):
+    queue = queue_of()
+    assert sess.run([queue.enqueue_many([list(range(9))]), queue.dequeue_many(9)])[1].sum() == 36
+
+
+def test_an_error_ends_what_waits_in_the_same_run(sess):
+    empty, closed = queue_of(), queue_of()
+    sess.run(closed.close())
+    with pytest.raises(tf.errors.OutOfRangeError, match="'fifo_queue_1' is closed"):
+        sess.run([empty.dequeue(), closed.dequeue()])
+
+
+def test_elements_are_of_the_session(sess):
+    queue = queue_of(1)
+    other = tf.Session()
+    assert other.run(queue.size()) == 0
+
+
+def test_sessions_on_a_store_share_queues():
+    queue = tf.FIFOQueue(3, tf.int32, [[]], shared_name="both")
+    first, second = tf.Session("shared-queues"), tf.Session("shared-queues")
+    first.run(queue.enqueue(5))
+    assert second.run(queue.dequeue()) == 5
+    first.close()
+    second.run(queue.enqueue(6))
+    tf.Session.reset("shared-queues")
+
+
+def test_shuffling_is_by_seed():
+    def order(seed):
+        with tf.Graph().as_default(), tf.Session() as sess:
+            queue = tf.RandomShuffleQueue(50, 0, tf.int32, [[]], seed=seed)
+            sess.run(queue.enqueue_many([list(range(50))]))
+            return sess.run(queue.dequeue_many(50)).tolist()
+
+    assert order(1) == order(1) != order(2)
+    assert sorted(order(1)) == list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: tf.FIFOQueue(3, [tf.int32], [[], []]), ValueError, "same length as dtypes"),
+        (lambda: tf.FIFOQueue(3, tf.int32, [[None]]), ValueError, "fully defined"),
+        (lambda: tf.PaddingFIFOQueue(3, tf.int32, [None]), ValueError, "defined rank"),
+        (lambda: tf.FIFOQueue(3, tf.int32, names=["a", "b"]), ValueError, "same length"),
+        (lambda: tf.FIFOQueue(3, tf.int32).enqueue({"a": 1}), ValueError, "must have names"),
+        (lambda: tf.FIFOQueue(3, tf.int32, names="a").enqueue(1), ValueError, "a dictionary"),
+        (lambda: tf.FIFOQueue(3, tf.int32, [[2]]).enqueue([1]), ValueError, "compatible"),
+        (lambda: tf.FIFOQueue(3, tf.int32).dequeue_many(2), ValueError, "specified shapes"),
+        (lambda: tf.RandomShuffleQueue(3, 3, tf.int32), ValueError, "less than the capacity"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make, error, text):
+    with pytest.raises((error, tf.errors.InvalidArgumentError), match=text):
+        make()
+
+
+def test_branches_are_refused():
+    queue = tf.FIFOQueue(3, tf.int32, [[]])
+    with pytest.raises(NotImplementedError, match="branch or a loop"):
+        tf.cond(tf.constant(True), queue.dequeue, lambda: tf.constant(1))
+
+
+def test_runs_are_told_of(sess):
+    queue = queue_of(1, 2)
+    y = queue.dequeue() + tf.constant(1)
+    assert "here: fifo_queue_Dequeue" in sess.explain(y)
+    metadata = tf.RunMetadata()
+    assert sess.run(y, run_metadata=metadata) == 2
+    assert metadata.num_tasks >= 0
+    assert sess.run([queue.size()], run_metadata=metadata) == [1]
+    assert np.asarray(sess.run(y, as_dask=True)) == 3
