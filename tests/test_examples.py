@@ -226,6 +226,15 @@ def test_a_dask_array_is_factorized_where_it_is():
     assert moved < 800 * 60 * 4 / 10  # the matrix stays where it is
 
 
+@pytest.mark.cluster
+def test_workers_read_what_people_have_seen_and_learn_from_it():
+    arguments = ["--rows", 4096, "--items", 160, "--batch", 512, "--epochs", 3]
+    found = re.findall(r"foretold ([\d.]+)", run("recommend.py", *arguments, "--workers", 2))
+    assert len(found) == 3 and float(found[-1]) > 0.9
+    here = re.findall(r"foretold ([\d.]+)", run("recommend.py", *arguments, "--workers", 0))
+    assert float(here[-1]) > 0.9
+
+
 CLUSTERS = {
     "in processes": {"kind": "LocalCluster", "n_workers": 2, "host": "127.0.0.1"},
     "one that is there": {"kind": "Client"},

@@ -89,9 +89,14 @@ class Embedding(Layer):
         ids = convert_to_tensor(inputs)
         if ids.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
             ids = cast(ids, dtypes.int32)
-        if self.partition_strategy == "mod":
-            ids = interleaved(ids, self.input_dim, len(self.embeddings.chunks[0]))
-        return embedding_lookup(self.embeddings, ids)
+        return embedding_lookup(self.embeddings, self._rows(ids))
+
+    def _rows(self, ids: Tensor) -> Tensor:
+        """Return the rows of the table that ids are in."""
+        chunks = self.embeddings.chunks  # None for one
+        if self.partition_strategy == "div" or chunks is None:
+            return ids
+        return interleaved(ids, self.input_dim, len(chunks[0]))
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         """Return [*input_shape, output_dim]."""
@@ -137,9 +142,7 @@ class EmbeddingBag(Embedding):
           weights: a `SparseTensor` of equal places; None for ones.
         """
         ids = as_sparse(inputs)
-        if self.partition_strategy == "mod":
-            rows = interleaved(ids.values, self.input_dim, len(self.embeddings.chunks[0]))
-            ids = SparseTensor(ids.indices, rows, ids.dense_shape)
+        ids = SparseTensor(ids.indices, self._rows(ids.values), ids.dense_shape)
         return embedding_lookup_sparse(self.embeddings, ids, weights, combiner=self.combiner)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:

@@ -46,6 +46,11 @@ def test_a_cut_dense_layer_trains_as_a_whole_one(chunks, optimizer):
     assert len(layouts) > 1 and len(set(layouts.values())) == 1  # slots lie as their variable
 
 
+def test_a_table_in_one_chunk_deals_no_ids_out():
+    table = dv.layers.Embedding(5, 2, chunks=(5, 2), partition_strategy="mod")
+    np.testing.assert_array_equal(table(np.arange(5)).numpy(), table.embeddings.numpy())
+
+
 def test_neighbouring_ids_are_dealt_out_to_the_chunks():
     rows, parts = 1003, 4
     table = dv.layers.Embedding(rows, 2, chunks=(-(-rows // parts), 2), partition_strategy="mod")
