@@ -2,7 +2,8 @@
 
 - ``keypath``: a variable's key as the path of a node, and back.
 - ``grids``: arithmetic of chunks; ``encoding``: an array as a chunk's bytes;
-  ``compression``: these compressed, where a saver was asked to.
+  ``compression``, ``sharding``: these compressed, or in pieces that are read one by one, where a
+  saver was asked to.
 - ``manifest``: what is known of each variable, with each chunk's crc32c; ``documents``: Zarr's own
   metadata.
 - ``assembly``: blocks to stored chunks, and back; ``chunks``: chunks written, read and verified.

@@ -35,6 +35,7 @@ from daskvars.state.format.encoding import (
 )
 from daskvars.state.format.grids import Grid, Index, Selection, selection_shape
 from daskvars.state.format.manifest import VariableRecord
+from daskvars.state.format.sharding import MOST_MORE_BYTES, inner_shape, parsed, sharded, unsharded
 from daskvars.state.stores.disk import STEP_BYTES
 from daskvars.state.stores.objects import get_into, in_parallel, join, put
 from daskvars.versioned import Versioned
@@ -54,7 +55,7 @@ class ChunkRef(NamedTuple):
         shape: the chunk's shape.
         full_shape: the shape at which it is stored; larger at the edges.
         digest: crc32c of its bytes; None before it was written.
-        codec: what it is compressed with; empty where it is not.
+        codec: what it is compressed with or made a shard; empty where it is not.
     """
 
     key: str
@@ -138,13 +139,28 @@ def object_parts(chunk: ChunkRef, array: np.ndarray | Versioned, found: Checksum
     """Give the bytes of a chunk's object in pieces, having checked that the array is one."""
     check_array(chunk, array)
     if chunk.codec:
-        data = chunk_bytes(chunk, np.asarray(array))
-        return checked_parts(compress(chunk.codec, data, item_bytes(chunk.dtype)), found)
+        return coded_parts(chunk, chunk_bytes(chunk, np.asarray(array)), found)
     if not isinstance(array, Versioned):
-        return checked_parts(chunk_bytes(chunk, array), found)
+        return checked_parts(chunk_bytes(chunk, array), None, found)
     if array.shape[1:] != chunk.full_shape[1:] or encoded_bytes(chunk.dtype, array.shape) is None:
-        return checked_parts(chunk_bytes(chunk, np.asarray(array)), found)
+        return checked_parts(chunk_bytes(chunk, np.asarray(array)), None, found)
     return version_parts(chunk, array, found)
+
+
+def coded_parts(chunk: ChunkRef, data: np.ndarray, found: Checksum) -> Iterator[Any]:
+    """Give a chunk's bytes in pieces, as a shard or compressed."""
+    inner = inner_shape(chunk.codec, chunk.dtype, chunk.full_shape)
+    if inner is not None:
+        return checked_parts(*sharded(*form(chunk), inner, data), found)
+    compressor = parsed(chunk.codec).compressor
+    if compressor:
+        data = compress(compressor, data, item_bytes(chunk.dtype))
+    return checked_parts(data, None, found)
+
+
+def form(chunk: ChunkRef) -> tuple[str, str, tuple[int, ...]]:
+    """Give what `sharding` has to know of a chunk."""
+    return chunk.codec, chunk.dtype, chunk.full_shape
 
 
 def version_parts(chunk: ChunkRef, block: Versioned, found: Checksum) -> Iterator[Any]:
@@ -162,17 +178,19 @@ def version_parts(chunk: ChunkRef, block: Versioned, found: Checksum) -> Iterato
     yield found.value.to_bytes(CHECKSUM_BYTES, "little")
 
 
-def checked_parts(data: np.ndarray, found: Checksum) -> Iterator[Any]:
-    """Give a chunk's bytes in pieces that stay in the cache, then their checksum."""
+def checked_parts(data: np.ndarray, trailer: int | None, found: Checksum) -> Iterator[Any]:
+    """Give bytes in pieces that stay in the cache, then a trailer, by default their checksum."""
     if len(data) <= STEP_BYTES:
         found.add(data)
-        yield data.tobytes() + found.value.to_bytes(CHECKSUM_BYTES, "little")
+        last = found.value if trailer is None else trailer
+        yield data.tobytes() + last.to_bytes(CHECKSUM_BYTES, "little")
         return
     for start in range(0, len(data), STEP_BYTES):
         piece = data[start : start + STEP_BYTES]
         found.add(piece)
         yield piece
-    yield found.value.to_bytes(CHECKSUM_BYTES, "little")
+    last = found.value if trailer is None else trailer
+    yield last.to_bytes(CHECKSUM_BYTES, "little")
 
 
 def check_array(chunk: ChunkRef, array: np.ndarray | Versioned) -> None:
@@ -236,7 +254,7 @@ class ChunkBuffer:
         is_any_size = encoded is None or bool(self.chunk.codec)
         wanted = encoded or 0
         if is_any_size:
-            most = MAX_STRING_BYTES if encoded is None else encoded + encoded // 8 + SLACK_BYTES
+            most = MAX_STRING_BYTES if encoded is None else largest_object(self.chunk, encoded)
             wanted = max(0, min(size - CHECKSUM_BYTES, most))
         if size != wanted + CHECKSUM_BYTES:
             raise ValueError(f"has {size} bytes, not {wanted + CHECKSUM_BYTES}")
@@ -250,16 +268,19 @@ class ChunkBuffer:
         """Give the elements, or raise ValueError with what is wrong with the object."""
         chunk, found = self.chunk, self.checksum.value
         trailer = int.from_bytes(self.trailer.tobytes(), "little")
-        if found != chunk.digest or trailer != chunk.digest:
+        inner = inner_shape(*form(chunk)) if chunk.codec else None
+        if found != chunk.digest or (inner is None and trailer != chunk.digest):
             raise ValueError(
                 f"has checksum {found:08x} and says {trailer:08x}, not {chunk.digest:08x}"
             )
         if self.array is not self.content:
             return native(self.array)
         count, encoded = math.prod(chunk.full_shape), encoded_bytes(chunk.dtype, chunk.full_shape)
-        data = self.content
-        if chunk.codec:
-            data = decompress(chunk.codec, data, MAX_STRING_BYTES if encoded is None else encoded)
+        data, compressor = self.content, parsed(chunk.codec).compressor
+        if inner is not None:
+            data = unsharded(*form(chunk), inner, data, trailer)
+        elif compressor:
+            data = decompress(compressor, data, MAX_STRING_BYTES if encoded is None else encoded)
         if encoded is None:
             return decode_strings(data.tobytes(), count).reshape(chunk.full_shape)
         if len(data) != encoded:
@@ -267,6 +288,14 @@ class ChunkBuffer:
         array, content = blank(chunk.dtype, chunk.full_shape)
         content[:] = data
         return native(array)
+
+
+def largest_object(chunk: ChunkRef, encoded: int) -> int:
+    """Give the most bytes that the object of a chunk may have, without its trailer."""
+    inner, most = inner_shape(*form(chunk)), encoded + encoded // 8 + SLACK_BYTES
+    if inner is None:
+        return most
+    return most + MOST_MORE_BYTES * (math.prod(chunk.full_shape) // math.prod(inner))
 
 
 def write_chunk(

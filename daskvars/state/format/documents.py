@@ -11,8 +11,8 @@ import numpy as np
 from zarr.abc.store import Store
 
 from daskvars.state.failures import invalid, store_failure
-from daskvars.state.format.compression import codec_document
-from daskvars.state.format.encoding import item_bytes, zarr_codecs, zarr_data_type, zarr_fill_value
+from daskvars.state.format import sharding
+from daskvars.state.format.encoding import zarr_data_type, zarr_fill_value
 from daskvars.state.format.grids import Index
 from daskvars.state.format.keypath import decode_path
 from daskvars.state.format.manifest import NAMINGS, VariableRecord
@@ -55,7 +55,7 @@ def text_around_key(
         },
         "chunk_key_encoding": {"name": naming, "configuration": {"separator": "."}},
         "fill_value": zarr_fill_value(dtype),
-        "codecs": zarr_codecs(dtype, codec and codec_document(codec, item_bytes(dtype))),
+        "codecs": sharding.documents(codec, dtype, chunk_shape),
         "storage_transformers": [],
         "attributes": {"daskvars": {"dtype": dtype, "key": None}},
     }

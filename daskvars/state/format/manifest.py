@@ -8,6 +8,7 @@ hostile one is a `StoreError` that names what is wrong before anything is alloca
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,9 @@ NAMINGS = ("default", "v2")
 
 CODECS = ("zstd", "gzip", "blosc")
 """What chunks may be compressed with; see `compression`."""
+
+SHARDS = re.compile(rf"shards-[1-9]\d{{0,14}}(\+({'|'.join(CODECS)}))?")
+"""What chunks may be made shards with; see `sharding`."""
 
 MAX_BYTES = 1 << 62
 """A variable of more bytes than this is a damaged manifest; so is one whose other axes have more
@@ -80,7 +84,7 @@ class VariableRecord:
         path: node path in its snapshot; set when a snapshot declares it.
         naming: how its chunk objects are named; set when a snapshot declares it.
         digests: crc32c of the bytes of each stored chunk, in C order; set when it is committed.
-        codec: what the chunks are compressed with; empty where they are not.
+        codec: what the chunks are compressed with or made shards; empty where they are not.
 
     Raises:
         InvalidArgumentError: a field that contradicts another, or a dtype that cannot be stored.
@@ -111,7 +115,7 @@ class VariableRecord:
         """Say what contradicts itself in this record of an array; nothing if all is well."""
         if self.naming not in NAMINGS:
             return f"chunk naming {self.naming!r} is none of {NAMINGS}"
-        if self.codec and self.codec not in CODECS:
+        if self.codec and self.codec not in CODECS and not SHARDS.fullmatch(self.codec):
             return f"codec {self.codec!r} is none of {CODECS}"
         return self.problem_among_alike()
 

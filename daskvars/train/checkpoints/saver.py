@@ -19,7 +19,7 @@ from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.shapes import is_known
 from daskvars.state import is_announced
-from daskvars.state.format.compression import check_compressor
+from daskvars.state.format.sharding import codec_name, parsed
 from daskvars.train.checkpoints import ops as saver_ops
 from daskvars.train.checkpoints.kept import KeptCheckpoints, check_place
 from daskvars.train.checkpoints.ops import SaverOps
@@ -54,11 +54,14 @@ class Saver:
         writes the values of that moment while training goes on; see `save_async`.
       compressor: what chunks are compressed with: "zstd", "gzip" or "blosc" (zstd of shuffled
         bytes); None for nothing, which for float weights costs little space and saves much time.
+      shards: bytes of the pieces that readers take one by one: a chunk that is larger is written as
+        a shard of Zarr's ``sharding_indexed`` codec, of inner chunks of about so many bytes, each
+        compressed for itself. So a tool reads some rows of a large chunk without the rest.
 
     Raises:
       ValueError: there is nothing to save, or two variables have one name.
       TypeError: something in `var_list` is no variable.
-      InvalidArgumentError: there is no such compressor.
+      InvalidArgumentError: there is no such compressor, or `shards` is no number of bytes.
 
     >>> import tempfile, daskvars.v1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as sess, tempfile.TemporaryDirectory() as place:
@@ -84,6 +87,7 @@ class Saver:
         filename: str | None = None,
         async_save: bool = False,
         compressor: str | None = None,
+        shards: int | None = None,
     ) -> None:
         if defer_build and var_list:
             raise ValueError(
@@ -93,7 +97,7 @@ class Saver:
         self._var_list, self._reshape, self._name = var_list, reshape, name
         self._allow_empty, self._filename = allow_empty, filename
         self._pad, self._relative = pad_step_number, save_relative_paths
-        self._is_async, self._codec = async_save, check_compressor(compressor)
+        self._is_async, self._codec = async_save, codec_name(compressor, shards)
         self._kept = KeptCheckpoints(max_to_keep or 0, keep_checkpoint_every_n_hours)
         self._tensors: list[SavedTensor] = []
         self._takes_all = False
@@ -338,8 +342,11 @@ class Saver:
     def _warn_uncompressed(self, path: str) -> None:
         """Warn where an operation of the graph saves, which takes arrays whole and as they are."""
         if self._codec:
+            compressor, inner_bytes = parsed(self._codec)
+            asked = [f"compressor={compressor!r}"] if compressor else []
+            asked += [f"shards={inner_bytes}"] if inner_bytes else []
             warnings.warn(
-                f"compressor={self._codec!r} has no effect on {path}: the chunks of parts of one "
+                f"{', '.join(asked)} has no effect on {path}: the chunks of parts of one "
                 "array do not line up, so it is put together and saved as it is. Give the parts "
                 "equal chunks.",
                 stacklevel=4,

@@ -36,7 +36,7 @@ class Saver(saver.Saver):
       var_list: variables to save, a list or a dict of names to variables; by default all global
         variables that exist now, in eager code all that exist when `save` or `restore` is called.
       reshape, max_to_keep, keep_checkpoint_every_n_hours, name, defer_build, allow_empty,
-      pad_step_number, save_relative_paths, filename, async_save, compressor: see
+      pad_step_number, save_relative_paths, filename, async_save, compressor, shards: see
         `daskvars.train.Saver`.
       saver_def: the saver whose operations are in the graph already, in place of `var_list`.
       builder: None; what is written is decided by the checkpoint format.
@@ -73,6 +73,7 @@ class Saver(saver.Saver):
         filename: str | None = None,
         async_save: bool = False,
         compressor: str | None = None,
+        shards: int | None = None,
     ) -> None:
         if builder is not None:
             raise ValueError(
@@ -99,6 +100,7 @@ class Saver(saver.Saver):
             filename,
             async_save,
             compressor,
+            shards,
         )
 
     def _add_ops(self, recorder: Any) -> None:

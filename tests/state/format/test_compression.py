@@ -33,7 +33,7 @@ def graph():
         yield
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", [*CODECS, "shards-16", "shards-9+zstd"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_and_layout(tmp_path, codec, dtype):
     for number, chunks in enumerate(layout for layout in LAYOUTS if layout):
