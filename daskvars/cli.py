@@ -1,10 +1,12 @@
 """The command line for checkpoints, stores, Zarr groups: ``daskvars inspect | verify | diff``,
-``export`` and ``import`` for files of other libraries, ``history``, ``restore-to`` for stores."""
+``export`` and ``import`` for files of other libraries, ``history``, ``restore-to`` for stores,
+``dashboard`` for clusters."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import webbrowser
 from collections.abc import Iterable, Sequence
 
 import daskvars
@@ -19,6 +21,7 @@ from daskvars.inspect_checkpoint import (
     table,
     versions,
 )
+from daskvars.observe.dashboard import dashboard_page, dashboard_root, dashboard_state
 from daskvars.state import ZarrStore
 from daskvars.train.checkpoints.interchange import export_checkpoint, import_checkpoint
 from daskvars.train.checkpoints.reader import list_variables, load_variable
@@ -86,6 +89,12 @@ def parser() -> argparse.ArgumentParser:
     back.add_argument("store", help="path or URL of a session's store")
     back.add_argument("version", type=int, help="its number; later versions are removed")
     back.set_defaults(run=run_restore_to)
+    page = commands.add_parser("dashboard", help="say where a cluster's page of variables is")
+    page.add_argument("address", help="of the scheduler (tcp://host:8786), or of its dashboard")
+    how = page.add_mutually_exclusive_group()
+    how.add_argument("--open", action="store_true", help="open it in a browser, too")
+    how.add_argument("--json", action="store_true", help="print what it says, as JSON")
+    page.set_defaults(run=run_dashboard)
     return found
 
 
@@ -143,6 +152,20 @@ def run_restore_to(options: argparse.Namespace) -> int:
     """Make an older version of a store its head."""
     ZarrStore(options.store).roll_back_to(options.version)
     print(f"{options.store}: version {options.version} is the head; later ones are removed")
+    return SAME
+
+
+def run_dashboard(options: argparse.Namespace) -> int:
+    """Print where the page of a cluster's variables is, or what it says."""
+    root = dashboard_root(options.address)
+    if options.json:
+        print(as_json(dashboard_state(root)))
+        return SAME
+    page = dashboard_page(root)
+    print(page)
+    if options.open and not webbrowser.open(page):
+        print("daskvars: there is no browser here to open it in", file=sys.stderr)
+        return TROUBLE
     return SAME
 
 

@@ -18,6 +18,7 @@ import daskvars.v1 as tf
 from daskvars.cli import main
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.state import ZarrStore
+from tests import clusters
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -188,21 +189,36 @@ def test_history_is_of_stores_only(tmp_path, capsys):
     assert run(capsys, "history", tmp_path / "empty")[0] == 2
 
 
+def shell(*arguments):
+    """Run a command as a process; return its exit status, stdout and stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "daskvars", *map(str, arguments)],
+        capture_output=True,
+        timeout=100,
+        text=True,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def two_versions(path):
+    """Write a session's store of two versions; return its path."""
+    with tf.Graph().as_default(), tf.Session(store=str(path)) as session:
+        v = tf.get_variable("v", initializer=1.0)
+        for value in (2.0, 3.0):
+            session.run(v.assign(value))
+            session.seal()
+    return path
+
+
 @pytest.mark.slow
 def test_every_command_as_a_process(tmp_path):
     """What a shell sees: output, where errors go, and exit statuses."""
     path = save(tmp_path / "m.zip", w=np.arange(4.0), b=1.0)
     other = save(tmp_path / "n", w=np.arange(4.0))
-
-    def shell(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", "daskvars", *map(str, arguments)],
-            capture_output=True,
-            timeout=100,
-            text=True,
-        )
-        return done.returncode, done.stdout, done.stderr
-
+    damaged = save(tmp_path / "damaged", w=np.arange(4.0))
+    (chunk,) = (tmp_path / "damaged" / "w").glob("c*")
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    store = two_versions(tmp_path / "run.zarr")
     for status, printed, arguments in [
         (0, "2 variables", ["inspect", path]),
         (0, "1.5", ["inspect", path, "--stats"]),
@@ -213,6 +229,9 @@ def test_every_command_as_a_process(tmp_path):
         (0, "hold the same variables", ["diff", path, path]),
         (0, "2 variables", ["export", path, tmp_path / "m.npz"]),
         (0, "2 variables", ["import", tmp_path / "m.npz", tmp_path / "again.zip"]),
+        (1, "Chunk (0,)", ["verify", damaged]),
+        (0, "", ["history", store]),
+        (0, "is the head", ["restore-to", store, "1"]),
     ]:
         found = shell(*arguments)
         assert found[0] == status, found
@@ -226,6 +245,7 @@ def test_every_command_as_a_process(tmp_path):
         ("neither in", ["export", path, tmp_path / "m.h5"]),
         ("no version 1", ["restore-to", tmp_path / "none", "1"]),
         ("not allowed with", ["inspect", path, "--stats", "--value", "w"]),
+        ("does not answer", ["dashboard", "http://127.0.0.1:1/status"]),
     ]:
         found = shell(*arguments)
         assert (found[0], found[1]) == (2, ""), found
@@ -282,6 +302,8 @@ def test_diff_compares_values_not_chunks(tmp_path, capsys):
         (["verify", "nosuch"], "no directory"),
         (["diff", "m", "nosuch"], "no directory"),
         (["inspect", "file"], "file"),
+        (["dashboard", "http://127.0.0.1:1/status"], "does not answer"),
+        (["dashboard", "nowhere://x"], "is no address"),
     ],
 )
 def test_trouble_is_told_on_stderr(tmp_path, capsys, monkeypatch, arguments, message):
@@ -430,3 +452,32 @@ def test_the_version_is_that_of_the_package(capsys):
         main(["--version"])
     assert left.value.code == 0
     assert capsys.readouterr().out == f"daskvars {metadata.version('daskvars')}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_dashboard_finds_the_page_of_a_cluster(monkeypatch):
+    with clusters.running(1, dashboard=True, set_as_default=True) as client:
+        address = client.scheduler.address
+        status, printed, error = shell("dashboard", address)
+        assert (status, printed) == (2, "")
+        assert "is on this cluster yet" in error
+        with tf.Graph().as_default(), tf.Session() as session:
+            v = tf.get_variable("layer/v", initializer=np.ones(3, "f4"))
+            session.run(v.initializer)
+            status, printed, _ = shell("dashboard", address)
+            port = client.scheduler_info()["services"]["dashboard"]
+            assert (status, printed) == (0, f"http://127.0.0.1:{port}/daskvars\n")
+            monkeypatch.setenv("BROWSER", "true")
+            assert shell("dashboard", "--open", printed.strip())[0] == 0
+            status, printed, _ = shell("dashboard", "--json", address)
+            (state,) = json.loads(printed)["states"]
+            assert status == 0 and [v["name"] for v in state["variables"]] == ["layer/v"]
+    with (
+        clusters.running(1, processes=False, protocol="tcp://", set_as_default=True) as client,
+        tf.Graph().as_default(),
+        tf.Session() as session,
+    ):
+        session.run(tf.get_variable("v", initializer=1.0).initializer)
+        status, _, error = shell("dashboard", client.scheduler.address)
+        assert (status, "it needs the package bokeh" in error) == (2, True)

@@ -61,6 +61,7 @@ NO_PATHS = {
         "EXTRA_BYTES",
         "MAX_COMMENT_BYTES",
         "MAX_DIRECTORY_BYTES",
+        "MOST_MORE_BYTES",
         "SLACK_BYTES",
     },
     "what is a shape, and what is data": {"MAX_STATIC_ELEMENTS", "_MAX_KNOWN"},
@@ -72,7 +73,7 @@ NO_PATHS = {
     },
     "how often something is tried": {"MAX_ROUNDS"},
     "how much is shown": {"MAX_ROWS"},
-    "facts": {"CHECKSUM_BYTES", "OWN_BYTES", "SHORT_ROW"},
+    "facts": {"CHECKSUM_BYTES", "ENTRY_BYTES", "OWN_BYTES", "SHORT_ROW"},
     "memory that is kept, waited or warned of": {
         "KEPT_BYTES",
         "LARGE_BYTES",

@@ -7,7 +7,8 @@ of it is in this process: it can be read when the cluster is gone. Under `record
 their stages and exchanges, under `profile` of each kernel too.
 
 Dask's dashboard shows tasks and workers under the program's scopes without help from here, and has
-a page of its own for states (`daskvars.remote.scheduler.page`).
+a page of its own for states (`daskvars.remote.scheduler.page`); `dashboard` finds it for who has an
+address.
 """
 
 from daskvars.observe.drawing import Drawing, draw
