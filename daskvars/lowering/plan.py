@@ -17,7 +17,7 @@ from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.place import device_type_of
-from daskvars.lowering.program import concrete, spec_bytes
+from daskvars.lowering.program import block_bytes, concrete, spec_bytes
 from daskvars.lowering.sharding import ShardingChoice
 from daskvars.notebooks import ShownInNotebooks
 from daskvars.remote.regions.program import RegionProgram
@@ -65,6 +65,7 @@ class PlanValue:
       layout: its chunks, None is one block.
       axes: for each dimension the axis of the producer's grid, or -1.
       num_axes: how many axes that grid has.
+      filled: the share of the rows of its blocks that there are, about; see `program.Node`.
     """
 
     origin: Origin
@@ -72,6 +73,7 @@ class PlanValue:
     layout: Chunks | None
     axes: tuple[int, ...]
     num_axes: int
+    filled: float = 1.0
 
     def block_id(self, index: Index) -> BlockId:
         """Return the id of the block that holds block `index`."""
@@ -96,7 +98,11 @@ class PlanValue:
 
     def nbytes(self) -> int:
         """Return the size of the whole in bytes; unknown dimensions count as 1."""
-        return spec_bytes(self.spec)
+        return int(spec_bytes(self.spec) * self.filled)
+
+    def block_nbytes(self) -> int:
+        """Return the bytes of one of its blocks, about."""
+        return int(block_bytes(self.spec, self.layout) * self.filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,7 @@ class RegionInput:
       grid: the producer's grid ("partial").
       partial: which of the partial results, in C order ("partial").
       attrs: block index -> keyword arguments ("attrs").
-      has_own_rows: a partial result is the rows that its block owns, not zeros besides ("partial").
+      has_own_rows: a partial result is rows of its own, not zeros besides ("partial").
     """
 
     value: PlanValue | None
@@ -132,6 +138,11 @@ class RegionInput:
         """Where its value comes from: all have one but "attrs"."""
         assert self.value is not None
         return self.value.origin
+
+    @property
+    def num_sharing(self) -> int:
+        """How many partial results have the rows of a block among them, each its own."""
+        return math.prod(self.grid[a] for a in self.merged) if self.has_own_rows else 1
 
     def take(self, block: Index) -> Any:
         """Return a BlockId, a Cut or a dict: what block `block` gets."""
@@ -309,12 +320,7 @@ class Plan(ShownInNotebooks):
                     if region_input.kind == "block" and not region_input.axes
                     else 1
                 )
-                shared = (
-                    math.prod(region_input.grid[a] for a in region_input.merged)
-                    if (region_input.has_own_rows)
-                    else 1
-                )
-                total += region_input.value.nbytes() * spread // shared
+                total += region_input.value.nbytes() * spread // region_input.num_sharing
         return total
 
     def explain(self, where: Callable[[Region], str] = in_this_process) -> str:

@@ -21,6 +21,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.patterns import (
     ALIKE,
     ASSEMBLE_ROWS,
+    CONCATENATE_ROWS,
     Access,
     Contraction,
     Dims,
@@ -201,7 +202,7 @@ class _Propagation:
         """Drop cuts whose number is that of the workers, where bits would depend on them.
 
         They would of partial sums, and of products, which BLAS rounds by the shapes that it is
-        given. Rows that a table gives are put together, not summed.
+        given. Rows that a table gives, or gets, are put together, not summed.
         """
         if access.combine is None or _is_gather(node):
             return
@@ -212,7 +213,11 @@ class _Propagation:
             for label in _label_sizes(dims, ref.layout)
         }
         is_product = node.contracts
-        summed = [dims for i, dims in enumerate(access.outputs) if access.combine_of(i) != ALIKE]
+        summed = [
+            dims
+            for i, dims in enumerate(access.outputs)
+            if access.combine_of(i) not in (ALIKE, CONCATENATE_ROWS)
+        ]
         for label in labels.keys() - settled:
             if is_product or not all(any(d and d.label == label for d in dims) for dims in summed):
                 del labels[label]
@@ -304,7 +309,7 @@ class _Propagation:
             (node.specs[index],),
             op=node.op,
         )
-        merge.merges = missing
+        merge.merges, merge.ragged, merge.filled = missing, node.ragged, node.filled
         merge.grid = tuple(node.grid[axis] for axis in rest)
         renumbered = {axis: i for i, axis in enumerate(rest)}
         merge.layouts = [node.layouts[index]]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS
+from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS, CONCATENATE_ROWS
 from daskvars.lowering.fuse import lines_up
 from daskvars.lowering.program import STALE, STATE, Leaf, Node, Program
 
@@ -150,9 +150,9 @@ def movement(node: Node, position: int) -> Movement:
         if ref.layout is None or ref.layout == wanted:
             return Movement("", 0)
     elif node.merges is not None:
+        if node.kernel in (ASSEMBLE_ROWS, CONCATENATE_ROWS):
+            return Movement("rows routed", 1)
         times = math.prod(ref.producer.grid[axis] for axis in node.merges) - 1
-        if node.kernel == ASSEMBLE_ROWS:
-            return Movement("rows routed", times)
         return Movement("reduce-scattered" if node.grid else "all-reduced", times)
     elif lines_up(node, position) or (not ref.node.grid and math.prod(node.grid) == 1):
         return Movement("", 0)

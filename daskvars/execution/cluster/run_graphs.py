@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from daskvars.execution.engine.steps import updated_inputs
 from daskvars.lowering.plan import BlockId, Plan, PlanValue
-from daskvars.lowering.program import STATE, block_bytes
+from daskvars.lowering.program import STATE
 from daskvars.lowering.stages import ANYWHERE, Stage, StagePlan, Taking
 from daskvars.remote.dask_internals import Task, TaskRef
 from daskvars.remote.task_keys import outputs_key
@@ -131,7 +131,7 @@ class Template:
         for value in self.plan.outputs:
             shape = value.spec.shape
             is_small = shape is not None and None not in shape and value.spec.dtype is not None
-            is_small = is_small and block_bytes(value.spec, value.layout) <= MAX_SHOWN_BYTES
+            is_small = is_small and value.block_nbytes() <= MAX_SHOWN_BYTES
             for block_id in map(value.block_id, value.indices()):
                 if block_id.origin.region >= 0:
                     found[self.stages.where(block_id)] = is_small
@@ -378,7 +378,7 @@ def output_bytes(plan: Plan) -> list[dict[int, int]]:
 
     def note(value: PlanValue) -> None:
         if value.origin.region >= 0:
-            size = block_bytes(value.spec, value.layout)
+            size = value.block_nbytes()
             found[value.origin.region][value.origin.position] = size
 
     for region in plan.regions:

@@ -78,6 +78,12 @@ def assemble_rows(xp: ArrayModule, *parts: ShardRows) -> Array:
     return out.reshape(first.shape)
 
 
+def concatenate_rows(xp: ArrayModule, *parts: Array) -> Array:
+    """Return what all parts have for one block of a table, [n, ...], in their order."""
+    found = [part for part in parts if len(part)] or parts[:1]
+    return found[0] if len(found) == 1 else xp.concatenate(found)
+
+
 def own_rows(
     xp: ArrayModule, ids: Array, *rows: Array, offset: int, count: int, size: int
 ) -> tuple[Any, ...]:
