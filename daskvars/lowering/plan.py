@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -292,6 +293,14 @@ class Plan(ShownInNotebooks):
     def num_tasks(self) -> int:
         """How many Dask tasks a run has."""
         return sum(region.num_tasks for region in self.regions)
+
+    @property
+    def tasks_by_scope(self) -> Counter[str]:
+        """How many tasks a run has, by scope."""
+        found: Counter[str] = Counter()
+        for region in self.regions:
+            found[region.label] += region.num_tasks
+        return found
 
     @property
     def is_single(self) -> bool:

@@ -213,7 +213,7 @@ class _Routing:
         part, owner = Dim(0), Dim(1)
         node.pinned = Access(
             tuple((part, *(None for _ in ranked(ref.spec.shape)[1:])) for ref in inputs),
-            tuple((owner, *(None for _ in spec.shape[1:])) for spec in specs),
+            tuple((owner, *(None for _ in ranked(spec.shape)[1:])) for spec in specs),
             CONCATENATE_ROWS,
         )
         node.cut, node.ragged = {owner.label: self.cut.sizes}, True

@@ -104,6 +104,9 @@ class Template:
             key = f"stage-{token}-{number}"
             regions = [packed[region] for region in builder.regions]
             self.packed_stages.append(pack_stage(key, builder.program(), regions))
+        self.tasks_by_scope = Counter(task.label for task in self.tasks)
+        if self.gathers:
+            self.tasks_by_scope[GATHER] += len(self.gathers)
         self.sinks = self._sinks()
 
     def _packed(self, number: int) -> PackedRegion:
