@@ -45,12 +45,14 @@ from daskvars.lowering.program import (
     Node,
     Program,
     Ref,
+    block_bytes,
     ranked,
     used_values,
 )
 from daskvars.lowering.row_kernels import (
     MERGES,
     block_kernel,
+    looked_up_call,
     merge_rows_call,
     own_rows_call,
     row_attrs,
@@ -187,6 +189,10 @@ class _RegionBuilder:
     def register(self, node: Node, position: int) -> int:
         """Return the register of input `position` of `node`."""
         ref = node.inputs[position]
+        if node.by_rows and position == 0:
+            nbytes = block_bytes(node.specs[0], node.layouts[0])
+            taken = RegionInput(self.value(ref), "rows", node.wanted[0], nbytes=nbytes)
+            return self._input((id(node), "rows"), taken, None)
         if isinstance(ref.node, Leaf):
             if ref in self.registers and node.wanted[position] is None:
                 return self.registers[ref]
@@ -258,6 +264,10 @@ class _RegionBuilder:
             outs.append(self.registers[Ref(node, i)])
         if node.opdef is None:
             self._add_plain(node, arguments, tuple(outs))
+            return
+        if node.by_rows:
+            shape = _nominal(node.specs[0].shape, node.layouts[0])
+            self.calls.append(looked_up_call(node, arguments, tuple(outs), shape))
             return
         attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
         block = -1

@@ -23,6 +23,7 @@ from daskvars.lowering.sharding import ShardingChoice
 from daskvars.notebooks import ShownInNotebooks
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
+from daskvars.remote.tasks.table_rows import Rows
 
 Index = tuple[int, ...]
 
@@ -113,14 +114,15 @@ class RegionInput:
     Attributes:
       value: the value.
       kind: "block" (one block as it is), "partial" (one of its partial results), "cut" (put
-        together from slices, because the region wants other chunks) or "attrs" (what differs from
-        block to block in one kernel's attributes).
+        together from slices, because the region wants other chunks), "rows" (a table whose rows are
+        looked up) or "attrs" (what differs from block to block in one kernel's attributes).
       layout: the chunks wanted ("cut"; "partial", if slices of the partial results are).
       axes: for each dimension wanted, the axis of the region's grid or -1.
       merged: axes of the producer's grid that partial results are merged over ("partial").
       grid: the producer's grid ("partial").
       partial: which of the partial results, in C order ("partial").
       attrs: block index -> keyword arguments ("attrs").
+      nbytes: of the rows that a block looks up, about ("rows").
       has_own_rows: a partial result is rows of its own, not zeros besides ("partial").
     """
 
@@ -133,6 +135,7 @@ class RegionInput:
     partial: int = 0
     attrs: dict[Index, dict[str, Any]] | None = None
     has_own_rows: bool = False
+    nbytes: int = 0
 
     @property
     def origin(self) -> Origin:
@@ -146,10 +149,12 @@ class RegionInput:
         return math.prod(self.grid[a] for a in self.merged) if self.has_own_rows else 1
 
     def take(self, block: Index) -> Any:
-        """Return a BlockId, a Cut or a dict: what block `block` gets."""
+        """Return a BlockId, a Cut, Rows or a dict: what block `block` gets."""
         if self.attrs is not None:
             return self.attrs[block]
         assert self.value is not None
+        if self.kind == "rows":
+            return Rows(tuple(map(self.value.block_id, self.value.indices())))
         if self.kind == "partial":
             return self._partial_block(self.value, block)
         index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)

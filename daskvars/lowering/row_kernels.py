@@ -6,7 +6,11 @@ import itertools
 from typing import Any
 
 from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS, CONCATENATE_ROWS
-from daskvars.kernels.gather_scatter.row_shards import assemble_rows, concatenate_rows
+from daskvars.kernels.gather_scatter.row_shards import (
+    assemble_rows,
+    concatenate_rows,
+    rows_of_table,
+)
 from daskvars.lowering.plan import RegionInput
 from daskvars.lowering.program import Node
 from daskvars.remote.regions.program import Call
@@ -45,6 +49,23 @@ def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], bloc
         name=node.name,
         shapes=(None,) * len(outs),
         dtypes=dtypes,
+    )
+
+
+def looked_up_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], shape: Any) -> Call:
+    """Return the call that looks rows up in a cut table."""
+    (sizes, *_) = node.wanted[0] or ()
+    starts = tuple(itertools.accumulate(sizes, initial=0))
+    dtypes = (node.specs[0].dtype.np,)
+    return Call(
+        rows_of_table,
+        args,
+        outs,
+        {"starts": starts},
+        name=node.name,
+        shapes=(shape,),
+        dtypes=dtypes,
+        fresh=True,
     )
 
 

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 from daskvars.lowering.plan import BlockId, Index, Plan, PlanValue, Region, RegionInput
 from daskvars.lowering.program import STATE
 from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
+from daskvars.remote.tasks.table_rows import Rows
 
 PAIRS_PER_WORKER = 8
 """Pairs of stages that an exchange may have for each worker, before all of its stages wait for one
@@ -479,7 +480,7 @@ class _Staging:
                 if value.origin.region >= 0:
                     given[value.origin] = value
                 elif plan.leaves[value.origin.position].kind == STATE:
-                    seen[value.origin] = value.block_nbytes()
+                    seen[value.origin] = region_input.nbytes or value.block_nbytes()
             taken.append(sum(seen.values()))
         for value in (*plan.outputs, *plan.updates.values()):
             given[value.origin] = value
@@ -561,11 +562,11 @@ class _Taker:
         found = self.known.get(index)
         if found is None:
             value = self.input.take(block)
-            identity = (
-                value
-                if isinstance(value, BlockId)
-                else (self.value.origin, self.input.layout, self.input.partial, index)
-            )
+            identity: Any = self.value.origin, self.input.layout, self.input.partial, index
+            if isinstance(value, BlockId):
+                identity = value
+            elif isinstance(value, Rows):
+                identity = id(self.input)
             found = self.staging.takings.get(identity)
             if found is None:
                 found = self.staging.takings[identity] = self._taking(value)
@@ -587,6 +588,10 @@ class _Taker:
     def _parts(self, value: Any) -> Iterator[Part]:
         if isinstance(value, BlockId):
             yield Part(value, None, self.nbytes)
+            return
+        if isinstance(value, Rows):
+            for block_id in value.parts:
+                yield Part(block_id, None, self.input.nbytes // len(value.parts))
             return
         dtype = self.value.spec.dtype
         itemsize = dtype.np.itemsize if dtype is not None else 0

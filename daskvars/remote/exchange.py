@@ -64,11 +64,12 @@ ENDS = ("memory", "error", "released", "forgotten", "rescheduled")  # of a task'
 RELEASE_DELAY_S = 0.5  # that the scheduler may hear later of data that was let go
 PATIENCE_S = 60.0  # that a task is given back again and again
 
-Slices = tuple[slice, ...] | None
+Slices = tuple[slice, ...] | np.ndarray | None
 
 
 class Wanted(NamedTuple):
-    """A part of an output that is elsewhere: which, the slices (None: all of it), their bytes."""
+    """A part of an output that is elsewhere: which, the slices (None: all of it) or the numbers of
+    the rows, their bytes."""
 
     output: RemoteOutput
     source: Slices
@@ -292,6 +293,27 @@ class Exchanges(NamedPlugin):
         else:
             then(group, found, None)
 
+    def take_rows(self, wanted: Sequence[tuple[RemoteOutput, np.ndarray]]) -> list[Any]:
+        """Return rows of outputs that are elsewhere, from all owners at once.
+
+        Raises:
+          Reschedule, LostKeysError: as `pull`.
+        """
+        groups: dict[str, list[int]] = {}
+        for i, (output, _) in enumerate(wanted):
+            groups.setdefault(output.address, []).append(i)
+
+        async def pulled() -> list[list[Any]]:
+            asked = ([Wanted(*wanted[i], 0) for i in numbers] for numbers in groups.values())
+            return await asyncio.gather(*map(self.pull, asked))
+
+        arrays = run_on_loop(self.worker, pulled()).result()
+        found: list[Any] = [None] * len(wanted)
+        for numbers, parts in zip(groups.values(), arrays, strict=True):
+            for i, part in zip(numbers, parts, strict=True):
+                found[i] = part
+        return found
+
     async def pull(self, group: Sequence[Wanted]) -> list[Any]:
         """Return what is wanted of one owner.
 
@@ -370,6 +392,8 @@ def sliced(value: Any, source: Slices) -> Any:
 
     What is no array, a list of arrays, say, goes as a whole.
     """
+    if isinstance(source, np.ndarray):
+        return value[source] if isinstance(value, DeviceArray) else value.take(source, axis=0)
     if isinstance(value, Versioned) and source is None:
         return value.given()
     if source is None or not isinstance(value, np.ndarray | Versioned | DeviceArray):

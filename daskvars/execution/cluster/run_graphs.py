@@ -26,6 +26,7 @@ from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
 from daskvars.remote.tasks.block_arguments import Cut, Take
 from daskvars.remote.tasks.region_tasks import PackedRegion, pack_region
 from daskvars.remote.tasks.stage_tasks import (
+    BY_ROWS,
     BlockCall,
     PackedStage,
     Source,
@@ -35,6 +36,7 @@ from daskvars.remote.tasks.stage_tasks import (
     pack_stage,
     run_stage,
 )
+from daskvars.remote.tasks.table_rows import Rows
 from daskvars.remote.versions.shared_versions import BlockRef, BlockRefs
 
 GATHER = "gather"  # the label of tasks that gather references
@@ -272,6 +274,9 @@ class _StageBuilder:
     def _step(self, taking: Taking) -> Any:
         if isinstance(taking.value, BlockId):
             return Take(self._slot(taking.value, None, taking.parts[0].nbytes), None)
+        if isinstance(taking.value, Rows):
+            slots = [self._slot(part.block_id, BY_ROWS, 0) for part in taking.parts]
+            return Rows(tuple(Take(slot, None) for slot in slots))
         if not isinstance(taking.value, Cut):
             return taking.value
         if taking not in self.cuts:
@@ -293,7 +298,9 @@ class _StageBuilder:
             is_here = self.plan.leaves[block_id.origin.position].kind != STATE
         if is_here:
             source = None  # the whole is at hand
-        identity = block_id, None if source is None else tuple((s.start, s.stop) for s in source)
+        identity: Any = block_id, source
+        if isinstance(source, tuple):
+            identity = block_id, tuple((s.start, s.stop) for s in source)
         if identity not in self.slots:
             slot = self.slots[identity] = self._new_slot()
             argument, path = self._source(block_id, own, is_here)
