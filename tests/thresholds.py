@@ -29,6 +29,7 @@ LOWEST = {
     "daskvars.kernels.math.special": {"BLOCK_ELEMENTS": 1},
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
     "daskvars.lowering.stages": {"SPLIT_BYTES": 0},
+    "daskvars.remote.exchange": {"SMALL_BYTES": 0},
     "daskvars.remote.task_outputs": {"MAX_SHOWN_BYTES": 0, "MAX_NUMBERS": 0},
     "daskvars.remote.scope_seconds": {"MIN_SHOWN_S": 0.0},
     "daskvars.remote.tasks.stage_tasks": {"GROUP_BYTES": 1, "MAX_WAITING_BYTES": 1},

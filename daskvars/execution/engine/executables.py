@@ -117,11 +117,6 @@ class Executable:
         """The plan that ran last, as it is bound to what ran it; None before it."""
         return self._last[0]
 
-    @property
-    def last_plan(self) -> Any:
-        """That plan, None before a run."""
-        return None if self.last_bound is None else self.last_bound.plan
-
     def plan(self, values: Sequence[Any]) -> Any:
         """Return the plan for these fed values without running it."""
         return self._lowered(values).plan
