@@ -98,6 +98,20 @@ ACCEPTED = {
     "Saver.write_version": Accepted("there is one format"),
     "save_debug_info": AS_WRITTEN,
     "strip_default_attrs": AS_WRITTEN,
+    # -- files of data
+    "Dataset.interleave.num_parallel_calls": Accepted("datasets are opened in their turn"),
+    **{
+        f"{kind}.{name}": reason
+        for kind in ("TextLineDataset", "FixedLengthRecordDataset", "TFRecordDataset")
+        for name, reason in (
+            ("buffer_size", Accepted("files are read as the system buffers them")),
+            ("num_parallel_reads", Accepted("files are read one after another, in their order")),
+        )
+    },
+    "buffer_output_elements": Accepted("elements are made when they are asked for"),
+    "prefetch_input_elements": Accepted("datasets are opened in their turn"),
+    "sloppy": Accepted("elements come in their order, always"),
+    "example_names": Accepted("errors give the number of the example"),
     # -- what only TensorFlow-1 scripts call
     "ChiefQueueRunner.create_threads.coord": Accepted("there are no queues and no threads"),
     "ChiefQueueRunner.create_threads.daemon": Accepted("there are no queues and no threads"),

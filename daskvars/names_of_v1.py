@@ -18,8 +18,8 @@ NAMES_OF_V1 = {
         disable_v2_tensorshape enable_eager_execution enable_resource_variables
         enable_v2_behavior executing_eagerly flags get_logger gfile import_graph_def
         initialize_all_tables initialize_all_variables initialize_local_variables
-        initialize_variables logging manip op_scope resource_variables_enabled sparse_add
-        sparse_concat sparse_fill_empty_rows sparse_mask sparse_matmul sparse_maximum
+        initialize_variables logging manip op_scope python_io resource_variables_enabled
+        sparse_add sparse_concat sparse_fill_empty_rows sparse_mask sparse_matmul sparse_maximum
         sparse_merge sparse_minimum sparse_placeholder sparse_reduce_max
         sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse sparse_reorder
         sparse_reset_shape sparse_reshape sparse_retain sparse_segment_mean
@@ -35,16 +35,18 @@ NAMES_OF_V1 = {
     """,
     "daskvars.summary": "FileWriterCache",
     "daskvars.train": """
-        AdagradDAOptimizer CheckpointSaverHook CheckpointSaverListener ChiefSessionCreator
-        ClusterDef ClusterSpec Coordinator FeedFnHook FinalOpsHook FtrlOptimizer
-        GlobalStepWaiterHook GreedyLoadBalancingStrategy JobDef LoggingTensorHook LooperThread
-        MonitoredSession MonitoredTrainingSession NanLossDuringTrainingError NanTensorHook
-        NeverTriggerTimer ProfilerHook ProximalAdagradOptimizer ProximalGradientDescentOptimizer
-        QueueRunner SaverDef Scaffold SecondOrStepTimer Server ServerDef SessionCreator
-        SessionManager SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
-        SingularMonitoredSession StepCounterHook StopAtStepHook SummarySaverHook Supervisor
-        SyncReplicasOptimizer WorkerSessionCreator byte_size_load_fn export_meta_graph
-        import_meta_graph replica_device_setter start_queue_runners write_graph
+        AdagradDAOptimizer BytesList CheckpointSaverHook CheckpointSaverListener
+        ChiefSessionCreator ClusterDef ClusterSpec Coordinator Example Feature FeatureList
+        FeatureLists Features FeedFnHook FinalOpsHook FloatList FtrlOptimizer
+        GlobalStepWaiterHook GreedyLoadBalancingStrategy Int64List JobDef LoggingTensorHook
+        LooperThread MonitoredSession MonitoredTrainingSession NanLossDuringTrainingError
+        NanTensorHook NeverTriggerTimer ProfilerHook ProximalAdagradOptimizer
+        ProximalGradientDescentOptimizer QueueRunner SaverDef Scaffold SecondOrStepTimer
+        SequenceExample Server ServerDef SessionCreator SessionManager SessionRunArgs
+        SessionRunContext SessionRunHook SessionRunValues SingularMonitoredSession
+        StepCounterHook StopAtStepHook SummarySaverHook Supervisor SyncReplicasOptimizer
+        WorkerSessionCreator byte_size_load_fn export_meta_graph import_meta_graph
+        replica_device_setter start_queue_runners write_graph
     """,
 }
 

@@ -28,7 +28,15 @@ def namespaces():
     """Yield the public modules."""
     for root in (dv, tf):
         yield root
-        yield from (v for n in root.__all__ if isinstance(v := getattr(root, n), types.ModuleType))
+        for found in modules_of(root):
+            yield found
+            yield from modules_of(found)
+
+
+def modules_of(root):
+    """Yield the modules among the public names of a module."""
+    names = getattr(root, "__all__", ())
+    yield from (v for n in names if isinstance(v := getattr(root, n), types.ModuleType))
 
 
 def functions_in(value):

@@ -89,7 +89,7 @@ def test_every_public_function_and_class_has_a_docstring(name, value):
 
 
 def test_v1_has_the_names_of_the_package():
-    eager_only = {"GradientTape", "config", "data", "function", "profile", "reset", "sync"}
+    eager_only = {"GradientTape", "config", "function", "profile", "reset", "sync"}
     assert set(tf.__all__) == (set(dv.__all__) - eager_only) | set(graph_mode.V1_ONLY)
     assert not set(graph_mode.V1_ONLY) & set(dv.__all__)
     for namespace in ("layers", "nn", "train"):

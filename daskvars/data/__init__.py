@@ -1,13 +1,83 @@
-"""Batches of data: shuffled by a seed, larger than memory, the same again whenever asked for.
+"""Data: datasets of TensorFlow's kind, and batches of rows.
 
-The rows of the data come in blocks: the chunks of a Zarr or dask array, or the whole of a NumPy
-array. Rows come as they are stored; with ``shuffle=True`` an epoch goes through the blocks in a
-shuffled order, some at a time (a *window*), and through the rows of a window in a shuffled order.
-So every row occurs exactly once in an epoch, each block is read once, memory holds two windows at
-most, and which rows are in batch k of epoch e depends on the seed, the blocks and the window alone:
-not on threads, workers or what was read before.
+A *dataset* (`Dataset`) is a description: a chain of steps, as immutable as a graph. What goes
+through it is an *iterator*, whose state is a position: how many elements were taken. In eager code
+``for element in dataset`` makes one; in a graph an `Iterator` is kept by the session, and each run
+takes the next element, as it takes feeds, before anything is computed. Functions of elements
+are traced into graphs that this process runs, in the thread that prepares elements. Steps and what
+goes through them are in ``nodes``; ``dataset`` has their public form, ``cursor`` the position,
+``eager_iterator`` and ``graph_iterators`` what users hold, ``records`` files of TFRecords,
+``examples`` what is in them as a rule, ``experimental`` what TensorFlow calls so.
+
+*Batches* (`batches`) are simpler: rows of arrays, shuffled by a seed, larger than memory, the same
+again whenever asked for; with a Dask client it is workers that read and shuffle them. The rows come
+in blocks: the chunks of a Zarr or dask array, or the whole of a NumPy array. Rows come as they are
+stored; with ``shuffle=True`` an epoch goes through the blocks in a shuffled order, some at a time
+(a *window*), and through the rows of a window in a shuffled order. So every row occurs exactly once
+in an epoch, each block is read once, memory holds two windows at most, and which rows are in batch
+k of epoch e depends on the seed, the blocks and the window alone: not on threads, workers or what
+was read before.
 """
 
+from daskvars.data import experimental
 from daskvars.data.batching import Batches, batches
+from daskvars.data.dataset import (
+    Dataset,
+    FixedLengthRecordDataset,
+    TextLineDataset,
+    TFRecordDataset,
+    get_output_classes,
+    get_output_shapes,
+    get_output_types,
+    make_initializable_iterator,
+    make_one_shot_iterator,
+)
+from daskvars.data.eager_iterator import DatasetIterator
+from daskvars.data.examples import (
+    BytesList,
+    Example,
+    Feature,
+    FeatureList,
+    FeatureLists,
+    Features,
+    FloatList,
+    Int64List,
+    SequenceExample,
+)
+from daskvars.data.graph_iterators import Iterator
+from daskvars.data.records import (
+    TFRecordCompressionType,
+    TFRecordOptions,
+    TFRecordWriter,
+    tf_record_iterator,
+)
 
-__all__ = ["Batches", "batches"]
+__all__ = [
+    "Batches",
+    "BytesList",
+    "Dataset",
+    "DatasetIterator",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FixedLengthRecordDataset",
+    "FloatList",
+    "Int64List",
+    "Iterator",
+    "SequenceExample",
+    "TFRecordCompressionType",
+    "TFRecordDataset",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "TextLineDataset",
+    "batches",
+    "experimental",
+    "get_output_classes",
+    "get_output_shapes",
+    "get_output_types",
+    "make_initializable_iterator",
+    "make_one_shot_iterator",
+    "tf_record_iterator",
+]

@@ -9,7 +9,8 @@ with `daskvars.Graph` and runs it, needs none of it. The rule decides where a ne
 of named tasks), ``optimizers`` (FTRL, proximal, synchronized replicas), ``sampling`` (candidates
 out of very many classes). Files: ``graph_mode`` (makes the names), ``raw_rnn``,
 ``summary_writers``, ``manip``, ``old_names``, ``sparse_functions``, ``logging``, ``app`` and
-``flags``, ``gfile``, ``text`` (``tf.compat``), ``switches`` that turn what is always on.
+``flags``, ``gfile``, ``python_io``, ``text`` (``tf.compat``), ``switches`` that turn what is always
+on.
 
 Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
 are here alone stands in `daskvars.names_of_v1`, for the error of who looks for them elsewhere.

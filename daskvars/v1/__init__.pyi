@@ -11,6 +11,8 @@ from daskvars import DeviceSpec as DeviceSpec
 from daskvars import Dimension as Dimension
 from daskvars.summary.records import Event as Event
 from daskvars.v1.queues.queue_ops import FIFOQueue as FIFOQueue
+from daskvars import FixedLenFeature as FixedLenFeature
+from daskvars import FixedLenSequenceFeature as FixedLenSequenceFeature
 from daskvars import GPUOptions as GPUOptions
 from daskvars import Graph as Graph
 from daskvars.graph.records.graph_def import GraphDef as GraphDef
@@ -47,6 +49,7 @@ from daskvars import TensorArray as TensorArray
 from daskvars import TensorShape as TensorShape
 from daskvars import UnconnectedGradients as UnconnectedGradients
 VERSION: str
+from daskvars import VarLenFeature as VarLenFeature
 from daskvars import Variable as Variable
 from daskvars import VariableAggregation as VariableAggregation
 from daskvars import VariableScope as VariableScope
@@ -149,7 +152,10 @@ from daskvars import cross as cross
 from daskvars import cumprod as cumprod
 from daskvars import cumsum as cumsum
 from daskvars import custom_gradient as custom_gradient
+from daskvars import data as data
 from daskvars import debugging as debugging
+from daskvars import decode_csv as decode_csv
+from daskvars import decode_raw as decode_raw
 from daskvars import depth_to_space as depth_to_space
 from daskvars import device as device
 from daskvars import diag as diag
@@ -316,6 +322,8 @@ from daskvars.v1.old_names import op_scope as op_scope
 from daskvars import orthogonal_initializer as orthogonal_initializer
 from daskvars import pad as pad
 from daskvars import parallel_stack as parallel_stack
+from daskvars import parse_example as parse_example
+from daskvars import parse_single_example as parse_single_example
 from daskvars import patterns as patterns
 from daskvars import placeholder as placeholder
 from daskvars import placeholder_with_default as placeholder_with_default
@@ -326,6 +334,7 @@ from daskvars import print as print
 from daskvars import progress as progress
 from daskvars import py_func as py_func
 from daskvars import py_function as py_function
+from daskvars.v1 import python_io as python_io
 from daskvars import qint16 as qint16
 from daskvars import qint32 as qint32
 from daskvars import qint8 as qint8

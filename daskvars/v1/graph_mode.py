@@ -11,7 +11,8 @@ from enum import Enum
 from typing import Any
 
 import daskvars
-from daskvars import dtypes, initializers, layers, nn, summary, train
+from daskvars import data, dtypes, initializers, layers, nn, summary, train
+from daskvars.data import examples, experimental
 from daskvars.errors import did_you_mean
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.graph.graph import Graph
@@ -34,6 +35,7 @@ from daskvars.v1 import (
     manip,
     old_names,
     optimizers,
+    python_io,
     queues,
     raw_rnn,
     sampling,
@@ -76,6 +78,10 @@ _OF_DEFAULT_GRAPH = {
 }
 # What means the same in both modes, or is no function of the graph being built.
 _AS_IS = {
+    *examples.__all__,
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "VarLenFeature",
     "ClusterDef",
     "ClusterSpec",
     "DType",
@@ -106,18 +112,18 @@ _AS_IS = {
     "register_tensor_conversion_function",
     "reset_default_graph",
 }
-_EAGER_ONLY = {"GradientTape", "config", "data", "function", "profile", "reset", "sync"}
+_EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
     "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
-    "data": "feed what daskvars.data.batches gives, or arrays",
     "estimator": "write the training loop with a session",
     "keras": "use layers, losses, train and metrics",
-    "python_io": "read records in Python and feed arrays",
     "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
     "test": "use unittest or pytest, with numpy.testing",
 }
 NAMESPACES = (
+    data,
+    experimental,
     daskvars.bitwise,
     daskvars.debugging,
     daskvars.linalg,
@@ -138,7 +144,7 @@ NAMESPACES = (
 BESIDES: dict[types.ModuleType, tuple[types.ModuleType, ...]] = {
     nn: (raw_rnn, sampling),
     summary: (summary_writers,),
-    train: (graphs, optimizers, servers, sessions),
+    train: (examples, graphs, optimizers, servers, sessions),
 }
 
 
@@ -232,6 +238,7 @@ V1_ONLY = {
     "initialize_all_tables": _tables_initializer,
     "logging": _namespace(logging),
     "manip": _namespace(manip),
+    "python_io": _namespace(python_io),
     "tables_initializer": _tables_initializer,
     **{name: getattr(switches, name) for name in switches.__all__},
     **{

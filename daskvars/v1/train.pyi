@@ -46,6 +46,15 @@ from daskvars.train import summary_iterator as summary_iterator
 from daskvars.train import update_checkpoint_state as update_checkpoint_state
 from daskvars.train import warm_start as warm_start
 from daskvars.train import weighted_moving_average as weighted_moving_average
+from daskvars.data.examples import BytesList as BytesList
+from daskvars.data.examples import Example as Example
+from daskvars.data.examples import Feature as Feature
+from daskvars.data.examples import FeatureList as FeatureList
+from daskvars.data.examples import FeatureLists as FeatureLists
+from daskvars.data.examples import Features as Features
+from daskvars.data.examples import FloatList as FloatList
+from daskvars.data.examples import Int64List as Int64List
+from daskvars.data.examples import SequenceExample as SequenceExample
 from daskvars.v1.graphs import SaverDef as SaverDef
 from daskvars.v1.graphs import export_meta_graph as export_meta_graph
 from daskvars.v1.graphs import import_meta_graph as import_meta_graph

@@ -28,6 +28,8 @@ INTERNAL = {
     "WhileGradient",
     "SaveV2",
     "RestoreV2",
+    "MakeIterator",
+    "IteratorGetNext",
 }
 
 # Now: other tests define ops of their own. What a session's process does itself is no kernel.

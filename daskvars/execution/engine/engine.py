@@ -195,7 +195,7 @@ class Engine:
         compiled = partial(SharedExecutable if self.name else Executable, self)
         stages = stages_of(signature, fetches, targets, fed, compiled)
         if stages:
-            return StagedExecutable(self.resources, stages, fetches, fed)
+            return StagedExecutable(self, stages, fetches, fed)
         return compiled(signature, fetches, targets, fed)
 
     def transact(self, run: Callable[[], Any]) -> Any:

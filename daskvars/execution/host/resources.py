@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -103,9 +103,13 @@ class Waiting:
 
     Args:
       timeout_s: seconds from now; None or 0 for no limit.
+
+    Attributes:
+      undo: what is called, from the last on, if the run fails.
     """
 
     def __init__(self, timeout_s: float | None = None) -> None:
+        self.undo: list[Callable[[], None]] = []
         self._end = time.monotonic() + timeout_s if timeout_s else None
         self._conditions: list[threading.Condition] = []
         self._lock = threading.Lock()
@@ -154,11 +158,36 @@ class Call:
 
     Attributes:
       op: the operation.
+      engine: the session's.
       resources: the objects of the session.
       waiting: how to wait.
     """
 
-    __slots__ = ("op", "resources", "waiting")
+    __slots__ = ("engine", "op", "resources", "waiting")
 
-    def __init__(self, op: Operation, resources: Resources, waiting: Waiting) -> None:
-        self.op, self.resources, self.waiting = op, resources, waiting
+    def __init__(self, op: Operation, engine: Any, waiting: Waiting) -> None:
+        self.op, self.engine, self.waiting = op, engine, waiting
+        self.resources: Resources = engine.resources
+
+    def undo(self, action: Callable[[], None]) -> None:
+        """Call `action` if the run fails after this op was done."""
+        self.waiting.undo.append(action)
+
+
+_ALONG = "along"  # a note of graphs: operation -> operations
+
+
+def run_along(op: Operation, update: Operation) -> None:
+    """Have each run that does a host-side op run another operation too.
+
+    Args:
+      op: the host-side op.
+      update: the other, which may take results of it. Runs of the same fetches before are not
+        changed.
+    """
+    op.graph.notes.setdefault(_ALONG, {}).setdefault(op, []).append(update)
+
+
+def alongside(ops: Iterable[Operation]) -> list[Operation]:
+    """Return what runs along with some host-side ops."""
+    return [update for op in ops for update in op.graph.notes.get(_ALONG, {}).get(op, ())]

@@ -12,7 +12,7 @@ import numpy
 
 from daskvars.errors import OpError
 from daskvars.execution.engine.lazy_feeds import LazyFeed
-from daskvars.execution.host.resources import Call, Resources, Waiting, timeout_s
+from daskvars.execution.host.resources import Call, Waiting, alongside, timeout_s
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
 from daskvars.lowering.prune import prune
@@ -25,8 +25,8 @@ class Runnable(Protocol):
     """What the engine runs of a graph."""
 
     @property
-    def last_bound(self) -> Any:
-        """The plan that ran last, as it is bound to what ran it."""
+    def last_plan(self) -> Any:
+        """The plan that ran last."""
 
     def __call__(
         self, values: Sequence[Any], as_futures: bool = False, as_dask: bool = False
@@ -92,6 +92,10 @@ def stages_of(
     hosts = dict.fromkeys(host_calls(ops, given))
     if not hosts:
         return []
+    along = alongside(hosts)
+    if along:
+        targets = [*targets, *along]
+        ops = prune(fetches, targets, fed)
     level: dict[Operation, int] = {}
     for op in ops:
         needs = (*op._control_inputs, *(t.op for t in op.inputs if t not in given))
@@ -146,7 +150,7 @@ class StagedExecutable:
     """Fetches and targets with ops that are done in this process.
 
     Args:
-      resources: the session's objects.
+      engine: the session's, which has its objects.
       stages: its parts.
       fetches: tensors.
       fed: tensors whose values are given to each run.
@@ -154,12 +158,12 @@ class StagedExecutable:
 
     def __init__(
         self,
-        resources: Resources,
+        engine: Any,
         stages: Sequence[Stage],
         fetches: Sequence[Tensor],
         fed: Sequence[Tensor],
     ) -> None:
-        self.resources = resources
+        self.engine, self.resources = engine, engine.resources
         self.stages = tuple(stages)
         self.fetches, self.fed = tuple(fetches), tuple(fed)
 
@@ -184,12 +188,20 @@ class StagedExecutable:
                     pairs = zip(stage.fetched, found, strict=True)
                     slots.update((t, v if is_last else _array(t, v)) for t, v in pairs)
                 self._do(stage.waiting, slots, waiting)
+        except BaseException:
+            for undo in reversed(waiting.undo):
+                undo()
+            raise
         finally:
             self.resources.leave(waiting)
         results = [slots[tensor] for tensor in self.fetches]
         if as_dask:
+            results = [r.array if isinstance(r, LazyFeed) else r for r in results]
             return [r if dask.is_dask_collection(r) else dask.array.from_array(r) for r in results]
-        return results
+        return [
+            _array(t, r) if isinstance(r, LazyFeed) else r
+            for t, r in zip(self.fetches, results, strict=True)
+        ]
 
     def _do(self, ops: Sequence[Operation], slots: Slots, waiting: Waiting) -> None:
         """Do the ops of one level: those that may wait at the same time."""
@@ -228,19 +240,19 @@ class StagedExecutable:
         attrs = {k: v for k, v in op.attrs.items() if k not in _NOT_FOR_KERNELS}
         kernel: Any = op.opdef.kernel
         try:
-            found = kernel(Call(op, self.resources, waiting), *arrays, **attrs)
+            found = kernel(Call(op, self.engine, waiting), *arrays, **attrs)
         except OpError as error:
             if error.op is None:
                 error.op = op.name
             raise
         results = found if op.multiple else (found,)
-        return {t: _array(t, v) for t, v in zip(op.outputs, results, strict=True) if t not in slots}
+        return {t: _given(t, v) for t, v in zip(op.outputs, results, strict=True) if t not in slots}
 
     @property
-    def last_bound(self) -> Any:
+    def last_plan(self) -> Any:
         """The plan that ran last, None before it, or if there is nothing to compute."""
-        found = [stage.run.last_bound for stage in self.stages if stage.run is not None]
-        return found[-1] if found else None
+        plans = [stage.run.last_plan for stage in self.stages if stage.run is not None]
+        return plans[-1] if plans else None
 
     def explain(self, values: Sequence[Any]) -> str:
         """Return what is done in this process, and run before and after it, as text."""
@@ -250,13 +262,20 @@ class StagedExecutable:
             parts += [f"here: {op.name} ({op.type})" for op in stage.ready]
             if stage.run is not None and all(t in slots for t in stage.fed):
                 parts.append(stage.run.explain([slots[t] for t in stage.fed]))
-            elif stage.run is not None and stage.run.last_bound is not None:
-                parts.append(stage.run.last_bound.plan.explain())
+            elif stage.run is not None and stage.run.last_plan is not None:
+                parts.append(stage.run.last_plan.explain())
             elif stage.run is not None:
                 names = ", ".join(t.name for t in stage.fed if t not in slots)
                 parts.append(f"run, planned when the shapes are known of: {names}")
             parts += [f"here: {op.name} ({op.type})" for op in stage.waiting]
         return "\n".join(parts)
+
+
+def _given(tensor: Tensor, value: Any) -> Any:
+    """Return what an op gave as the engine takes feeds; a dask array stays where it is."""
+    if dask.is_dask_collection(value):
+        return LazyFeed(tensor.name, value, tensor.spec.dtype.base_dtype)
+    return _array(tensor, value)
 
 
 def _array(tensor: Tensor, value: Any) -> Any:

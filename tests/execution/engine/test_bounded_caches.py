@@ -29,10 +29,12 @@ MAX_BYTES = 10 << 20
 FEW = {
     "_blas_settings",
     "_glibc",
+    "_pool",
     "bucket_limits",
     "device_kernel",
     "item_bytes",
     "memory_dtype",
+    "message_class",
     "_tell_once",
 }
 

@@ -1,0 +1,135 @@
+"""Where an iterator is: the next element, and a position that can be stored.
+
+A position is a number of elements, what random numbers begin with, and how many passes over the
+dataset came before: from these an iterator of the same dataset, in whatever process, goes on with
+the same elements. Nothing of buffers or caches is stored. To go to a position, elements are gone
+past as fast as can be: rows are skipped, records are not looked at, functions of elements that
+nobody will see are not called, whole repetitions of known length are left out. What is shuffled
+after a function, filtered or interleaved is computed again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from daskvars.data.nodes.elements import Element
+from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
+from daskvars.errors import InvalidArgumentError, OpError
+
+ENTROPY_BITS = 62  # of an integer that arrays can hold
+
+
+class Cursor:
+    """Goes through the elements of a node; several threads may take some.
+
+    Args:
+      node: the last step of the pipeline.
+      values: tensors of graphs -> arrays, for a pass.
+      iteration: how many passes over it came before.
+      caches: what `cache` keeps, by node; by default of this cursor alone.
+      entropy: what random numbers without a seed begin with; by default nobody knows it before.
+      as_dask: whether batches of stored rows in their order are to be dask arrays.
+
+    Raises:
+      OpError: an operand of a step is not what it has to be.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        values: Mapping[Any, Any],
+        iteration: int = 0,
+        caches: dict[Node, Any] | None = None,
+        entropy: int | None = None,
+        as_dask: bool = False,
+    ) -> None:
+        self._node, self._values, self._caches = node, values, caches
+        self._iteration, self._as_dask = iteration, as_dask
+        self._entropy = secrets.randbits(ENTROPY_BITS) if entropy is None else entropy
+        self._position = 0
+        self._given_back: deque[Element] = deque()
+        self._elements: Elements | None = None
+        self._lock = threading.Lock()
+        Pass(values, self._entropy).check(node)
+
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """Position, entropy and iteration: what `restore` takes."""
+        return self._position, self._entropy, self._iteration
+
+    def restore(self, state: Any) -> None:
+        """Go to a position, from which the same elements follow.
+
+        Raises:
+          InvalidArgumentError: it is no position, or there are fewer elements.
+        """
+        numbers = [int(n) for n in numpy.ravel(state)]
+        if len(numbers) != 3 or min(numbers) < 0:
+            raise InvalidArgumentError(None, None, f"{state!r} is no position of an iterator")
+        with self._lock:
+            self._end()
+            position, self._entropy, self._iteration = numbers
+            self._elements = self._begun()
+            found = self._elements.skip(position)
+            if found < position:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"the iterator is to go on after {position} elements, but the dataset has "
+                    f"{found}: is it another one?",
+                )
+            self._position = position
+
+    def _begun(self) -> Elements:
+        pass_ = Pass(
+            self._values,
+            self._entropy,
+            self._iteration,
+            self._caches,
+            as_dask=self._as_dask,
+        )
+        return read_elements(self._node, pass_)
+
+    def take(self) -> Element:
+        """Return the next element.
+
+        Raises:
+          StopIteration: there is none.
+          OpError: it cannot be made; the one after it comes next.
+        """
+        with self._lock:
+            if self._given_back:
+                self._position += 1
+                return self._given_back.popleft()
+            if self._elements is None:
+                self._elements = self._begun()
+            try:
+                found = next(self._elements)
+            except OpError:
+                self._position += 1
+                raise
+            self._position += 1
+            return found
+
+    def give_back(self, element: Element) -> None:
+        """Take back the element that was taken last, to give it again."""
+        with self._lock:
+            self._position -= 1
+            self._given_back.appendleft(element)
+
+    def _end(self) -> None:
+        self._given_back.clear()
+        if self._elements is not None:
+            self._elements.close()
+            self._elements = None
+
+    def close(self) -> None:
+        """Let go of files and threads."""
+        with self._lock:
+            self._end()

@@ -1,0 +1,754 @@
+"""Dataset: what elements there are, said step by step; nothing is read before an iterator asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy
+
+from daskvars import dtypes, shapes
+from daskvars.accepted import accepts
+from daskvars.data.eager_iterator import DatasetIterator
+from daskvars.data.graph_iterators import Iterator
+from daskvars.data.nodes.ahead import Prefetched
+from daskvars.data.nodes.batches import Batched, PaddedBatched, Unbatched
+from daskvars.data.nodes.elements import (
+    as_component,
+    classes_of,
+    flatten,
+    is_tuple,
+    map_structure,
+    nest_like,
+    shapes_of,
+    structure_of,
+    types_of,
+)
+from daskvars.data.nodes.files import FixedLength, Lines, Matching, Records
+from daskvars.data.nodes.mapping import Filtered, Interleaved, Mapped
+from daskvars.data.nodes.node import Node
+from daskvars.data.nodes.ordering import (
+    Cached,
+    Joined,
+    Repeated,
+    Sharded,
+    Shuffled,
+    Skipped,
+    Taken,
+    Zipped,
+)
+from daskvars.data.nodes.sources import Generated, Range, Slices, Tensors
+from daskvars.data.records import PathName
+from daskvars.dtypes import int64, string
+from daskvars.errors import UnimplementedError
+from daskvars.graph.interpreter import builder_for
+from daskvars.graph.scopes import stacks as scopes
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.random.distributions import get_seed
+from daskvars.shapes import Shape
+
+CYCLE_LENGTH = 4  # of an interleave for which nobody says it: the same on every machine
+_LAST = 2**63 - 1
+
+
+class Dataset:
+    """Elements, one after the other: each a tensor, or a tuple or dict of tensors, nested.
+
+    A dataset is a description, as are graphs; its methods return others. What it is of is read by
+    iterators: in eager code ``for element in dataset``, in a graph those that
+    `make_one_shot_iterator` and `make_initializable_iterator` return, of which each run takes the
+    next element. Arrays may be NumPy's, Zarr's or dask's; stored ones are read block by block.
+
+    Shuffles, and random numbers in functions, are determined by seeds; TensorFlow's orders and
+    numbers are others. Without a seed they are new in each iterator, and go on from a position
+    that was stored.
+
+    >>> dataset = Dataset.from_tensor_slices([1, 2, 3, 4, 5]).map(lambda x: x * x).batch(2)
+    >>> [batch.numpy().tolist() for batch in dataset]
+    [[1, 4], [9, 16], [25]]
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self._builder = builder_for(())
+        self._num_iterators = 0
+        self._caches: dict[Node, Any] = {}
+
+    def _with(self, make: Callable[[], Node]) -> Dataset:
+        """Return the dataset of a further step, made in the mode in which this one was."""
+        is_graph = not self._builder.is_eager and scopes.current_builder() is None
+        with scopes.entered(self._builder) if is_graph else nullcontext():
+            return Dataset(make())
+
+    # -- what elements are ------------------------------------------------------------------------
+
+    @property
+    def output_types(self) -> Any:
+        """The dtypes of components, in the structure of elements."""
+        return types_of(self.node.structure)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of components, in the structure of elements."""
+        return shapes_of(self.node.structure)
+
+    @property
+    def output_classes(self) -> Any:
+        """`Tensor` or `SparseTensor` for each component, in the structure of elements."""
+        return classes_of(self.node.structure)
+
+    def __repr__(self) -> str:
+        return f"<Dataset shapes: {self.output_shapes}, types: {self.output_types}>"
+
+    # -- sources ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_tensors(tensors: Any) -> Dataset:
+        """Return a dataset of one element.
+
+        Args:
+          tensors: arrays or tensors, in tuples and dicts.
+
+        >>> next(iter(Dataset.from_tensors([1, 2]))).numpy().tolist()
+        [1, 2]
+        """
+        return Dataset(Tensors(map_structure(as_component, tensors)))
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any) -> Dataset:
+        """Return a dataset of the rows of arrays: slices along the first dimension.
+
+        Args:
+          tensors: arrays or tensors [rows, ...], in tuples and dicts. Arrays of Zarr or dask stay
+            where they are and are read in blocks; for sessions on a cluster, batches of rows in
+            their order are dask arrays, which workers read where they use them.
+
+        Raises:
+          ValueError: one is a scalar, or their numbers of rows differ.
+
+        >>> [(int(x), int(y)) for x, y in Dataset.from_tensor_slices(([1, 2], [3, 4]))]
+        [(1, 3), (2, 4)]
+        """
+        return Dataset(Slices(map_structure(as_component, tensors)))
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """Return a dataset of the rows of a sparse tensor, itself sparse tensors.
+
+        Args:
+          sparse_tensor: a `SparseTensor` of rank 1 at least.
+        """
+        return Dataset(Slices(as_component(sparse_tensor)))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any,
+        output_shapes: Any = None,
+        args: Sequence[Any] | None = None,
+    ) -> Dataset:
+        """Return a dataset of what a Python function yields, called anew for each time through.
+
+        Args:
+          generator: returns an iterable of elements.
+          output_types: the dtypes of components, in the structure of elements.
+          output_shapes: their shapes, by default not known.
+          args: tensors whose values are the function's arguments.
+
+        Raises:
+          TypeError: `generator` cannot be called.
+          InvalidArgumentError: (when iterated) it yields something else.
+
+        >>> def count(stop):
+        ...     yield from range(stop)
+        >>> [int(x) for x in Dataset.from_generator(count, "int64", [], args=(3,))]
+        [0, 1, 2]
+        """
+        if not callable(generator):
+            raise TypeError("`generator` must be callable.")
+        structure = structure_of(output_types, output_shapes)
+        return Dataset(Generated(generator, structure, [as_component(a) for a in args or ()]))
+
+    @staticmethod
+    def range(*args: TensorLike) -> Dataset:
+        """Return a dataset of integers: ``range(stop)``, ``range(start, stop[, step])``.
+
+        Args:
+          *args: int, as of Python's `range`.
+
+        Raises:
+          ValueError: there are none, or more than three.
+
+        >>> [int(x) for x in Dataset.range(10, 0, -4)]
+        [10, 6, 2]
+        """
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"Invalid arguments to range: {args!r}")
+        given = [_integer(arg) for arg in args]
+        start, stop = (_integer(0), given[0]) if len(given) == 1 else given[:2]
+        return Dataset(Range(start, stop, given[2] if len(given) > 2 else _integer(1)))
+
+    @staticmethod
+    def zip(datasets: Any) -> Dataset:
+        """Return a dataset of one element of each of several, until the first one ends.
+
+        Args:
+          datasets: datasets, in tuples and dicts.
+
+        Raises:
+          TypeError: something in it is no dataset.
+
+        >>> letters = Dataset.from_tensor_slices(["a", "b"])
+        >>> [(int(n), str(a.numpy(), "ascii")) for n, a in Dataset.zip((Dataset.range(9), letters))]
+        [(0, 'a'), (1, 'b')]
+        """
+        for dataset in flatten(datasets):
+            if not isinstance(dataset, Dataset):
+                raise TypeError(
+                    "The argument to `Dataset.zip()` must be a nested structure of `Dataset` "
+                    f"objects (tuples and dicts, no lists), but found {dataset!r}."
+                )
+        return Dataset(Zipped(map_structure(lambda dataset: dataset.node, datasets)))
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
+    ) -> Dataset:
+        """Return a dataset of the names of the files that match.
+
+        Args:
+          file_pattern: str, or several: a path or URL with ``*``, ``?`` and ``[...]``.
+          shuffle: whether they come in another order each time; by default they do.
+          seed: int, of the shuffle.
+
+        Raises:
+          InvalidArgumentError: (when iterated) nothing matches.
+        """
+        dataset = Dataset(Matching(_strings(_path_text(file_pattern))))
+        return dataset if shuffle is False else dataset.shuffle(_LAST, seed)
+
+    # -- elements made of others ------------------------------------------------------------------
+
+    def map(
+        self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
+    ) -> Dataset:
+        """Return a dataset of what a function gives for each element.
+
+        Args:
+          map_func: takes the items of a tuple, or the one structure that an element is, as
+            tensors; it is traced once, as by `daskvars.function`, and returns tensors, in tuples
+            and dicts. `py_func` calls Python for each element.
+          num_parallel_calls: how many elements are computed at once, in threads, in their order;
+            `experimental.AUTOTUNE` for as many as there are cores.
+
+        Raises:
+          TypeError: it returns no tensors.
+          UnimplementedError: it uses a variable.
+
+        >>> [int(x) for x in Dataset.range(3).map(lambda x: x + 1)]
+        [1, 2, 3]
+        """
+        calls = None if num_parallel_calls is None else _integer(num_parallel_calls)
+        return self._with(lambda: Mapped(self.node, map_func, calls))
+
+    def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
+        """Return a dataset of the elements of the datasets that a function makes of elements.
+
+        Args:
+          map_func: as of `map`, but returns a dataset.
+
+        Raises:
+          TypeError: it returns something else.
+
+        >>> [int(x) for x in Dataset.range(4).flat_map(lambda n: Dataset.range(n))]
+        [0, 0, 1, 0, 1, 2]
+        """
+        one = _integer(1)
+        return self._with(lambda: Interleaved(self.node, map_func, one, one, "flat_map"))
+
+    @accepts("num_parallel_calls")
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: TensorLike = -1,
+        block_length: TensorLike = 1,
+        num_parallel_calls: TensorLike | None = None,
+    ) -> Dataset:
+        """Return a dataset of the elements of several datasets at a time, in turn.
+
+        Args:
+          map_func: as of `flat_map`.
+          cycle_length: from how many datasets; -1 for 4.
+          block_length: how many elements come from one in its turn.
+
+        >>> pairs = Dataset.range(1, 4).interleave(
+        ...     lambda n: Dataset.from_tensors(n).repeat(3), cycle_length=2, block_length=2)
+        >>> [int(x) for x in pairs]
+        [1, 1, 2, 2, 1, 2, 3, 3, 3]
+        """
+        cycle = _integer(cycle_length)
+        if not isinstance(cycle, Tensor) and cycle == -1:
+            cycle = _integer(CYCLE_LENGTH)
+        block = _integer(block_length)
+        return self._with(lambda: Interleaved(self.node, map_func, cycle, block, "interleave"))
+
+    def filter(self, predicate: Callable[..., Any]) -> Dataset:
+        """Return a dataset of the elements for which a function gives True.
+
+        Args:
+          predicate: as of `map`, returns a scalar bool.
+
+        Raises:
+          ValueError: it returns something else.
+
+        >>> import daskvars as dv
+        >>> [int(x) for x in Dataset.range(6).filter(lambda x: dv.equal(x % 2, 0))]
+        [0, 2, 4]
+        """
+        return self._with(lambda: Filtered(self.node, predicate))
+
+    def batch(self, batch_size: TensorLike, drop_remainder: bool = False) -> Dataset:
+        """Return a dataset of batches: elements stacked along a new first dimension.
+
+        Args:
+          batch_size: elements of a batch.
+          drop_remainder: leave out the last batch if it is smaller; the size is then static.
+
+        Raises:
+          InvalidArgumentError: (when iterated) elements have different shapes.
+
+        >>> [x.numpy().tolist() for x in Dataset.range(5).batch(2, drop_remainder=True)]
+        [[0, 1], [2, 3]]
+        """
+        size = _integer(batch_size)
+        return self._with(lambda: Batched(self.node, size, bool(drop_remainder)))
+
+    def padded_batch(
+        self,
+        batch_size: TensorLike,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Return a dataset of batches of elements that are filled up to one shape.
+
+        Args:
+          batch_size: elements of a batch.
+          padded_shapes: the shape for each component, in the structure of elements; None or -1 in
+            it for the largest size in the batch. By default that everywhere.
+          padding_values: a scalar for each component; by default 0, or the empty string.
+          drop_remainder: leave out the last batch if it is smaller.
+
+        Raises:
+          ValueError: a shape does not fit its component.
+          TypeError: a component is sparse, or a value is of another dtype.
+
+        >>> import daskvars as dv
+        >>> rows = Dataset.range(1, 4).map(lambda n: dv.fill([n], n))
+        >>> [x.numpy().tolist() for x in rows.padded_batch(3, [None])]
+        [[[1, 0, 0], [2, 2, 0], [3, 3, 3]]]
+        """
+        size = _integer(batch_size)
+        padded = _padded_shapes(self.node, padded_shapes)
+        values = _padding(self.node, padding_values)
+        return self._with(
+            lambda: PaddedBatched(self.node, size, bool(drop_remainder), padded, values)
+        )
+
+    def unbatch(self) -> Dataset:
+        """Return a dataset of the rows of elements.
+
+        >>> [int(x) for x in Dataset.from_tensor_slices([[1, 2], [3, 4]]).unbatch()]
+        [1, 2, 3, 4]
+        """
+        return self._with(lambda: Unbatched(self.node))
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """Return what a function makes of this dataset.
+
+        Args:
+          transformation_func: takes a dataset and returns one.
+
+        Raises:
+          TypeError: it returns something else.
+        """
+        found = transformation_func(self)
+        if not isinstance(found, Dataset):
+            raise TypeError(f"`transformation_func` must return a Dataset, got {found!r} instead")
+        return found
+
+    # -- which elements, in which order -----------------------------------------------------------
+
+    def shuffle(
+        self,
+        buffer_size: TensorLike,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+    ) -> Dataset:
+        """Return a dataset of the elements in a random order.
+
+        A buffer is filled; each element is drawn from it, and the one that follows takes its place.
+        The orders are those of the seed, not TensorFlow's for that seed.
+
+        Args:
+          buffer_size: elements in the buffer; with as many as there are, all orders are as likely.
+          seed: int; without it, and without `set_random_seed`, an order that nobody knows before.
+          reshuffle_each_iteration: whether each repetition, and each further iterator in eager
+            code, has an order of its own; by default it has.
+
+        Raises:
+          InvalidArgumentError: (when iterated) there is no room in the buffer.
+
+        >>> sorted(int(x) for x in Dataset.range(4).shuffle(4, seed=1))
+        [0, 1, 2, 3]
+        """
+        size, is_anew = _integer(buffer_size), reshuffle_each_iteration is not False
+        return self._with(lambda: Shuffled(self.node, size, get_seed(seed), is_anew))
+
+    def repeat(self, count: TensorLike | None = None) -> Dataset:
+        """Return a dataset of all elements again and again.
+
+        Args:
+          count: how often; None or -1 for without end.
+
+        >>> [int(x) for x in Dataset.range(2).repeat(2)]
+        [0, 1, 0, 1]
+        """
+        times = _integer(-1 if count is None else count)
+        return self._with(lambda: Repeated(self.node, times))
+
+    def take(self, count: TensorLike) -> Dataset:
+        """Return a dataset of the first elements.
+
+        Args:
+          count: how many; -1 for all.
+        """
+        first = _integer(count)
+        return self._with(lambda: Taken(self.node, first))
+
+    def skip(self, count: TensorLike) -> Dataset:
+        """Return a dataset without the first elements.
+
+        Args:
+          count: how many are left out; -1 for all.
+        """
+        first = _integer(count)
+        return self._with(lambda: Skipped(self.node, first))
+
+    def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
+        """Return a dataset of each `num_shards`-th element.
+
+        Args:
+          num_shards: int, for how many programs the elements are.
+          index: int, which of them this is, from 0 on.
+
+        Raises:
+          InvalidArgumentError: there is no such shard; for numbers at once, else when iterated.
+
+        >>> [int(x) for x in Dataset.range(7).shard(3, 1)]
+        [1, 4]
+        """
+        numbers = _integer(num_shards), _integer(index)
+        return self._with(lambda: Sharded(self.node, *numbers))
+
+    def concatenate(self, dataset: Dataset) -> Dataset:
+        """Return a dataset of these elements, then those of another.
+
+        Args:
+          dataset: one with elements of the same structure and dtypes.
+
+        Raises:
+          TypeError: its elements are others.
+        """
+        return self._with(lambda: Joined(self.node, dataset.node))
+
+    def enumerate(self, start: TensorLike = 0) -> Dataset:
+        """Return a dataset of pairs: a number, and the element.
+
+        Args:
+          start: the first number.
+        """
+        numbers = Range(_integer(start), _integer(_LAST), _integer(1))
+        return self._with(lambda: Zipped((numbers, self.node)))
+
+    def cache(self, filename: Any = "") -> Dataset:
+        """Return a dataset that keeps its elements in memory, once all were gone through.
+
+        Args:
+          filename: must be empty: to keep elements in files, write them with `TFRecordWriter`, or
+            into a Zarr array.
+
+        Raises:
+          UnimplementedError: it is the name of a file.
+        """
+        if filename not in ("", b"", None):
+            raise UnimplementedError(
+                None,
+                None,
+                f"cache({filename!r}) would keep elements in a file: write them once with "
+                "TFRecordWriter, or into a Zarr array, and make a dataset of that; cache() keeps "
+                "them in memory",
+            )
+        return self._with(lambda: Cached(self.node))
+
+    def prefetch(self, buffer_size: TensorLike) -> Dataset:
+        """Return a dataset whose next elements are prepared in a thread while others are used.
+
+        Args:
+          buffer_size: how many; `experimental.AUTOTUNE` for two.
+        """
+        size = _integer(buffer_size)
+        return self._with(lambda: Prefetched(self.node, size))
+
+    # -- iterators --------------------------------------------------------------------------------
+
+    def __iter__(self) -> DatasetIterator:
+        return self._iterator(False)
+
+    def as_numpy_iterator(self) -> DatasetIterator:
+        """Return an iterator of elements that are NumPy arrays.
+
+        >>> list(Dataset.range(3).as_numpy_iterator())
+        [array(0), array(1), array(2)]
+        """
+        return self._iterator(True)
+
+    def _iterator(self, as_numpy: bool) -> DatasetIterator:
+        if not self._builder.is_eager:
+            raise RuntimeError(
+                "a dataset of a graph is iterated by runs: make_one_shot_iterator().get_next() is "
+                "its next element; eager code makes its datasets with daskvars.data"
+            )
+        self._num_iterators += 1
+        return DatasetIterator(self.node, self._num_iterators - 1, self._caches, as_numpy)
+
+    def make_one_shot_iterator(self) -> Iterator:
+        """Return an iterator that begins by itself, and goes through the elements once.
+
+        Raises:
+          ValueError: the dataset depends on tensors of the graph, whose values somebody would have
+            to give: `make_initializable_iterator` is for these.
+          RuntimeError: in eager code, which says ``iter(dataset)``.
+        """
+        return self._in_graph(lambda: Iterator.one_shot(self.node))
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
+        """Return an iterator that begins when its `initializer` is run.
+
+        Args:
+          shared_name: under which other iterators of the session are the same.
+
+        Raises:
+          RuntimeError: in eager code, which says ``iter(dataset)``.
+        """
+        return self._in_graph(lambda: Iterator.initializable(self.node, shared_name))
+
+    def _in_graph(self, make: Callable[[], Iterator]) -> Iterator:
+        if self._builder.is_eager:
+            raise RuntimeError(
+                "iterators of this kind are for graphs; eager code says `for element in dataset`"
+            )
+        with scopes.entered(self._builder):
+            return make()
+
+
+@accepts("buffer_size", "num_parallel_reads")
+class TextLineDataset(Dataset):
+    """The lines of text files, as strings without the ends of lines.
+
+    Args:
+      filenames: a path or URL, several, or a dataset of them.
+      compression_type: "", "ZLIB" or "GZIP".
+
+    Raises:
+      NotFoundError: (when iterated) there is no such file.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        super().__init__(Lines(_names(filenames), _strings(compression_type or "")))
+
+
+@accepts("buffer_size", "num_parallel_reads")
+class FixedLengthRecordDataset(Dataset):
+    """The records of files in which all are equally long, as strings.
+
+    Args:
+      filenames: a path or URL, several, or a dataset of them.
+      record_bytes: int, of a record.
+      header_bytes: int, left out at the beginning of a file.
+      footer_bytes: int, left out at its end.
+
+    Raises:
+      InvalidArgumentError: (when iterated) a file has no whole number of records.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: TensorLike,
+        header_bytes: TensorLike | None = None,
+        footer_bytes: TensorLike | None = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        sizes = [_integer(n or 0) for n in (record_bytes, header_bytes, footer_bytes)]
+        super().__init__(FixedLength(_names(filenames), *sizes))
+
+
+@accepts("buffer_size", "num_parallel_reads")
+class TFRecordDataset(Dataset):
+    """The records of TFRecord files, as strings.
+
+    Args:
+      filenames: a path or URL, several, or a dataset of them.
+      compression_type: "", "ZLIB" or "GZIP".
+
+    Raises:
+      DataLossError: (when iterated) a record is damaged.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        super().__init__(Records(_names(filenames), _strings(compression_type or "")))
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+def _integer(value: Any) -> Any:
+    """Return a number as an int64 array, or the tensor that it is."""
+    found = as_component(value)
+    return found if isinstance(found, Tensor) else dtypes.to_numpy(found, int64)
+
+
+def _strings(value: Any) -> Any:
+    found = as_component(value)
+    return found if isinstance(found, Tensor) else dtypes.to_numpy(found, string)
+
+
+def _names(filenames: PathName | Dataset | Any) -> Node:
+    """Return the names of files as a node of scalar strings."""
+    if isinstance(filenames, Dataset):
+        node = filenames.node
+    else:
+        found = _strings(_path_text(filenames))
+        shape = found.spec.shape if isinstance(found, Tensor) else found.shape
+        node = Tensors(found) if shape == () else Slices(found)
+    spec = node.structure
+    if is_tuple(spec) or spec.dtype is not string or spec.shape not in ((), None):
+        raise TypeError(
+            "`filenames` must be a scalar or vector of strings, or a dataset of scalar strings, "
+            f"found elements {spec}"
+        )
+    return node
+
+
+def _path_text(given: Any) -> Any:
+    """Return paths as text, where they are objects."""
+    if isinstance(given, list | tuple):
+        return [_path_text(item) for item in given]
+    return str(given) if hasattr(given, "__fspath__") else given
+
+
+def _padded_shapes(node: Node, given: Any) -> list[Shape]:
+    specs = flatten(node.structure)
+    if given is None:
+        return [spec.shape for spec in specs]
+    single = not is_tuple(node.structure) and not isinstance(node.structure, dict)
+    items = [given] if single else nest_like(node.structure, given, "padded_shapes")
+    return [_padded_shape(item) for item in items]
+
+
+def _padded_shape(item: Any) -> Shape:
+    if isinstance(item, list | tuple):
+        item = [None if n == -1 else n for n in item]
+    elif isinstance(item, numpy.ndarray):
+        item = [None if n == -1 else int(n) for n in item]
+    return shapes.as_tuple(item)
+
+
+def _padding(node: Node, given: Any) -> list[Any]:
+    specs = flatten(node.structure)
+    if given is None:
+        values: list[Any] = [None] * len(specs)
+    else:
+        values = nest_like(node.structure, given, "padding_values")
+    found = []
+    for spec, value in zip(specs, values, strict=True):
+        if value is None:
+            value = b"" if spec.dtype is string else 0
+            found.append(value if spec.dtype is string else spec.dtype.np.type(value))
+            continue
+        array = numpy.asarray(as_component(value))
+        if array.shape != ():
+            raise ValueError(f"Padding value should be a scalar, but is {value!r}")
+        if isinstance(value, numpy.ndarray | numpy.generic) and (
+            dtypes.as_dtype(array.dtype) is not spec.dtype
+        ):
+            raise TypeError(
+                f"Padding value type ({dtypes.as_dtype(array.dtype).name}) does not match the type "
+                f"of the corresponding component ({spec.dtype.name})."
+            )
+        found.append(dtypes.to_numpy(value, spec.dtype)[()])
+    return found
+
+
+# -- as functions ----------------------------------------------------------------------------------
+
+
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
+    """Return `Dataset.make_one_shot_iterator` of a dataset.
+
+    Args:
+      dataset: made in a graph.
+    """
+    return dataset.make_one_shot_iterator()
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
+    """Return `Dataset.make_initializable_iterator` of a dataset.
+
+    Args:
+      dataset: made in a graph.
+      shared_name: under which other iterators of the session are the same.
+    """
+    return dataset.make_initializable_iterator(shared_name)
+
+
+def get_output_types(dataset_or_iterator: Dataset | Iterator) -> Any:
+    """Return the dtypes of the components of elements, in their structure.
+
+    Args:
+      dataset_or_iterator: whose elements they are.
+    """
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Dataset | Iterator) -> Any:
+    """Return the shapes of the components of elements, in their structure.
+
+    Args:
+      dataset_or_iterator: whose elements they are.
+    """
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Dataset | Iterator) -> Any:
+    """Return the classes of the components of elements, in their structure.
+
+    Args:
+      dataset_or_iterator: whose elements they are.
+    """
+    return dataset_or_iterator.output_classes

@@ -1,0 +1,20 @@
+"""The steps of a pipeline, as data, and what goes through its elements.
+
+Vocabulary: a *node* says what elements there are, of which others it makes them, and what dtypes
+and shapes they have; it is immutable and shared by all that iterate. A *pass* is one going through
+them: it settles what tensors around are, and counts what random numbers depend on. *Elements* is
+the state of a pass in one node: ``next``, and ``skip`` to go past some without making them. An
+element is a flat tuple of *components*, arrays of this process.
+
+Two decisions:
+
+- Rows go by their numbers as long as nobody needs them (`Node.rows`). Shuffling, repeating and
+  cutting rows of arrays in memory so is a matter of small integers, and a batch is gathered in one
+  step, as by hand.
+- Nothing of a pass is ever stored but how many elements were taken. All else follows from seeds,
+  so it need not be; see `daskvars.data.cursor`.
+
+Files: ``elements`` (structures and components), ``node`` (the three words above), ``sources``,
+``files``, ``ordering`` (shuffle, repeat, take, zip, cache, ...), ``batches``, ``functions``
+(tracing) and ``mapping`` (what calls them), ``ahead`` (prefetch), ``ignoring`` (errors).
+"""

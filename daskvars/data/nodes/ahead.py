@@ -1,0 +1,122 @@
+"""Elements that are prepared ahead of their use, in a thread."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from typing import Any
+
+from daskvars.data.nodes.elements import Element
+from daskvars.data.nodes.mapping import AUTOTUNE
+from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
+from daskvars.data.nodes.ordering import OfOne
+from daskvars.errors import InvalidArgumentError, OpError
+
+FEW = 2  # elements that are prepared where nobody says how many
+
+
+class Prefetched(OfOne):
+    """The elements, some of them prepared ahead."""
+
+    def __init__(self, input: Node, size: Any) -> None:
+        super().__init__(input, size)
+        self.rows = None
+
+    def count(self, pass_: Pass) -> float | None:
+        return self.input.count(pass_)
+
+    def check(self, pass_: Pass) -> None:
+        size = self.number(pass_)
+        if size < 0 and size != AUTOTUNE:
+            raise InvalidArgumentError(None, None, f"buffer_size must be >= 0, found {size}")
+
+    def elements(self, pass_: Pass) -> Elements:
+        size = self.number(pass_)
+        source = read_elements(self.input, pass_)
+        return _Ahead(source, FEW if size == AUTOTUNE else size) if size else source
+
+
+class _Buffer:
+    """What one thread puts and another takes.
+
+    Attributes:
+      is_left: whether nobody takes any more.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._items: deque[tuple[Any, BaseException | None]] = deque()
+        self._changed = threading.Condition()
+        self.is_left = False
+
+    def put(self, element: Any, error: BaseException | None = None) -> None:
+        """Add an element, or the error that is in its place, when there is room."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._items) < self._size or self.is_left)
+            self._items.append((element, error))
+            self._changed.notify_all()
+
+    def take(self) -> Any:
+        """Return the next element when it is there; raise its error."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items)
+            element, error = self._items[0]
+            if isinstance(error, StopIteration):
+                raise StopIteration
+            self._items.popleft()
+            self._changed.notify_all()
+        if error is not None:
+            raise error
+        return element
+
+    def leave(self) -> None:
+        """End the thread that puts."""
+        with self._changed:
+            self.is_left = True
+            self._changed.notify_all()
+
+
+class _Ahead(Elements):
+    """Prepares elements in a thread, which begins when the first is asked for."""
+
+    def __init__(self, source: Elements, size: int) -> None:
+        self._source, self._buffer = source, _Buffer(size)
+        self._thread: threading.Thread | None = None
+
+    def __next__(self) -> Element:
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=_prepare,
+                args=(self._source, self._buffer),
+                name="daskvars-prefetch",
+                daemon=True,
+            )
+            weakref.finalize(self, self._buffer.leave).atexit = False
+            self._thread.start()
+        return self._buffer.take()
+
+    def skip(self, count: int) -> int:
+        return self._source.skip(count) if self._thread is None else super().skip(count)
+
+    def close(self) -> None:
+        self._buffer.leave()
+        if self._thread is None:
+            self._source.close()
+
+
+def _prepare(source: Elements, buffer: _Buffer) -> None:
+    """Put elements into a buffer, and their errors, until the end."""
+    while not buffer.is_left:
+        try:
+            element = next(source)
+        except OpError as error:
+            buffer.put(None, error)
+        except StopIteration as end:
+            buffer.put(None, end)
+            return
+        except BaseException as error:  # noqa: BLE001 - raised where the element is asked for
+            buffer.put(None, error)
+        else:
+            buffer.put(element)
+    source.close()

@@ -1,0 +1,262 @@
+"""Elements put together: batches, padded ones, and back to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from daskvars import shapes
+from daskvars.data.nodes.elements import (
+    ComponentSpec,
+    Element,
+    SparseSpec,
+    batch_of,
+    flatten,
+    map_structure,
+    pack,
+    row_of,
+)
+from daskvars.data.nodes.node import INFINITE, Elements, Node, Pass, read_elements
+from daskvars.data.nodes.sources import RowReader, column_of
+from daskvars.errors import DataLossError, InvalidArgumentError, OpError
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.sparse_tensor import SparseTensorValue
+from daskvars.shapes import Shape
+
+
+class Batched(Node):
+    """Elements of equal shapes, some at a time."""
+
+    def __init__(self, input: Node, size: Any, is_remainder_dropped: bool) -> None:
+        self.inputs, self.operands = (input,), (size,)
+        self._drops = is_remainder_dropped
+        known = int(size) if self._drops and not hasattr(size, "graph") else None
+        self.structure = map_structure(lambda spec: self._spec(spec, known), input.structure)
+
+    def _spec(self, spec: ComponentSpec, size: int | None) -> ComponentSpec:
+        return batch_of(spec, size)
+
+    def size(self, pass_: Pass) -> int:
+        """Return how many elements are in a batch."""
+        return int(pass_.value(self.operands[0]))
+
+    def check(self, pass_: Pass) -> None:
+        size = self.size(pass_)
+        if size < 1:
+            raise InvalidArgumentError(
+                None, None, f"Batch size must be greater than zero, found {size}"
+            )
+
+    def count(self, pass_: Pass) -> float | None:
+        count, size = self.inputs[0].count(pass_), self.size(pass_)
+        if count is None or count == INFINITE:
+            return count
+        return count // size if self._drops else -(-count // size)
+
+    def elements(self, pass_: Pass) -> Elements:
+        node, size = self.inputs[0], self.size(pass_)
+        if node.rows is not None:
+            reader = pass_.reader(node.rows)
+            return _RowBatches(node.elements(pass_), size, self._drops, reader)
+        source = read_elements(node, pass_)
+        return _Batches(source, size, self._drops, self._together(pass_))
+
+    def _together(self, pass_: Pass) -> Callable[[Sequence[Element]], Element]:
+        return stacked
+
+
+class _Batches(Elements):
+    def __init__(
+        self,
+        source: Elements,
+        size: int,
+        drops: bool,
+        together: Callable[[Sequence[Any]], Element],
+    ) -> None:
+        self._source, self._size, self._drops = source, size, drops
+        self._together = together
+
+    def __next__(self) -> Element:
+        found, error = self._next_elements()
+        if error is not None:
+            raise error
+        if not found or (self._drops and len(found) < self._size):
+            raise StopIteration
+        return self._together(found)
+
+    def _next_elements(self) -> tuple[list[Any], OpError | None]:
+        """Return the elements of a batch; one that fails takes the others with it."""
+        found, error = [], None
+        for _ in range(self._size):
+            try:
+                found.append(next(self._source))
+            except StopIteration:
+                break
+            except OpError as problem:
+                error = error or problem
+        return found, error
+
+    def skip(self, count: int) -> int:
+        found = self._source.skip(count * self._size)
+        return found // self._size if self._drops else -(-found // self._size)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class _RowBatches(_Batches):
+    """Batches of rows that are gathered."""
+
+    def __init__(self, source: Elements, size: int, drops: bool, reader: RowReader) -> None:
+        super().__init__(source, size, drops, reader.gather)
+
+    def _next_elements(self) -> tuple[list[Any], None]:
+        return self._source.many(self._size), None
+
+
+def stacked(elements: Sequence[Element]) -> Element:
+    """Return elements as one, each component with a dimension more in front.
+
+    Raises:
+      InvalidArgumentError: their shapes differ.
+    """
+    return tuple(_stack(parts) for parts in zip(*elements, strict=True))
+
+
+def _stack(parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], SparseTensorValue):
+        return _stacked_sparse(parts)
+    first = parts[0]
+    for number, part in enumerate(parts):
+        if part.shape != first.shape:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "Cannot batch tensors with different shapes in component. First element had shape "
+                f"{list(first.shape)} and element {number} had shape {list(part.shape)}. "
+                "padded_batch() makes them alike",
+            )
+    found = numpy.empty((len(parts), *first.shape), first.dtype)
+    for number, part in enumerate(parts):
+        found[number] = part[()] if part.dtype == object and not part.ndim else part
+    return found
+
+
+def _stacked_sparse(parts: Sequence[SparseTensorValue]) -> SparseTensorValue:
+    sizes = numpy.max([part.dense_shape for part in parts], axis=0)
+    rows = numpy.repeat(numpy.arange(len(parts)), [len(part.values) for part in parts])
+    indices = numpy.concatenate([part.indices for part in parts])
+    return SparseTensorValue(
+        numpy.concatenate([rows[:, None], indices], axis=1),
+        numpy.concatenate([part.values for part in parts]),
+        numpy.array([len(parts), *sizes], numpy.int64),
+    )
+
+
+class PaddedBatched(Batched):
+    """Elements of different shapes, filled up to one.
+
+    Args:
+      input: the elements.
+      size: how many are in a batch.
+      is_remainder_dropped: whether a last, smaller batch is left out.
+      padded: the shape for each component, None for the largest of the batch.
+      padding: what they are filled up with.
+    """
+
+    def __init__(
+        self,
+        input: Node,
+        size: Any,
+        is_remainder_dropped: bool,
+        padded: Sequence[Shape],
+        padding: Sequence[Any],
+    ) -> None:
+        specs = flatten(input.structure)
+        if any(isinstance(spec, SparseSpec) for spec in specs):
+            raise TypeError("padded_batch() takes dense components; batch() takes sparse ones too")
+        for spec, shape in zip(specs, padded, strict=True):
+            if shape is None or (spec.shape is not None and len(shape) != len(spec.shape)):
+                raise ValueError(
+                    f"The padded shape {shapes.show(shape)} is not compatible with the "
+                    f"corresponding input component shape {shapes.show(spec.shape)}."
+                )
+        super().__init__(input, size, is_remainder_dropped)
+        self._padded, self._padding = padded, padding
+        known = int(size) if self._drops and not hasattr(size, "graph") else None
+        self.structure = pack(
+            input.structure,
+            [
+                Spec(spec.dtype, (known, *(shape or ())))
+                for spec, shape in zip(specs, padded, strict=True)
+            ],
+        )
+
+    def elements(self, pass_: Pass) -> Elements:
+        source = read_elements(self.inputs[0], pass_)
+        return _Batches(source, self.size(pass_), self._drops, self._filled)
+
+    def _filled(self, elements: Sequence[Element]) -> Element:
+        return tuple(
+            _fill_up(parts, shape, value)
+            for parts, shape, value in zip(
+                zip(*elements, strict=True), self._padded, self._padding, strict=True
+            )
+        )
+
+
+def _fill_up(parts: Sequence[numpy.ndarray], shape: Shape, value: Any) -> numpy.ndarray:
+    assert shape is not None
+    largest = [max(sizes) for sizes in zip(*[part.shape for part in parts], strict=True)]
+    sizes = tuple(m if n is None else n for n, m in zip(shape, largest, strict=True))
+    if any(m > n for n, m in zip(sizes, largest, strict=True)):
+        raise DataLossError(
+            None,
+            None,
+            f"Attempted to pad to a smaller size than the input element: {list(largest)} is larger "
+            f"than the padded shape {list(sizes)}",
+        )
+    found = numpy.full((len(parts), *sizes), value, parts[0].dtype)
+    for number, part in enumerate(parts):
+        inner: Any = (number, *[slice(n) for n in part.shape])
+        found[inner] = part[()] if not part.ndim else part
+    return found
+
+
+class Unbatched(Node):
+    """The rows of elements, one after the other."""
+
+    def __init__(self, input: Node) -> None:
+        self.inputs = (input,)
+        self.structure = map_structure(row_of, input.structure)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Rows(read_elements(self.inputs[0], pass_))
+
+
+class _Rows(Elements):
+    def __init__(self, source: Elements) -> None:
+        self._source = source
+        self._reader: RowReader | None = None
+        self._at = 0
+
+    def __next__(self) -> Element:
+        while self._reader is None or self._at >= self._reader.num_rows:
+            parts = next(self._source)
+            lengths = {
+                int(p.dense_shape[0]) if isinstance(p, SparseTensorValue) else p.shape[0]
+                for p in parts
+            }
+            if len(lengths) > 1:
+                raise InvalidArgumentError(
+                    None, None, f"unbatch(): components of {sorted(lengths)} rows are no batch"
+                )
+            self._reader = RowReader([*map(column_of, parts)], lengths.pop())
+            self._at = 0
+        self._at += 1
+        return self._reader.row(self._at - 1)
+
+    def close(self) -> None:
+        self._source.close()

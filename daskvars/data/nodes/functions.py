@@ -1,0 +1,269 @@
+"""Functions of elements: traced once into a graph, which then runs in this process.
+
+A function sees tensors, as that of `daskvars.function` does, and may use tensors around it: of a
+graph, whose values are those of the moment when an iterator is initialized, or of eager code.
+Variables of eager code are not read, as there is no run that says at which version.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from daskvars.data.nodes.elements import (
+    ComponentSpec,
+    Element,
+    SparseSpec,
+    flatten,
+    is_tuple,
+    map_structure,
+    pack,
+    spec_of,
+)
+from daskvars.data.nodes.node import Node, Pass
+from daskvars.dtypes import int64, to_numpy
+from daskvars.errors import UnimplementedError
+from daskvars.execution.eager import has_effect
+from daskvars.execution.engine.engine import Engine, random_key
+from daskvars.execution.engine.executables import Executable
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.func_graph import FuncGraph
+from daskvars.graph.interpreter import apply, builder_for
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from daskvars.graph.tensor import Operation, Tensor
+from daskvars.ops.control.subgraphs import PARAMETER, parameter
+from daskvars.remote.tasks.feed_tasks import fed_array
+
+
+class _Here(Engine):
+    """Runs functions in this process, with or without a Dask client, on one thread each."""
+
+    def _client(self) -> None:
+        return None
+
+
+class _Engines:
+    """The engine that functions run on, made when the first of them runs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._engine: Engine | None = None
+
+    def get(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = _Here(num_threads=1)
+            return self._engine
+
+
+_ENGINES = _Engines()
+
+
+def tensors_of(spec: ComponentSpec) -> list[Spec]:
+    """Return the specs of the tensors that a component is made of."""
+    if not isinstance(spec, SparseSpec):
+        return [spec]
+    rank = None if spec.shape is None else len(spec.shape)
+    return [Spec(int64, (None, rank)), Spec(spec.dtype, (None,)), Spec(int64, (rank,))]
+
+
+def arrays_of(element: Element) -> list[Any]:
+    """Return the arrays that the components of an element are made of."""
+    return [
+        array
+        for part in element
+        for array in (part if isinstance(part, SparseTensorValue) else (part,))
+    ]
+
+
+def components_of(specs: Sequence[ComponentSpec], arrays: Sequence[Any], kind: Any) -> list[Any]:
+    """Return components of what they are made of, a sparse one as `kind` of three parts."""
+    rest = iter(arrays)
+    return [
+        kind(next(rest), next(rest), next(rest)) if isinstance(spec, SparseSpec) else next(rest)
+        for spec in specs
+    ]
+
+
+class Traced:
+    """A function of elements as a graph.
+
+    Args:
+      function: takes an element: the items of a tuple, or one structure.
+      structure: of the elements.
+      what: how it is called in errors, and its graph.
+
+    Attributes:
+      returned: what the function returned.
+      operands: tensors around that it uses.
+    """
+
+    def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
+        builder = builder_for(())
+        self.graph = FuncGraph(what, None if builder.is_eager else builder, parameter)
+        specs = flatten(structure)
+        with self.graph.as_default():
+            self._parameters = [
+                apply(PARAMETER, name="argument", spec=spec)
+                for component in specs
+                for spec in tensors_of(component)
+            ]
+            self.graph.inputs.extend(self._parameters)
+            parts = components_of(specs, self._parameters, SparseTensor)
+            given = pack(structure, parts)
+            self.returned = function(*given) if is_tuple(structure) else function(given)
+        self._here = threading.local()
+        self._executable: Executable | None = None
+        self._making = threading.Lock()
+
+    def end(self, results: Sequence[Any]) -> None:
+        """Say what is computed: tensors, of the function's graph or around it."""
+        graph = self.graph
+        with graph.as_default():
+            graph.results = [
+                graph.capture(tensor) if tensor.graph is not graph else tensor for tensor in results
+            ]
+        graph.effects = [op for op in graph.get_operations() if has_effect(op)]
+        for op in graph.get_operations():
+            for tensor in op.inputs:
+                if tensor.spec.dtype.is_ref:
+                    raise UnimplementedError(
+                        None,
+                        None,
+                        f"the function of {graph.name} uses the variable {tensor.op.name!r}, which "
+                        "may change while elements are prepared: use it where the elements are, or "
+                        "give the function its value as an array",
+                    )
+        parameters = set(map(id, self._parameters))
+        pairs = [(o, i) for o, i in graph.captures.items() if id(i) not in parameters]
+        self._captured = [inner for _, inner in pairs]
+        self.operands = [
+            numpy.asarray(outer.numpy()) if hasattr(outer, "numpy") else outer for outer, _ in pairs
+        ]
+
+    def bound(self, pass_: Pass) -> Callable[[Element, int], list[Any]]:
+        """Return what runs it in a pass: takes an element, and a number for random draws."""
+        captured = [
+            fed_array(pass_.value(operand), inner.spec.dtype.base_dtype, inner.name)
+            for operand, inner in zip(self.operands, self._captured, strict=True)
+        ]
+        parameters = [(t.spec.dtype.base_dtype, t.name) for t in self._parameters]
+        executable, here = self._made(), self._here
+        dtypes = [t.spec.dtype.base_dtype for t in self.graph.results]
+
+        def run(element: Element, number: int) -> list[Any]:
+            arrays = [
+                fed_array(array, dtype, name)
+                for array, (dtype, name) in zip(arrays_of(element), parameters, strict=True)
+            ]
+            here.draw = number, pass_.entropy
+            found = executable(arrays + captured)
+            return [to_numpy(value, dtype) for value, dtype in zip(found, dtypes, strict=True)]
+
+        return run
+
+    def _made(self) -> Executable:
+        with self._making:
+            if self._executable is None:
+                graph = self.graph
+                self._executable = Executable(
+                    _ENGINES.get(),
+                    ("dataset", graph),
+                    graph.results,
+                    graph.effects,
+                    [*self._parameters, *self._captured],
+                    True,
+                    key_of=self._key_of,
+                )
+            return self._executable
+
+    def _key_of(self, op: Operation) -> tuple[int, int]:
+        number, entropy = self._here.draw
+        return random_key(op, number, entropy)
+
+
+class ElementFunction(Traced):
+    """A function of elements that gives elements.
+
+    Attributes:
+      structure: of what it gives.
+    """
+
+    def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
+        super().__init__(function, structure, what)
+        returned = self.returned
+        if isinstance(returned, list):  # what py_func and unstack return, for one
+            returned = tuple(returned)
+        with self.graph.as_default():
+            found = map_structure(_as_tensor, returned)
+        self._components = flatten(found)
+        if not self._components:
+            raise TypeError(f"the function of {what} returned no tensor: {self.returned!r}")
+        self.structure = map_structure(spec_of, found)
+        self._specs = flatten(self.structure)
+        self.end(
+            [
+                tensor
+                for part in self._components
+                for tensor in (
+                    (part.indices, part.values, part.dense_shape)
+                    if isinstance(part, SparseTensor)
+                    else (part,)
+                )
+            ]
+        )
+
+    def elements_of(self, pass_: Pass) -> Callable[[Element, int], Element]:
+        """Return the function in a pass: takes an element, and a number for random draws."""
+        run, specs = self.bound(pass_), self._specs
+        if not any(isinstance(spec, SparseSpec) for spec in specs):
+            return lambda element, number: tuple(run(element, number))
+        return lambda element, number: tuple(
+            components_of(specs, run(element, number), SparseTensorValue)
+        )
+
+
+def _as_tensor(item: Any) -> Any:
+    if isinstance(item, SparseTensor):
+        return item
+    if isinstance(item, SparseTensorValue):
+        return SparseTensor(*item)
+    if item is None or hasattr(item, "node"):
+        raise TypeError(
+            f"the function of a dataset returned {item!r} where a tensor was wanted; flat_map() "
+            "and interleave() take functions that return datasets"
+        )
+    return convert_to_tensor(item)
+
+
+class DatasetFunction(Traced):
+    """A function of elements that gives datasets.
+
+    Attributes:
+      node: what it gave.
+    """
+
+    def __init__(self, function: Callable[..., Any], structure: Any, what: str) -> None:
+        super().__init__(function, structure, what)
+        node = getattr(self.returned, "node", None)
+        if not isinstance(node, Node):
+            raise TypeError(
+                f"the function of {what} must return a `Dataset` object, got {self.returned!r}"
+            )
+        self.node = node
+        self._inner: list[Tensor] = node.tensors()
+        self.end(self._inner)
+
+    def passes(self, pass_: Pass) -> Callable[[Element, int], Pass]:
+        """Return the function in a pass: gives the pass through what it makes of an element."""
+        run = self.bound(pass_)
+
+        def inside(element: Element, number: int) -> Pass:
+            values = dict(zip(self._inner, run(element, number), strict=True))
+            return pass_.inside(values, number)
+
+        return inside

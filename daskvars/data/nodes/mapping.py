@@ -1,0 +1,239 @@
+"""What functions make of elements: each another one, fewer of them, or datasets of more."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from daskvars import config, dtypes
+from daskvars.data.nodes.elements import Element, flatten
+from daskvars.data.nodes.functions import DatasetFunction, ElementFunction
+from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
+from daskvars.errors import InvalidArgumentError
+
+AUTOTUNE = -1  # TensorFlow's word for a number that it chooses
+EPOCH_DRAWS = 1 << 40  # more than there are elements in one time through
+
+
+class Mapped(Node):
+    """What a function gives for each element; several calls may be under way at once."""
+
+    def __init__(self, input: Node, function: Callable[..., Any], num_parallel_calls: Any) -> None:
+        self.inputs = (input,)
+        self._function = ElementFunction(function, input.structure, "map")
+        self._calls = num_parallel_calls
+        calls = () if num_parallel_calls is None else (num_parallel_calls,)
+        self.operands = (*self._function.operands, *calls)
+        self.structure = self._function.structure
+
+    def count(self, pass_: Pass) -> float | None:
+        return self.inputs[0].count(pass_)
+
+    def check(self, pass_: Pass) -> None:
+        calls = 1 if self._calls is None else int(pass_.value(self._calls))
+        if calls < 1 and calls != AUTOTUNE:
+            raise InvalidArgumentError(
+                None, None, f"num_parallel_calls must be greater than zero, found {calls}"
+            )
+
+    def elements(self, pass_: Pass) -> Elements:
+        source = read_elements(self.inputs[0], pass_)
+        function = self._function.elements_of(pass_)
+        first = pass_.begin(self) * EPOCH_DRAWS
+
+        def call(element: Element, number: int) -> Element:
+            return function(element, pass_.number(first + number))
+
+        if self._calls is None:
+            return _Map(source, call)
+        calls = int(pass_.value(self._calls))
+        return _ParallelMap(source, call, config.thread_count() if calls == AUTOTUNE else calls)
+
+
+class _Map(Elements):
+    def __init__(self, source: Elements, call: Callable[[Element, int], Element]) -> None:
+        self._source, self._call, self._number = source, call, 0
+
+    def __next__(self) -> Element:
+        element = next(self._source)
+        self._number += 1
+        return self._call(element, self._number - 1)
+
+    def skip(self, count: int) -> int:
+        found = self._source.skip(count)
+        self._number += found
+        return found
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class _ParallelMap(_Map):
+    """Calls of a function in several threads; what they give comes in the order of elements."""
+
+    def __init__(
+        self, source: Elements, call: Callable[[Element, int], Element], calls: int
+    ) -> None:
+        super().__init__(source, call)
+        self._calls, self._pool = calls, ThreadPoolExecutor(calls, "daskvars-map")
+        self._ahead: deque[Future[Element]] = deque()
+        self._is_ended = False
+
+    def __next__(self) -> Element:
+        while len(self._ahead) < self._calls and not self._is_ended:
+            try:
+                element = next(self._source)
+            except StopIteration:
+                self._is_ended = True
+            except Exception as error:  # noqa: BLE001 - raised in its turn
+                failed: Future[Element] = Future()
+                failed.set_exception(error)
+                self._ahead.append(failed)
+            else:
+                self._ahead.append(self._pool.submit(self._call, element, self._number))
+            self._number += 1
+        if not self._ahead:
+            raise StopIteration
+        return self._ahead.popleft().result()
+
+    def skip(self, count: int) -> int:
+        return Elements.skip(self, count) if self._ahead else super().skip(count)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        super().close()
+
+
+class Filtered(Node):
+    """The elements of which a function says that they are wanted."""
+
+    def __init__(self, input: Node, function: Callable[..., Any]) -> None:
+        self.inputs, self.structure = (input,), input.structure
+        self._function = ElementFunction(function, input.structure, "filter")
+        self.operands = self._function.operands
+        found = flatten(self._function.structure)
+        if len(found) != 1 or found[0].dtype is not dtypes.bool or found[0].shape not in ((), None):
+            raise ValueError("`predicate` must return a scalar boolean tensor.")
+
+    def elements(self, pass_: Pass) -> Elements:
+        source = read_elements(self.inputs[0], pass_)
+        first = pass_.begin(self) * EPOCH_DRAWS
+        return _Filter(source, self._function.elements_of(pass_), pass_, first)
+
+
+class _Filter(Elements):
+    def __init__(
+        self, source: Elements, call: Callable[[Element, int], Element], pass_: Pass, number: int
+    ) -> None:
+        self._source, self._call, self._pass, self._number = source, call, pass_, number
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self._source)
+            self._number += 1
+            (is_wanted,) = self._call(element, self._pass.number(self._number - 1))
+            if is_wanted:
+                return element
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class Interleaved(Node):
+    """The elements of the datasets that a function makes of elements.
+
+    Args:
+      input: the elements.
+      function: makes a dataset of one.
+      cycle_length: from how many datasets elements come in turn.
+      block_length: how many come from one in its turn.
+      what: how errors call it.
+    """
+
+    def __init__(
+        self,
+        input: Node,
+        function: Callable[..., Any],
+        cycle_length: Any,
+        block_length: Any,
+        what: str,
+    ) -> None:
+        self.inputs = (input,)
+        self._function = DatasetFunction(function, input.structure, what)
+        self._lengths = cycle_length, block_length
+        self.operands = (*self._function.operands, *self._lengths)
+        self.structure = self._function.node.structure
+
+    def check(self, pass_: Pass) -> None:
+        for name, length in zip(("cycle_length", "block_length"), self._lengths, strict=True):
+            value = int(pass_.value(length))
+            if value < 1:
+                raise InvalidArgumentError(
+                    None, None, f"`{name}` must be greater than zero, found {value}"
+                )
+
+    def elements(self, pass_: Pass) -> Elements:
+        cycle, block = [int(pass_.value(length)) for length in self._lengths]
+        source = read_elements(self.inputs[0], pass_)
+        number, passes = pass_.begin(self) * EPOCH_DRAWS, self._function.passes(pass_)
+        node = self._function.node
+
+        def opened(element: Element, at: int) -> Elements:
+            return read_elements(node, passes(element, pass_.number(number + at)))
+
+        return _Interleave(source, opened, cycle, block)
+
+
+class _Interleave(Elements):
+    def __init__(
+        self,
+        source: Elements,
+        opened: Callable[[Element, int], Elements],
+        cycle: int,
+        block: int,
+    ) -> None:
+        self._source, self._opened, self._block = source, opened, block
+        self._open: list[Elements | None] = [None] * cycle
+        self._slot = self._given = self._number = 0
+        self._is_ended = False
+
+    def __next__(self) -> Element:
+        while not self._is_ended or any(self._open):
+            current = self._open[self._slot]
+            if current is None:
+                self._fill()
+                continue
+            try:
+                found = next(current)
+            except StopIteration:
+                current.close()
+                self._open[self._slot] = None
+                self._turn()
+                continue
+            self._given += 1
+            if self._given == self._block:
+                self._turn()
+            return found
+        raise StopIteration
+
+    def _fill(self) -> None:
+        """Open the next dataset in this slot; go on to the next slot if there is none."""
+        if self._is_ended:
+            self._turn()
+            return
+        try:
+            element = next(self._source)
+        except StopIteration:
+            self._is_ended = True
+            return
+        self._number += 1
+        self._open[self._slot] = self._opened(element, self._number - 1)
+
+    def _turn(self) -> None:
+        self._given, self._slot = 0, (self._slot + 1) % len(self._open)
+
+    def close(self) -> None:
+        for elements in [self._source, *filter(None, self._open)]:
+            elements.close()

@@ -1,0 +1,250 @@
+"""Node: one step of a pipeline, as data; Pass: one going through it; Elements: what it gives."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from daskvars.data.nodes.elements import Element
+from daskvars.errors import OpError
+from daskvars.graph.by_identity import ByIdentity
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from daskvars.graph.tensor import Tensor
+
+INFINITE = math.inf
+
+
+class Node(ABC):
+    """A step of a pipeline; it never changes.
+
+    Attributes:
+      structure: of its elements, with a spec for each component.
+      inputs: the nodes that it takes elements of.
+      operands: tensors and arrays of its own: what they are is settled when a pass begins.
+      rows: the node whose rows its elements are, if they are rows of arrays in memory or of stored
+        ones in their order. Such elements go by their numbers until somebody needs them: a batch
+        is gathered from the arrays in one step.
+    """
+
+    structure: Any
+    inputs: Sequence[Node] = ()
+    operands: Sequence[Any] = ()
+    rows: Any = None
+
+    @abstractmethod
+    def elements(self, pass_: Pass) -> Elements:
+        """Return what goes through the elements from the first on."""
+
+    def check(self, pass_: Pass) -> None:  # noqa: B027 - most take anything
+        """Raise InvalidArgumentError where operands are not what they have to be."""
+
+    def count(self, pass_: Pass) -> float | None:
+        """Return how many elements there are, `INFINITE`, or None where only reading tells."""
+        return None
+
+    def times(self, pass_: Pass) -> int:
+        """Return how often all elements of the inputs are gone through for all of its own."""
+        return 1
+
+    def tensors(self) -> list[Tensor]:
+        """Return the tensors of graphs around that a pass needs the values of."""
+        found: ByIdentity[None] = ByIdentity()
+        for node in self.inputs:
+            found.update((tensor, None) for tensor in node.tensors())
+        for operand in self.operands:
+            found.update((tensor, None) for tensor in tensors_in(operand))
+        return list(found)
+
+
+def tensors_in(operand: Any) -> list[Tensor]:
+    """Return the tensors that an operand is made of."""
+    if isinstance(operand, SparseTensor):
+        return [operand.indices, operand.values, operand.dense_shape]
+    return [operand] if isinstance(operand, Tensor) else []
+
+
+class Pass:
+    """One going through a pipeline, from its first element to its last.
+
+    Args:
+      values: tensors of graphs around -> arrays.
+      entropy: what random numbers without a seed depend on; kept with the position.
+      iteration: how many passes the program began before on the same dataset.
+      caches: what `cache` keeps, by node.
+      path: which element of an outer pass this one is inside of.
+      as_dask: whether batches of stored rows in their order are to be dask arrays.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[Any, Any],
+        entropy: int,
+        iteration: int = 0,
+        caches: dict[Node, Any] | None = None,
+        path: str = "",
+        as_dask: bool = False,
+    ) -> None:
+        self._values, self.as_dask = values, as_dask
+        self.entropy, self.iteration, self.path = entropy, iteration, path
+        self.caches: dict[Node, Any] = {} if caches is None else caches
+        self._begun: Counter[Node] = Counter()
+        self._readers: dict[Node, Any] = {}
+
+    def value(self, operand: Any) -> Any:
+        """Return the array that an operand is in this pass."""
+        if isinstance(operand, SparseTensor):
+            return SparseTensorValue(*[self._values[tensor] for tensor in tensors_in(operand)])
+        return self._values[operand] if isinstance(operand, Tensor) else operand
+
+    def check(self, node: Node) -> None:
+        """Raise InvalidArgumentError where operands of a node, or one before it, cannot be."""
+        node.check(self)
+        for other in node.inputs:
+            self.check(other)
+
+    def begin(self, node: Node) -> int:
+        """Return how often a node was begun before in this pass, and count that."""
+        self._begun[node] += 1
+        return self._begun[node] - 1
+
+    def begun(self, node: Node, times: int) -> None:
+        """Note that a node and those before it were begun and gone through, in other passes."""
+        self._begun[node] += times
+        for other in node.inputs:
+            self.begun(other, times * node.times(self))
+
+    def reader(self, node: Any) -> Any:
+        """Return what reads the rows of a node, one for the whole pass."""
+        if node not in self._readers:
+            self._readers[node] = node.open_rows(self)
+        return self._readers[node]
+
+    def inside(self, values: Mapping[Any, Any], number: int) -> Pass:
+        """Return a pass through what a function made of an element, for its tensors' values."""
+        return Pass(
+            ByIdentity([*self._values.items(), *values.items()]),
+            self.entropy,
+            self.iteration,
+            path=f"{self.path}/{number}",
+            as_dask=self.as_dask,
+        )
+
+    def number(self, count: int) -> int:
+        """Return a number for the `count`-th use of something that no other pass has."""
+        if not self.path:
+            return count
+        digest = hashlib.blake2b(f"{self.path} {count}".encode(), digest_size=7).digest()
+        return int.from_bytes(digest, "little")
+
+
+class Elements(Iterator[Any]):
+    """Goes through elements in their order. Threads, if it has any, end with it."""
+
+    @abstractmethod
+    def __next__(self) -> Any:
+        """Return the next element, or raise StopIteration."""
+
+    def skip(self, count: int) -> int:
+        """Go past elements, as fast as can be; return how many there were.
+
+        An element that cannot be made counts: the error that it raises was told before.
+        """
+        for done in range(count):
+            try:
+                next(self)
+            except StopIteration:
+                return done
+            except OpError:
+                continue
+        return count
+
+    def many(self, count: int) -> list[Any]:
+        """Return the next elements, fewer at the end: of numbers of rows, which never fail."""
+        found = []
+        for _ in range(count):
+            try:
+                found.append(next(self))
+            except StopIteration:
+                break
+        return found
+
+    def close(self) -> None:
+        """Let go of files and threads."""
+
+
+class InTurn(Elements):
+    """Elements that are given as an iterable.
+
+    Args:
+      items: they.
+    """
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items = iter(items)
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+    def close(self) -> None:
+        if hasattr(self._items, "close"):
+            self._items.close()
+
+
+class Rows(Elements):
+    """Numbers of rows.
+
+    Args:
+      stop: how many there are.
+      at: the first.
+      step: how far it is from one to the next.
+    """
+
+    def __init__(self, stop: int, at: int = 0, step: int = 1) -> None:
+        self._all, self._at = range(at, stop, step), 0
+
+    def __next__(self) -> int:
+        if self._at >= len(self._all):
+            raise StopIteration
+        self._at += 1
+        return self._all[self._at - 1]
+
+    def skip(self, count: int) -> int:
+        done = min(count, len(self._all) - self._at)
+        self._at += done
+        return done
+
+    def many(self, count: int) -> list[int]:
+        found = self._all[self._at : self._at + count]
+        self._at += len(found)
+        return list(found)
+
+
+class _Read(Elements):
+    """Rows by their numbers, read."""
+
+    def __init__(self, numbers: Elements, reader: Any) -> None:
+        self._numbers, self._reader = numbers, reader
+
+    def __next__(self) -> Element:
+        return self._reader.row(next(self._numbers))
+
+    def skip(self, count: int) -> int:
+        return self._numbers.skip(count)
+
+    def close(self) -> None:
+        self._numbers.close()
+
+
+def read_elements(node: Node, pass_: Pass) -> Elements:
+    """Return the elements of a node themselves, never the numbers of rows."""
+    found = node.elements(pass_)
+    return found if node.rows is None else _Read(found, pass_.reader(node.rows))
+
+
+def one_count(count: float | None) -> int | None:
+    """Return a count that is known and ends, else None."""
+    return None if count is None or count == INFINITE else int(count)

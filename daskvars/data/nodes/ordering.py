@@ -1,0 +1,486 @@
+"""Which elements come, and when: shuffled, repeated, some left out, several inputs together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy
+
+from daskvars.data.nodes.elements import flatten, map_structure, most_specific
+from daskvars.data.nodes.node import (
+    INFINITE,
+    Elements,
+    Node,
+    Pass,
+    one_count,
+    read_elements,
+)
+from daskvars.errors import InvalidArgumentError
+
+
+class OfOne(Node):
+    """A node that gives elements of its only input as they are."""
+
+    def __init__(self, input: Node, *operands: Any) -> None:
+        self.inputs, self.operands = (input,), operands
+        self.structure, self.rows = input.structure, input.rows
+
+    @property
+    def input(self) -> Node:
+        """The input."""
+        return self.inputs[0]
+
+    def number(self, pass_: Pass, place: int = 0) -> int:
+        """Return an operand that is an integer."""
+        return int(pass_.value(self.operands[place]))
+
+
+# -- shuffled --------------------------------------------------------------------------------------
+
+
+class Shuffled(OfOne):
+    """Elements drawn from a buffer that is filled up again by those that follow.
+
+    Args:
+      input: the elements.
+      size: of the buffer.
+      seeds: of the graph and of the shuffle, (None, None) for another order in each program.
+      is_anew: whether each time through has an order of its own.
+    """
+
+    def __init__(self, input: Node, size: Any, seeds: tuple[Any, Any], is_anew: bool) -> None:
+        super().__init__(input, size)
+        self._seeds, self._is_anew = seeds, is_anew
+        if self.rows is not None and self.rows.is_stored:
+            self.rows = None  # a buffer of rows, read one after the other, not of their places
+
+    def count(self, pass_: Pass) -> float | None:
+        return self.input.count(pass_)
+
+    def check(self, pass_: Pass) -> None:
+        size = self.number(pass_)
+        if size < 1:
+            raise InvalidArgumentError(
+                None, None, f"buffer_size must be greater than zero, found {size}"
+            )
+
+    def elements(self, pass_: Pass) -> Elements:
+        begun = pass_.begin(self)
+        seed = self._seeds if self._seeds != (None, None) else pass_.entropy
+        times = (pass_.iteration, begun) if self._is_anew else (0, 0)
+        digest = hashlib.blake2b(f"{seed} {times}".encode(), digest_size=16).digest()
+        draws = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest, "little")))
+        source = self.input.elements(pass_) if self.rows else read_elements(self.input, pass_)
+        return _Shuffle(source, self.number(pass_), draws, self.rows is not None)
+
+
+class _Shuffle(Elements):
+    def __init__(
+        self, source: Elements, size: int, draws: numpy.random.Generator, has_rows: bool
+    ) -> None:
+        self._source, self._size, self._draws = source, size, draws
+        self._has_rows, self._is_ended = has_rows, False
+        self._buffer: list[Any] = []
+
+    def __next__(self) -> Any:
+        buffer = self._buffer
+        while len(buffer) < self._size and not self._is_ended:
+            try:
+                buffer.append(next(self._source))
+            except StopIteration:
+                self._is_ended = True
+        if not buffer:
+            raise StopIteration
+        return self._drawn(float(self._draws.random()))
+
+    def _drawn(self, draw: float) -> Any:
+        buffer = self._buffer
+        place, last = int(draw * len(buffer)), buffer.pop()
+        if place == len(buffer):
+            return last
+        found, buffer[place] = buffer[place], last
+        return found
+
+    def many(self, count: int) -> list[Any]:
+        """Return what as many calls of `next` give; the source is of numbers, and never fails."""
+        self._buffer += self._source.many(self._size - len(self._buffer))
+        full = len(self._buffer) == self._size
+        coming = iter(self._source.many(count - 1) if full else ())
+        found = []
+        for draw in self._draws.random(min(count, len(self._buffer))).tolist():
+            found.append(self._drawn(draw))
+            if len(found) < count:
+                self._buffer += _first(coming)
+        while len(found) < count and self._buffer:
+            found.append(self._drawn(float(self._draws.random())))
+            self._buffer += _first(coming)
+        return found
+
+    def skip(self, count: int) -> int:
+        if not self._has_rows:
+            return super().skip(count)
+        done = 0
+        while done < count:
+            found = len(self.many(min(count - done, 4096)))
+            if not found:
+                break
+            done += found
+        return done
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def _first(items: Iterator[Any]) -> list[Any]:
+    """Return the next item in a list, which is empty at the end."""
+    for item in items:
+        return [item]
+    return []
+
+
+# -- how often, and how many -----------------------------------------------------------------------
+
+
+class Repeated(OfOne):
+    """All elements again, a number of times; -1 for without end."""
+
+    def count(self, pass_: Pass) -> float | None:
+        times, count = self.number(pass_), self.input.count(pass_)
+        if count is None or not count or not times:
+            return 0 if count == 0 or times == 0 else None
+        return INFINITE if times < 0 else count * times
+
+    def times(self, pass_: Pass) -> int:
+        return self.number(pass_)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Repeat(self.input, pass_, self.number(pass_))
+
+
+class _Repeat(Elements):
+    def __init__(self, node: Node, pass_: Pass, times: int) -> None:
+        self._node, self._pass, self._left = node, pass_, times
+        self._source: Elements | None = None
+        self._given = 0  # of the source
+
+    def __next__(self) -> Any:
+        found = self.many(1)
+        if not found:
+            raise StopIteration
+        return found[0]
+
+    def _begun(self) -> Elements | None:
+        """Return what gives the elements of this time through, None after the last."""
+        if self._source is None and self._left:
+            self._left -= 1
+            self._given = 0
+            self._source = self._node.elements(self._pass)
+        return self._source
+
+    def _ended(self) -> None:
+        assert self._source is not None
+        self._source.close()
+        self._source = None
+        if not self._given:
+            self._left = 0  # nothing, however often
+
+    def many(self, count: int) -> list[Any]:
+        found: list[Any] = []
+        while len(found) < count and (source := self._begun()) is not None:
+            if count - len(found) == 1:
+                part = _first(source)
+            else:
+                part = source.many(count - len(found))
+            self._given += len(part)
+            found += part
+            if len(found) < count:
+                self._ended()
+        return found
+
+    def skip(self, count: int) -> int:
+        done = 0
+        while done < count and (self._left or self._source is not None):
+            whole = one_count(self._node.count(self._pass)) if self._source is None else None
+            if whole and not _keeps(self._node):
+                times = (count - done) // whole
+                if self._left > 0:
+                    times = min(times, self._left)
+                    self._left -= times
+                self._pass.begun(self._node, times)
+                done += times * whole
+                if done == count:
+                    break
+            source = self._begun()
+            if source is None:
+                break
+            found = source.skip(count - done)
+            self._given += found
+            done += found
+            if done < count:
+                self._ended()
+        return done
+
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+
+
+def _keeps(node: Node) -> bool:
+    """Return whether a time through leaves something that the next one takes."""
+    return isinstance(node, Cached) or any(map(_keeps, node.inputs))
+
+
+class Taken(OfOne):
+    """The first elements; -1 for all."""
+
+    def count(self, pass_: Pass) -> float | None:
+        first, count = self.number(pass_), self.input.count(pass_)
+        return count if first < 0 or count is None else min(first, count)
+
+    def elements(self, pass_: Pass) -> Elements:
+        source, first = self.input.elements(pass_), self.number(pass_)
+        return source if first < 0 else _Take(source, first)
+
+
+class _Take(Elements):
+    def __init__(self, source: Elements, left: int) -> None:
+        self._source, self._left = source, left
+
+    def __next__(self) -> Any:
+        if not self._left:
+            raise StopIteration
+        self._left -= 1
+        return next(self._source)
+
+    def many(self, count: int) -> list[Any]:
+        found = self._source.many(min(count, self._left))
+        self._left -= len(found)
+        return found
+
+    def skip(self, count: int) -> int:
+        found = self._source.skip(min(count, self._left))
+        self._left -= found
+        return found
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class Skipped(OfOne):
+    """All but the first elements; -1 for none at all."""
+
+    def count(self, pass_: Pass) -> float | None:
+        first, count = self.number(pass_), self.input.count(pass_)
+        if first < 0:
+            return 0
+        return None if count is None else max(count - first, 0)
+
+    def elements(self, pass_: Pass) -> Elements:
+        source, first = self.input.elements(pass_), self.number(pass_)
+        return _Take(source, 0) if first < 0 else _Skip(source, first)
+
+
+class _Skip(Elements):
+    def __init__(self, source: Elements, first: int) -> None:
+        self._source, self._first = source, first
+
+    def _begun(self) -> Elements:
+        if self._first:
+            self._source.skip(self._first)
+            self._first = 0
+        return self._source
+
+    def __next__(self) -> Any:
+        return next(self._begun())
+
+    def many(self, count: int) -> list[Any]:
+        return self._begun().many(count)
+
+    def skip(self, count: int) -> int:
+        return self._begun().skip(count)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class Sharded(OfOne):
+    """Each `num_shards`-th element, from the `index`-th on."""
+
+    def check(self, pass_: Pass) -> None:
+        num_shards, index = self._numbers(pass_)
+        if num_shards < 1:
+            raise InvalidArgumentError(
+                None, None, f"shard(): num_shards must be >= 1: {num_shards}"
+            )
+        if not 0 <= index < num_shards:
+            raise InvalidArgumentError(
+                None, None, f"shard(): index must be between 0 and {num_shards - 1}, found {index}"
+            )
+
+    def _numbers(self, pass_: Pass) -> tuple[int, int]:
+        return self.number(pass_), self.number(pass_, 1)
+
+    def count(self, pass_: Pass) -> float | None:
+        num_shards, index = self._numbers(pass_)
+        count = self.input.count(pass_)
+        return count if count is None or count == INFINITE else -(-(count - index) // num_shards)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Shard(self.input.elements(pass_), *self._numbers(pass_))
+
+
+class _Shard(Elements):
+    def __init__(self, source: Elements, num_shards: int, index: int) -> None:
+        self._source, self._step, self._before = source, num_shards, index
+
+    def __next__(self) -> Any:
+        self._source.skip(self._before)
+        self._before = self._step - 1
+        return next(self._source)
+
+    def skip(self, count: int) -> int:
+        if not count:
+            return 0
+        wanted = self._before + 1 + (count - 1) * self._step
+        found = self._source.skip(wanted)
+        if found == wanted:
+            self._before = self._step - 1
+            return count
+        done = 0 if found <= self._before else 1 + (found - self._before - 1) // self._step
+        self._before = self._step
+        return done
+
+    def close(self) -> None:
+        self._source.close()
+
+
+# -- several inputs --------------------------------------------------------------------------------
+
+
+class Joined(Node):
+    """The elements of one input, then those of another."""
+
+    def __init__(self, first: Node, second: Node) -> None:
+        self.inputs = (first, second)
+        self.structure = most_specific(
+            first.structure, second.structure, "concatenate(): the two datasets"
+        )
+
+    def count(self, pass_: Pass) -> float | None:
+        counts = [node.count(pass_) for node in self.inputs]
+        return None if None in counts else sum(c for c in counts if c is not None)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Join(self.inputs, pass_)
+
+
+class _Join(Elements):
+    def __init__(self, nodes: Sequence[Node], pass_: Pass) -> None:
+        self._rest, self._pass = list(nodes), pass_
+        self._source = read_elements(self._rest.pop(0), pass_)
+
+    def _go_on(self) -> bool:
+        if not self._rest:
+            return False
+        self._source.close()
+        self._source = read_elements(self._rest.pop(0), self._pass)
+        return True
+
+    def __next__(self) -> Any:
+        while True:
+            try:
+                return next(self._source)
+            except StopIteration:
+                if not self._go_on():
+                    raise
+
+    def skip(self, count: int) -> int:
+        done = self._source.skip(count)
+        while done < count and self._go_on():
+            done += self._source.skip(count - done)
+        return done
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class Zipped(Node):
+    """One element of each input, together.
+
+    Args:
+      datasets: the inputs, in the structure that they are given in.
+    """
+
+    def __init__(self, datasets: Any) -> None:
+        self.inputs = flatten(datasets)
+        self.structure = map_structure(lambda node: node.structure, datasets)
+
+    def count(self, pass_: Pass) -> float | None:
+        counts = [node.count(pass_) for node in self.inputs]
+        return None if None in counts else min(c for c in counts if c is not None)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Zip([read_elements(node, pass_) for node in self.inputs])
+
+
+class _Zip(Elements):
+    def __init__(self, sources: Sequence[Elements]) -> None:
+        self._sources = sources
+
+    def __next__(self) -> Any:
+        return tuple([part for source in self._sources for part in next(source)])
+
+    def skip(self, count: int) -> int:
+        return min(source.skip(count) for source in self._sources)
+
+    def close(self) -> None:
+        for source in self._sources:
+            source.close()
+
+
+# -- kept ------------------------------------------------------------------------------------------
+
+
+class Cached(OfOne):
+    """The elements, kept in memory when they were gone through for the first time."""
+
+    def count(self, pass_: Pass) -> float | None:
+        return self.input.count(pass_)
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Cache(self, pass_)
+
+
+class _Cache(Elements):
+    def __init__(self, node: Cached, pass_: Pass) -> None:
+        self._node, self._pass, self._at = node, pass_, 0
+        kept = pass_.caches.get(node)
+        self._kept: list[Any] = [] if kept is None else kept
+        self._source = node.input.elements(pass_) if kept is None else None
+
+    def __next__(self) -> Any:
+        if self._source is None:
+            if self._at >= len(self._kept):
+                raise StopIteration
+            self._at += 1
+            return self._kept[self._at - 1]
+        try:
+            found = next(self._source)
+        except StopIteration:
+            self._pass.caches[self._node] = self._kept
+            raise
+        self._kept.append(found)
+        return found
+
+    def skip(self, count: int) -> int:
+        if self._source is not None:
+            return super().skip(count)
+        done = min(count, len(self._kept) - self._at)
+        self._at += done
+        return done
+
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()

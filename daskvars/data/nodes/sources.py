@@ -1,0 +1,277 @@
+"""Where elements come from: arrays, ranges, Python generators."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dask.array
+import numpy
+import zarr
+
+from daskvars.data.nodes.elements import (
+    STORED,
+    Element,
+    check_fits,
+    flatten,
+    map_structure,
+    nest_like,
+    row_of,
+    spec_of,
+)
+from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, Rows
+from daskvars.data.row_sources import joined
+from daskvars.dtypes import int64, to_numpy
+from daskvars.errors import InvalidArgumentError
+from daskvars.graph.definitions.opdef import Spec
+from daskvars.graph.sparse_tensor import SparseTensorValue
+
+KEPT_BLOCKS = 4  # of a stored array that are in memory at once
+
+
+class Tensors(Node):
+    """One element: the given components."""
+
+    def __init__(self, structure: Any) -> None:
+        self.operands = flatten(structure)
+        self.structure = map_structure(spec_of, structure)
+
+    def count(self, pass_: Pass) -> float:
+        return 1
+
+    def elements(self, pass_: Pass) -> Elements:
+        return InTurn([tuple(numpy_of(pass_.value(operand)) for operand in self.operands)])
+
+
+def numpy_of(value: Any) -> Any:
+    """Return a component with its elements here: stored arrays are read."""
+    if isinstance(value, dask.array.Array):
+        return value.compute()
+    return numpy.asarray(value) if isinstance(value, zarr.Array) else value
+
+
+class Slices(Node):
+    """The rows of arrays: in memory, stored (Zarr, dask), or tensors of a graph.
+
+    Rows of stored arrays are read block by block, in their order. Once they are shuffled they
+    are in memory, as many as the shuffle's buffer holds.
+    """
+
+    def __init__(self, structure: Any) -> None:
+        self.operands = flatten(structure)
+        if not self.operands:
+            raise ValueError("from_tensor_slices() takes at least one array")
+        specs = map_structure(spec_of, structure)
+        self.structure = map_structure(row_of, specs)
+        self.is_stored = any(isinstance(operand, STORED) for operand in self.operands)
+        self.rows = self
+        lengths = [spec.shape[0] for spec in flatten(specs) if spec.shape]
+        self._check_lengths([n for n in lengths if n is not None])
+
+    def _check_lengths(self, lengths: Sequence[int]) -> None:
+        if len(set(lengths)) > 1:
+            raise ValueError(
+                "from_tensor_slices() takes components with the same number of rows, found "
+                f"{lengths}"
+            )
+
+    def count(self, pass_: Pass) -> float:
+        return pass_.reader(self).num_rows
+
+    def elements(self, pass_: Pass) -> Elements:
+        return Rows(pass_.reader(self).num_rows)
+
+    def open_rows(self, pass_: Pass) -> RowReader:
+        """Return what reads rows in a pass."""
+        values = [pass_.value(operand) for operand in self.operands]
+        lengths = [
+            int(v.dense_shape[0]) if isinstance(v, SparseTensorValue) else v.shape[0]
+            for v in values
+        ]
+        self._check_lengths(lengths)
+        as_dask = self.is_stored and pass_.as_dask
+        return RowReader([column_of(value) for value in values], lengths[0], as_dask)
+
+
+class RowReader:
+    """Reads rows of several components.
+
+    Args:
+      columns: what reads the rows of each.
+      num_rows: how many there are.
+      as_dask: whether stored rows that follow one another are gathered as dask arrays.
+
+    Attributes:
+      num_rows: how many there are.
+    """
+
+    def __init__(self, columns: Sequence[Any], num_rows: int, as_dask: bool = False) -> None:
+        self._columns, self.num_rows, self._as_dask = columns, num_rows, as_dask
+
+    def row(self, number: int) -> Element:
+        """Return an element."""
+        return tuple([column.row(number) for column in self._columns])
+
+    def gather(self, numbers: Sequence[int]) -> Element:
+        """Return several elements as one batch."""
+        first, last = numbers[0], numbers[-1]
+        if last - first + 1 == len(numbers) and numbers == list(range(first, last + 1)):
+            return tuple([c.between(first, last + 1, self._as_dask) for c in self._columns])
+        chosen = numpy.array(numbers, numpy.intp)
+        return tuple([column.gather(chosen) for column in self._columns])
+
+
+def column_of(value: Any) -> Any:
+    """Return what reads the rows of one component."""
+    if isinstance(value, SparseTensorValue):
+        return _SparseColumn(value)
+    return _StoredColumn(value) if isinstance(value, STORED) else _Column(value)
+
+
+class _Column:
+    """Rows of an array in memory."""
+
+    def __init__(self, array: numpy.ndarray) -> None:
+        self._array = array
+
+    def row(self, number: int) -> numpy.ndarray:
+        return self._array[number, ...]  # the ellipsis keeps an array of what is a number
+
+    def between(self, start: int, stop: int, as_dask: bool) -> numpy.ndarray:
+        return self._array[start:stop]
+
+    def gather(self, numbers: numpy.ndarray) -> numpy.ndarray:
+        return self._array.take(numbers, axis=0)
+
+
+class _SparseColumn:
+    """Rows of a sparse matrix, the elements of which are in the order of rows."""
+
+    def __init__(self, value: SparseTensorValue) -> None:
+        order = numpy.argsort(value.indices[:, 0], kind="stable")
+        self._indices, self._values = value.indices[order], value.values[order]
+        self._shape = value.dense_shape[1:]
+
+    def row(self, number: int) -> SparseTensorValue:
+        low, high = numpy.searchsorted(self._indices[:, 0], [number, number + 1])
+        return SparseTensorValue(
+            self._indices[low:high, 1:], self._values[low:high], self._shape.copy()
+        )
+
+    def between(self, start: int, stop: int, as_dask: bool) -> SparseTensorValue:
+        return self.gather(numpy.arange(start, stop))
+
+    def gather(self, numbers: numpy.ndarray) -> SparseTensorValue:
+        lows = numpy.searchsorted(self._indices[:, 0], numbers)
+        counts = numpy.searchsorted(self._indices[:, 0], numbers + 1) - lows
+        rows = numpy.repeat(numpy.arange(len(numbers)), counts)
+        firsts = numpy.repeat(lows - (numpy.cumsum(counts) - counts), counts)
+        chosen = firsts + numpy.arange(counts.sum())
+        indices = self._indices[chosen].copy()
+        indices[:, 0] = rows
+        shape = numpy.array([len(numbers), *self._shape], numpy.int64)
+        return SparseTensorValue(indices, self._values[chosen], shape)
+
+
+class _StoredColumn:
+    """Rows of a Zarr or dask array, of which the last blocks read are kept."""
+
+    def __init__(self, array: Any) -> None:
+        self._array = array
+        sizes = array.chunks[0]
+        if isinstance(array, zarr.Array):
+            sizes = [min(sizes, array.shape[0] - at) for at in range(0, array.shape[0], sizes)]
+        self._ends = numpy.cumsum(sizes)
+        self._kept: OrderedDict[int, numpy.ndarray] = OrderedDict()
+
+    def _block(self, number: int) -> tuple[numpy.ndarray, int]:
+        """Return the block that has a row, and its first row."""
+        index = int(numpy.searchsorted(self._ends, number, side="right"))
+        start = int(self._ends[index - 1]) if index else 0
+        if index not in self._kept:
+            while len(self._kept) >= KEPT_BLOCKS:
+                self._kept.popitem(last=False)
+            self._kept[index] = to_numpy(numpy_of(self._array[start : int(self._ends[index])]))
+        return self._kept[index], start
+
+    def row(self, number: int) -> numpy.ndarray:
+        block, start = self._block(number)
+        return block[number - start, ...]
+
+    def between(self, start: int, stop: int, as_dask: bool) -> Any:
+        if as_dask:
+            array = self._array
+            lazy = array if isinstance(array, dask.array.Array) else dask.array.from_zarr(array)
+            return joined([lazy[start:stop]])
+        pieces = []
+        while start < stop:
+            block, first = self._block(start)
+            pieces.append(block[start - first : stop - first])
+            start += len(pieces[-1])
+        return joined(pieces)
+
+    def gather(self, numbers: numpy.ndarray) -> numpy.ndarray:
+        return numpy.stack([self.row(int(number)) for number in numbers])
+
+
+class Range(Node):
+    """The integers of a range."""
+
+    structure = Spec(int64, ())
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        self.operands = (start, stop, step)
+
+    def check(self, pass_: Pass) -> None:
+        if not int(pass_.value(self.operands[2])):
+            raise InvalidArgumentError(None, None, "range(): step cannot be 0")
+
+    def _range(self, pass_: Pass) -> range:
+        return range(*[int(pass_.value(operand)) for operand in self.operands])
+
+    def count(self, pass_: Pass) -> float:
+        return len(self._range(pass_))
+
+    def elements(self, pass_: Pass) -> Elements:
+        return _Numbers(self._range(pass_))
+
+
+class _Numbers(Elements):
+    def __init__(self, numbers: range) -> None:
+        self._rows = Rows(len(numbers))
+        self._numbers = numbers
+
+    def __next__(self) -> Element:
+        return (numpy.array(self._numbers[next(self._rows)], numpy.int64),)
+
+    def skip(self, count: int) -> int:
+        return self._rows.skip(count)
+
+
+class Generated(Node):
+    """What a generator gives, which is called anew for each time through."""
+
+    def __init__(
+        self, function: Callable[..., Any], structure: Any, operands: Sequence[Any]
+    ) -> None:
+        self.structure, self.operands, self._function = structure, operands, function
+
+    def elements(self, pass_: Pass) -> Elements:
+        given = [pass_.value(operand) for operand in self.operands]
+        return InTurn(map(self._component, iter(self._function(*given))))
+
+    def _component(self, item: Any) -> Element:
+        try:
+            values = nest_like(self.structure, item, "an element")
+            pairs = zip(flatten(self.structure), values, strict=True)
+            found = [(spec, to_numpy(value, spec.dtype)) for spec, value in pairs]
+            for spec, array in found:
+                check_fits(spec, array, "an element")
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"`generator` yielded an element that is not what was declared: {error}",
+            ) from None
+        return tuple(array for _, array in found)

@@ -1,0 +1,106 @@
+"""Examples: protocol buffers of named features, declared when they are first needed.
+
+They are TensorFlow's ``Example`` and what it is made of, by protobuf's own package: bytes that
+either writes the other reads. They are in a pool of their own, so that TensorFlow may be loaded
+too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+PACKAGE = "tensorflow"
+NAMES = (
+    "BytesList",
+    "FloatList",
+    "Int64List",
+    "Feature",
+    "Features",
+    "FeatureList",
+    "FeatureLists",
+    "Example",
+    "SequenceExample",
+)
+
+
+@functools.cache
+def message_class(name: str) -> Any:
+    """Return the class of a message.
+
+    Raises:
+      ImportError: protobuf is not installed.
+    """
+    found = _pool().FindMessageTypeByName(f"{PACKAGE}.{name}")
+    return import_module("google.protobuf.message_factory").GetMessageClass(found)
+
+
+def decode_error() -> type[Exception]:
+    """Return the class of what is raised for bytes that are no message."""
+    with _installed():
+        found: type[Exception] = import_module("google.protobuf.message").DecodeError
+    return found
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            "examples are protocol buffers, which the package protobuf reads and writes: "
+            "pip install daskvars[protobuf]"
+        ) from error
+
+
+@functools.cache
+def _pool() -> Any:
+    with _installed():
+        descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
+        pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(
+        name="daskvars/example.proto", package=PACKAGE, syntax="proto3"
+    )
+
+    def declare(owner: Any, name: str) -> Any:
+        return owner.add(name=name)
+
+    def add(declared: Any, name: str, number: int, kind: Any, **rest: Any) -> None:
+        label = rest.pop("label", field.LABEL_OPTIONAL)
+        if isinstance(kind, str):
+            rest |= {"type_name": f".{PACKAGE}.{kind}"}
+            kind = field.TYPE_MESSAGE
+        declared.field.add(name=name, number=number, type=kind, label=label, **rest)
+
+    many = field.LABEL_REPEATED
+    for name, kind in (
+        ("BytesList", field.TYPE_BYTES),
+        ("FloatList", field.TYPE_FLOAT),
+        ("Int64List", field.TYPE_INT64),
+    ):
+        add(declare(file.message_type, name), "value", 1, kind, label=many)
+    feature = declare(file.message_type, "Feature")
+    feature.oneof_decl.add(name="kind")
+    for number, name in enumerate(("BytesList", "FloatList", "Int64List"), 1):
+        add(feature, name.removesuffix("List").lower() + "_list", number, name, oneof_index=0)
+    for owner, member, item in (
+        ("Features", "feature", "Feature"),
+        ("FeatureLists", "feature_list", "FeatureList"),
+    ):
+        declared = declare(file.message_type, owner)
+        entry = declare(declared.nested_type, "".join(map(str.title, member.split("_"))) + "Entry")
+        entry.options.map_entry = True
+        add(entry, "key", 1, field.TYPE_STRING)
+        add(entry, "value", 2, item)
+        add(declared, member, 1, f"{owner}.{entry.name}", label=many)
+    add(declare(file.message_type, "FeatureList"), "feature", 1, "Feature", label=many)
+    add(declare(file.message_type, "Example"), "features", 1, "Features")
+    sequence = declare(file.message_type, "SequenceExample")
+    add(sequence, "context", 1, "Features")
+    add(sequence, "feature_lists", 2, "FeatureLists")
+    pool.Add(file)
+    return pool

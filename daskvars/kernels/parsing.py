@@ -1,0 +1,232 @@
+"""Kernels that read numbers out of strings: raw bytes, comma-separated values, examples."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from daskvars.backend import ArrayModule
+from daskvars.dtypes import DType, string
+from daskvars.errors import InvalidArgumentError
+from daskvars.kernels.examples import decode_error, message_class
+
+DENSE, SPARSE, SEQUENCE = "dense", "sparse", "sequence"
+_LISTS = {"bytes_list": "string", "float_list": "float", "int64_list": "int64"}
+_MEMBERS = {"string": "bytes_list", "float32": "float_list", "int64": "int64_list"}
+_SHOWN = {"string": "string", "float32": "float", "int64": "int64"}
+
+
+def _invalid(text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(None, None, text)
+
+
+# -- bytes -----------------------------------------------------------------------------------------
+
+
+def decode_raw(xp: ArrayModule, text: Any, *, dtype: DType, little_endian: bool) -> numpy.ndarray:
+    """Give the bytes of strings, all equally long, as numbers."""
+    array = numpy.asarray(text, object)
+    items = array.reshape(-1).tolist()
+    size = dtype.np.itemsize
+    length = len(items[0]) if items else 0
+    for item in items:
+        if len(item) != length:
+            raise _invalid(
+                "DecodeRaw requires input strings to all be the same size, but element 1 has size "
+                f"{length} != {len(item)}"
+            )
+    if length % size:
+        raise _invalid(
+            f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of "
+            f"{dtype.name}"
+        )
+    kind = numpy.dtype(dtype.np).newbyteorder("<" if little_endian else ">")
+    found = numpy.frombuffer(b"".join(items), kind).astype(dtype.np)
+    return found.reshape(*array.shape, length // size)
+
+
+# -- comma-separated values ------------------------------------------------------------------------
+
+
+def decode_csv(
+    xp: ArrayModule,
+    records: Any,
+    *defaults: Any,
+    dtypes: Sequence[DType],
+    separator: str,
+    quoted: bool,
+    missing: str,
+    columns: tuple[int, ...] | None,
+) -> tuple[numpy.ndarray, ...]:
+    """Give the columns of lines of separated values; `defaults` stand for what is empty."""
+    array = numpy.asarray(records, object)
+    lines = [item.decode("utf-8", "surrogateescape") for item in array.reshape(-1).tolist()]
+    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    found: list[list[Any]] = [[] for _ in dtypes]
+    wanted = range(len(dtypes)) if columns is None else columns
+    for number, line in enumerate(lines):
+        try:
+            rows = list(csv.reader([line], delimiter=separator, quoting=quoting, strict=True))
+        except csv.Error as error:
+            raise _invalid(f"line {number} is no record of separated values: {error}") from None
+        fields = rows[0] if rows and rows[0] else [""]
+        if columns is None and len(fields) != len(dtypes):
+            raise _invalid(f"Expect {len(dtypes)} fields but have {len(fields)} in record {number}")
+        for place, column in enumerate(wanted):
+            if column >= len(fields):
+                raise _invalid(f"record {number} has {len(fields)} fields, not field {column}")
+            default = defaults[place]
+            found[place].append(
+                _field(fields[column], dtypes[place], default, missing, column, number)
+            )
+    results = []
+    for values, dtype in zip(found, dtypes, strict=True):
+        column_array = numpy.empty(len(values), dtype.np)
+        column_array[...] = values
+        results.append(column_array.reshape(array.shape))
+    return tuple(results)
+
+
+def _field(text: str, dtype: DType, default: Any, missing: str, column: int, number: int) -> Any:
+    if text in ("", missing):
+        values = numpy.asarray(default).reshape(-1)
+        if not len(values):
+            raise _invalid(f"Field {column} is required but missing in record {number}!")
+        return values[0]
+    if dtype is string:
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        value = float(text) if dtype.is_floating else int(text)
+    except ValueError:
+        value = math.nan
+        if not dtype.is_floating or text.strip().lower() != "nan":
+            raise _invalid(
+                f"Field {column} in record {number} is not a valid {dtype.name}: {text}"
+            ) from None
+    if dtype.is_integer and not dtype.min <= value <= dtype.max:
+        raise _invalid(f"Field {column} in record {number} is not a valid {dtype.name}: {text}")
+    return value
+
+
+# -- examples --------------------------------------------------------------------------------------
+
+
+def parse_example(
+    xp: ArrayModule,
+    serialized: Any,
+    *defaults: Any,
+    keys: Sequence[str],
+    kinds: Sequence[str],
+    dtypes: Sequence[DType],
+    shapes: Sequence[tuple[int, ...]],
+) -> tuple[numpy.ndarray, ...]:
+    """Give the features of examples: one array of a dense one, three of a sparse one."""
+    array = numpy.asarray(serialized, object)
+    features = [_features(item, number) for number, item in enumerate(array.reshape(-1).tolist())]
+    rest = iter(defaults)
+    found: list[numpy.ndarray] = []
+    for key, kind, dtype, shape in zip(keys, kinds, dtypes, shapes, strict=True):
+        rows = [_values(feature, key, dtype, number) for number, feature in enumerate(features)]
+        if kind == SPARSE:
+            parts = _sparse(rows, dtype)
+            if not array.ndim:
+                parts = (parts[0][:, 1:], parts[1], parts[2][1:])
+            found.extend(parts)
+            continue
+        default = numpy.asarray(next(rest))
+        combine = _dense if kind == DENSE else _sequence
+        whole = combine(rows, key, dtype, shape, default)
+        found.append(whole if array.ndim else whole[0])
+    return tuple(found)
+
+
+def _features(item: bytes, number: int) -> Any:
+    try:
+        return message_class("Example").FromString(item).features.feature
+    except decode_error():
+        raise _invalid(
+            f"Could not parse example input, value: {item[:64]!r} (example {number})"
+        ) from None
+
+
+def _values(features: Any, key: str, dtype: DType, number: int) -> Any:
+    """Return the values of a feature, None where the example has none."""
+    if key not in features:
+        return None
+    feature = features[key]
+    kind = feature.WhichOneof("kind")
+    if kind is None:
+        return None
+    if kind != _MEMBERS[dtype.name]:
+        raise _invalid(
+            f"Key: {key}, Index: {number}.  Data types don't match. Data type: {_LISTS[kind]} but "
+            f"expected type: {_SHOWN[dtype.name]}"
+        )
+    return _as_array(getattr(feature, kind).value, dtype)
+
+
+def _as_array(values: Any, dtype: DType) -> numpy.ndarray:
+    if dtype is string:
+        found = numpy.empty(len(values), object)
+        found[...] = list(values)
+        return found
+    return numpy.fromiter(values, dtype.np, len(values))
+
+
+def _dense(
+    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], default: numpy.ndarray
+) -> numpy.ndarray:
+    size = math.prod(shape)
+    found = numpy.empty((len(rows), size), dtype.np)
+    for number, row in enumerate(rows):
+        if row is None:
+            if not default.size and size:
+                raise _invalid(
+                    f"Name: <unknown>, Feature: {key} (data type: {_SHOWN[dtype.name]}) is "
+                    f"required but could not be found (example {number})."
+                )
+            row = default.reshape(-1)
+        elif len(row) != size:
+            raise _invalid(
+                f"Key: {key}, Index: {number}.  Number of {_SHOWN[dtype.name]} values != expected. "
+                f" values size: {len(row)} but output shape: {list(shape)}"
+            )
+        found[number] = row
+    return found.reshape(len(rows), *shape)
+
+
+def _sequence(
+    rows: Sequence[Any], key: str, dtype: DType, shape: tuple[int, ...], default: numpy.ndarray
+) -> numpy.ndarray:
+    size = math.prod(shape)
+    counts = [0 if row is None else len(row) for row in rows]
+    for number, count in enumerate(counts):
+        if count % size if size else count:
+            raise _invalid(
+                f"Key: {key}, Index: {number}.  Number of {_SHOWN[dtype.name]} values is not a "
+                f"multiple of stride length. Saw {count} values but output shape is: {list(shape)}"
+            )
+    longest = max(counts, default=0)
+    found = numpy.empty((len(rows), longest), dtype.np)
+    found[...] = default.reshape(-1)[0] if default.size else b"" if dtype is string else 0
+    for number, row in enumerate(rows):
+        if row is not None:
+            found[number, : len(row)] = row
+    return found.reshape(len(rows), longest // size if size else 0, *shape)
+
+
+def _sparse(rows: Sequence[Any], dtype: DType) -> tuple[numpy.ndarray, ...]:
+    counts = [0 if row is None else len(row) for row in rows]
+    indices = numpy.empty((sum(counts), 2), numpy.int64)
+    indices[:, 0] = numpy.repeat(numpy.arange(len(rows)), counts)
+    indices[:, 1] = [place for count in counts for place in range(count)]
+    values = numpy.empty(sum(counts), dtype.np)
+    full = [row for row in rows if row is not None]
+    if full:
+        values[...] = numpy.concatenate(full)
+    shape = numpy.array([len(rows), max(counts, default=0)], numpy.int64)
+    return indices, values, shape

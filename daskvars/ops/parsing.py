@@ -1,0 +1,390 @@
+"""Numbers out of strings: raw bytes, comma-separated values, serialized examples."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from daskvars import shapes
+from daskvars.accepted import accepts
+from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, int64, string, to_numpy
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.interpreter import apply
+from daskvars.graph.records import attribute_kinds as kinds_of
+from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.kernels import parsing as kernels
+from daskvars.shapes import Shape, ShapeLike
+
+_PARSED = (float32, int64, string)
+
+# -- bytes -----------------------------------------------------------------------------------------
+
+
+def _raw(inputs: Sequence[Spec], *, dtype: DType, little_endian: bool) -> Spec:
+    shape = inputs[0].shape
+    return Spec(dtype, None if shape is None else (*shape, None))
+
+
+DECODE_RAW = OpDef(
+    "DecodeRaw",
+    "bytes:S",
+    infer=_raw,
+    pattern=Opaque(),
+    kernel=kernels.decode_raw,
+    gradient=NO_GRADIENT,
+    attributes={"dtype": kinds_of.DTYPE, "little_endian": kinds_of.BOOL},
+)
+
+
+def decode_raw(
+    bytes: TensorLike, out_type: DTypeLike, little_endian: bool = True, name: str | None = None
+) -> Tensor:
+    """Return the bytes of strings as numbers.
+
+    Args:
+      bytes: [...] string, all equally long.
+      out_type: dtype of the numbers.
+      little_endian: whether their bytes come from the lowest to the highest.
+      name: name of the operation, by default "DecodeRaw".
+
+    Returns:
+      [..., length of a string / size of a number] `out_type`.
+
+    Raises:
+      InvalidArgumentError: (when run) strings have different lengths, or not that of whole numbers.
+
+    Source: TensorFlow 1.15, ``tf.decode_raw``.
+
+    >>> import daskvars as dv
+    >>> decode_raw([b"AB"], dv.uint8).numpy().tolist()
+    [[65, 66]]
+    """
+    dtype = as_dtype(out_type).base_dtype
+    if dtype is string:
+        raise TypeError("decode_raw() gives numbers: out_type cannot be string")
+    return apply(DECODE_RAW, bytes, name=name, dtype=dtype, little_endian=bool(little_endian))
+
+
+# -- comma-separated values ------------------------------------------------------------------------
+
+
+def _columns(inputs: Sequence[Spec], *, dtypes: Sequence[DType], **attrs: Any) -> tuple[Spec, ...]:
+    return tuple(Spec(dtype, inputs[0].shape) for dtype in dtypes)
+
+
+DECODE_CSV = OpDef(
+    "DecodeCSV",
+    "records:S, *record_defaults:A",
+    infer=_columns,
+    pattern=Opaque(),
+    kernel=kernels.decode_csv,
+    gradient=NO_GRADIENT,
+    attributes={
+        "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
+        "separator": kinds_of.TEXT,
+        "quoted": kinds_of.BOOL,
+        "missing": kinds_of.TEXT,
+        "columns": kinds_of.either(kinds_of.NONE, kinds_of.INTS),
+    },
+)
+
+
+def decode_csv(
+    records: TensorLike,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    name: str | None = None,
+    na_value: str = "",
+    select_cols: Sequence[int] | None = None,
+) -> list[Tensor]:
+    """Return the columns of lines of separated values.
+
+    Args:
+      records: [...] string, each a line.
+      record_defaults: for each column a list or tensor of one value, which stands for a missing
+        one and says the dtype, or of none, where a value is required.
+      field_delim: the character between values.
+      use_quote_delim: whether values may be in double quotes.
+      name: name of the operation, by default "DecodeCSV".
+      na_value: what else says that a value is missing.
+      select_cols: the columns that are wanted, ascending; by default all.
+
+    Returns:
+      A list of tensors [...], one for each column.
+
+    Raises:
+      ValueError: `select_cols` are not ascending, or not as many as defaults.
+      InvalidArgumentError: (when run) a line has another number of values, one of them cannot be
+        read, or is required and missing.
+
+    Source: TensorFlow 1.15, ``tf.decode_csv``.
+
+    >>> number, word = decode_csv(["1,one", "2,two"], [[0], [""]])
+    >>> number.numpy().tolist(), word.numpy().tolist()
+    ([1, 2], [b'one', b'two'])
+    """
+    if select_cols is not None:
+        columns = list(select_cols)
+        if any(b <= a for a, b in itertools.pairwise(columns)):
+            raise ValueError("select_cols is not strictly increasing.")
+        if columns and columns[0] < 0:
+            raise ValueError("select_cols contains negative values.")
+        if len(columns) != len(record_defaults):
+            raise ValueError("Length of select_cols and record_defaults do not match.")
+    defaults = [convert_to_tensor(default) for default in record_defaults]
+    found = apply(
+        DECODE_CSV,
+        convert_to_tensor(records, string),
+        *defaults,
+        name=name,
+        dtypes=tuple(t.spec.dtype.base_dtype for t in defaults),
+        separator=field_delim,
+        quoted=bool(use_quote_delim),
+        missing=na_value,
+        columns=None if select_cols is None else tuple(select_cols),
+    )
+    return list(found)
+
+
+# -- examples --------------------------------------------------------------------------------------
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature with as many values in each example.
+
+    Attributes:
+      shape: of its values in one example.
+      dtype: float32, int64 or string.
+      default_value: what examples without the feature have; None where all must have it.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature with several items of one shape in each example, filled up to as many in all.
+
+    Attributes:
+      shape: of one item.
+      dtype: float32, int64 or string.
+      allow_missing: must be True: an example without the feature has no items.
+      default_value: what is filled up with, by default 0 or the empty string.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    """A feature with any number of values, as a sparse tensor.
+
+    Attributes:
+      dtype: float32, int64 or string.
+    """
+
+    dtype: Any
+
+
+def _parsed(
+    inputs: Sequence[Spec],
+    *,
+    keys: Sequence[str],
+    kinds: Sequence[str],
+    dtypes: Sequence[DType],
+    shapes: Sequence[tuple[int, ...]],
+) -> tuple[Spec, ...]:
+    batch = inputs[0].shape
+    if batch is not None and len(batch) > 1:
+        raise ValueError(f"serialized examples must be a scalar or a vector, found {batch}")
+    rank = None if batch is None else len(batch) + 1
+    found: list[Spec] = []
+    for kind, dtype, shape in zip(kinds, dtypes, shapes, strict=True):
+        if kind == kernels.SPARSE:
+            found += [Spec(int64, (None, rank)), Spec(dtype, (None,)), Spec(int64, (rank,))]
+        elif batch is None:
+            found.append(Spec(dtype, None))
+        else:
+            items = () if kind == kernels.DENSE else (None,)
+            found.append(Spec(dtype, (*batch, *items, *shape)))
+    return tuple(found)
+
+
+def _valid(inputs: Sequence[Spec], attrs: Mapping[str, Any]) -> None:
+    lengths = {len(attrs[name]) for name in ("keys", "kinds", "dtypes", "shapes")}
+    known = {kernels.DENSE, kernels.SPARSE, kernels.SEQUENCE}
+    dense = sum(kind != kernels.SPARSE for kind in attrs["kinds"])
+    if len(lengths) > 1 or not known.issuperset(attrs["kinds"]) or dense != len(inputs) - 1:
+        raise ValueError("keys, kinds, dtypes, shapes and defaults of features do not go together")
+    if not set(_PARSED).issuperset(attrs["dtypes"]):
+        raise ValueError("features are float32, int64 or string")
+
+
+PARSE_EXAMPLE = OpDef(
+    "ParseExample",
+    "serialized:S, *dense_defaults:A",
+    infer=_parsed,
+    pattern=Opaque(),
+    kernel=kernels.parse_example,
+    gradient=NO_GRADIENT,
+    attributes={
+        "keys": kinds_of.tuple_of(kinds_of.TEXT),
+        "kinds": kinds_of.tuple_of(kinds_of.TEXT),
+        "dtypes": kinds_of.tuple_of(kinds_of.DTYPE),
+        "shapes": kinds_of.tuple_of(kinds_of.INTS),
+    },
+    valid=_valid,
+)
+
+
+@accepts("example_names")
+def parse_example(
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
+) -> dict[str, Any]:
+    """Return the features of serialized examples.
+
+    Args:
+      serialized: [n] string, each an ``Example`` (`daskvars.data.Example`).
+      features: name -> `FixedLenFeature`, `FixedLenSequenceFeature` or `VarLenFeature`.
+      name: name of the operation, by default "ParseExample".
+
+    Returns:
+      Name -> tensor: [n, *shape] of a feature of fixed length, [n, most items, *shape] of a
+      sequence, a `SparseTensor` [n, most values] of one of variable length.
+
+    Raises:
+      ValueError: there are no features, or one is declared in a way that cannot be.
+      TypeError: one is no declaration of a feature.
+      InvalidArgumentError: (when run) a string is no example, or one lacks a feature, or has it in
+        another dtype or number.
+      ImportError: protobuf is not installed (``pip install daskvars[protobuf]``).
+
+    Source: TensorFlow 1.15, ``tf.parse_example``.
+
+    >>> import daskvars as dv
+    >>> Example, Features, Feature, Int64List = (
+    ...     getattr(dv.data, name) for name in ("Example", "Features", "Feature", "Int64List"))
+    >>> example = Example(features=Features(feature={
+    ...     "label": Feature(int64_list=Int64List(value=[7]))}))
+    >>> found = parse_example([example.SerializeToString()],
+    ...                       {"label": FixedLenFeature([], dv.int64)})
+    >>> found["label"].numpy().tolist()
+    [7]
+    """
+    return _parse(serialized, features, name, 1)
+
+
+@accepts("example_names")
+def parse_single_example(
+    serialized: TensorLike,
+    features: Mapping[str, Any],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
+) -> dict[str, Any]:
+    """Return the features of one serialized example.
+
+    Args:
+      serialized: scalar string, an ``Example``.
+      features: as of `parse_example`.
+      name: name of the operation, by default "ParseSingleExample".
+
+    Returns:
+      Name -> tensor: as `parse_example` gives them, without the first dimension.
+
+    Raises: as `parse_example` does.
+
+    Source: TensorFlow 1.15, ``tf.parse_single_example``.
+    """
+    return _parse(serialized, features, name or "ParseSingleExample", 0)
+
+
+def _parse(
+    serialized: TensorLike, features: Mapping[str, Any], name: str | None, rank: int
+) -> dict[str, Any]:
+    if not features:
+        raise ValueError("Missing features: give at least one, as name -> FixedLenFeature(...)")
+    text = convert_to_tensor(serialized, string, name="serialized")
+    if text.spec.shape is not None and len(text.spec.shape) != rank:
+        raise ValueError(
+            f"Input serialized must be a {'vector' if rank else 'scalar'}, found the shape "
+            f"{shapes.show(text.spec.shape)}"
+        )
+    keys = sorted(features)
+    declared = [_declared(key, features[key]) for key in keys]
+    defaults = [default for kind, _, _, default in declared if kind != kernels.SPARSE]
+    found = iter(
+        apply(
+            PARSE_EXAMPLE,
+            text,
+            *defaults,
+            name=name,
+            keys=tuple(keys),
+            kinds=tuple(kind for kind, _, _, _ in declared),
+            dtypes=tuple(dtype for _, dtype, _, _ in declared),
+            shapes=tuple(shape for _, _, shape, _ in declared),
+        )
+    )
+    return {
+        key: SparseTensor(next(found), next(found), next(found))
+        if kind == kernels.SPARSE
+        else next(found)
+        for key, (kind, _, _, _) in zip(keys, declared, strict=True)
+    }
+
+
+def _declared(key: str, feature: Any) -> tuple[str, DType, tuple[int, ...], Any]:
+    """Return kind, dtype, shape of one item, and default of a feature."""
+    if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature | VarLenFeature):
+        raise TypeError(f"Invalid feature {key}:{feature!r}.")
+    if not feature.dtype:
+        raise ValueError(f"Missing type for feature {key}.")
+    dtype = as_dtype(feature.dtype).base_dtype
+    if dtype not in _PARSED:
+        raise TypeError(
+            f"feature {key!r} is declared as {dtype.name}: examples have float32, int64 and "
+            "string; cast() what is parsed"
+        )
+    if isinstance(feature, VarLenFeature):
+        return kernels.SPARSE, dtype, (), None
+    shape = _full_shape(key, feature.shape)
+    if isinstance(feature, FixedLenSequenceFeature):
+        if not feature.allow_missing:
+            raise ValueError(
+                f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True ({key})."
+            )
+        value = feature.default_value
+        default = _empty(dtype) if value is None else to_numpy(value, dtype).reshape(())
+        return kernels.SEQUENCE, dtype, shape, default
+    if feature.default_value is None:
+        return kernels.DENSE, dtype, shape, _empty(dtype)
+    default = feature.default_value
+    if not isinstance(default, Tensor):
+        default = to_numpy(default, dtype)
+        default = default.reshape(shape)
+    return kernels.DENSE, dtype, shape, default
+
+
+def _full_shape(key: str, given: ShapeLike) -> tuple[int, ...]:
+    shape: Shape = shapes.as_tuple(given)
+    if shape is None or None in shape:
+        raise ValueError(
+            f"feature {key!r} has the shape {shapes.show(shape)}, all sizes of which must be given"
+        )
+    return tuple(n for n in shape if n is not None)
+
+
+def _empty(dtype: DType) -> numpy.ndarray:
+    return numpy.empty(0, dtype.np)

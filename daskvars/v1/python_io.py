@@ -1,0 +1,17 @@
+"""Files of records: `tf.python_io`."""
+
+from __future__ import annotations
+
+from daskvars.data.records import (
+    TFRecordCompressionType,
+    TFRecordOptions,
+    TFRecordWriter,
+    tf_record_iterator,
+)
+
+__all__ = [
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "tf_record_iterator",
+]

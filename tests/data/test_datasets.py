@@ -1,0 +1,164 @@
+"""Datasets in eager code: stored arrays, what is refused and how, files of records."""
+
+import itertools
+import os
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+
+import daskvars as dv
+import daskvars.v1 as tf
+from daskvars.data import Dataset, TFRecordDataset, TFRecordWriter, tf_record_iterator
+from daskvars.data.records import RecordReader
+from daskvars.errors import DataLossError, NotFoundError, UnimplementedError
+
+
+def values(dataset):
+    return [np.asarray(x).tolist() for x in dataset]
+
+
+@pytest.fixture(params=["zarr", "dask"])
+def stored(request, tmp_path):
+    rows = np.arange(22).reshape(11, 2)
+    if request.param == "dask":
+        return da.from_array(rows, chunks=(4, 2))
+    array = zarr.create_array(tmp_path / "rows", shape=rows.shape, chunks=(4, 2), dtype="i8")
+    array[:] = rows
+    return array
+
+
+def test_rows_of_stored_arrays_come_block_by_block(stored):
+    wanted = np.arange(22).reshape(11, 2)
+    dataset = Dataset.from_tensor_slices(stored)
+    assert dataset.output_shapes == (2,)
+    assert values(dataset) == wanted.tolist()
+    assert [*itertools.chain(*values(dataset.batch(3)))] == wanted.tolist()
+    assert sorted(values(dataset.shuffle(5, seed=1))) == wanted.tolist()
+    together = Dataset.from_tensor_slices({"x": stored, "y": np.arange(11)}).batch(5)
+    assert [len(element["y"].numpy()) for element in together] == [5, 5, 1]
+
+
+def test_a_block_of_a_stored_array_is_read_once(tmp_path, monkeypatch):
+    array = zarr.create_array(tmp_path / "rows", shape=(100,), chunks=(10,), dtype="i8")
+    read = []
+    get = zarr.Array.__getitem__
+    monkeypatch.setattr(zarr.Array, "__getitem__", lambda a, k: read.append(k) or get(a, k))
+    assert len(values(Dataset.from_tensor_slices(array).shuffle(20).batch(7))) == 15
+    assert len(read) == 10
+
+
+def test_elements_are_tensors_and_take_part_in_gradients():
+    for x in Dataset.from_tensor_slices(np.ones((1, 3), "f4")):
+        with dv.GradientTape() as tape:
+            tape.watch(x)
+            y = dv.reduce_sum(x * x)
+        assert tape.gradient(y, x).numpy().tolist() == [2, 2, 2]
+
+
+def test_functions_see_values_around_them():
+    scale = dv.constant(3.0)
+    assert values(Dataset.from_tensors(2.0).map(lambda x: x * scale)) == [6.0]
+    v = dv.Variable(1.0)
+    with pytest.raises(UnimplementedError, match=r"map uses the variable 'Variable"):
+        Dataset.from_tensors(2.0).map(lambda x: x * v)
+
+
+def test_a_function_is_traced_once():
+    calls = []
+
+    def function(x):
+        calls.append(x)
+        return x
+
+    assert len(values(Dataset.range(20).map(function).repeat(2))) == 40
+    assert len(calls) == 1
+
+
+def test_random_numbers_are_new_in_each_element_and_repetition():
+    dataset = Dataset.range(4).map(lambda x: dv.random_uniform([], seed=1)).repeat(2)
+    found = values(dataset)
+    assert len(set(found)) == 8
+    assert values(dataset) == found
+
+
+@pytest.mark.parametrize(
+    "make, error, words",
+    [
+        (lambda: Dataset.range(), ValueError, "arguments to range"),
+        (lambda: Dataset.range(3).map(lambda x: None), TypeError, "None where a tensor"),
+        (lambda: Dataset.range(3).flat_map(lambda x: x), TypeError, "must return a `Dataset`"),
+        (lambda: Dataset.range(3).apply(lambda d: 3), TypeError, "must return a Dataset, got 3"),
+        (lambda: Dataset.from_generator([1], dv.int32), TypeError, "must be callable"),
+        (lambda: Dataset.range(3).cache("file"), UnimplementedError, "TFRecordWriter"),
+        (lambda: TFRecordDataset(Dataset.range(3)), TypeError, "dataset of scalar strings"),
+        (lambda: TFRecordDataset("x", "BZIP"), None, ""),
+        (lambda: Dataset.range(3).make_one_shot_iterator(), RuntimeError, "for element in"),
+        (lambda: iter(tf.data.Dataset.range(3)), RuntimeError, "iterated by runs"),
+    ],
+)
+def test_refusals(make, error, words):
+    if error is None:
+        with pytest.raises(ValueError, match="compression_type"):
+            next(iter(make()))
+        return
+    with pytest.raises(error, match=words):
+        make()
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+def test_records_come_back(tmp_path, compression):
+    records = [b"", b"x", os.urandom(100_000), b"last"]
+    path = tmp_path / "some.tfrecord"
+    with TFRecordWriter(path, compression) as writer:
+        for record in records:
+            writer.write(record)
+            writer.flush()
+    assert list(tf_record_iterator(path, compression)) == records
+    assert [x.numpy() for x in TFRecordDataset(path, compression)] == records
+    skipping = iter(TFRecordDataset([path, path], compression))
+    skipping.restore({"position": 6, "entropy": 0, "iteration": 0})
+    assert [x.numpy() for x in skipping] == records[2:]
+
+
+def test_every_damaged_byte_of_a_record_is_found(tmp_path):
+    path = tmp_path / "one.tfrecord"
+    with TFRecordWriter(path) as writer:
+        writer.write(b"abc")
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(DataLossError, match=rf"{path}: record 0 "):
+            list(tf_record_iterator(path))
+    for length in range(1, len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataLossError, match="is cut off"):
+            list(tf_record_iterator(path))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(NotFoundError, match=r"no\.tfrecord; No such file"):
+        RecordReader(tmp_path / "no.tfrecord")
+    with pytest.raises(NotFoundError, match=r"no\.such"):
+        TFRecordWriter(tmp_path / "no.such" / "file")
+
+
+def test_remote_files(tmp_path):
+    with TFRecordWriter("memory://data/a.tfrecord") as writer:
+        writer.write(b"there")
+    found = Dataset.list_files("memory://data/*.tfrecord")
+    assert [x.numpy() for x in TFRecordDataset(found)] == [b"there"]
+
+
+def test_without_protobuf_it_says_what_to_install(monkeypatch):
+    from daskvars.kernels import examples
+
+    def missing(name):
+        raise ModuleNotFoundError(name)
+
+    examples.message_class.cache_clear()
+    monkeypatch.setattr(examples, "import_module", missing)
+    monkeypatch.setattr(examples, "_pool", examples._pool.__wrapped__)
+    with pytest.raises(ImportError, match=r"pip install daskvars\[protobuf\]"):
+        dv.data.Example()

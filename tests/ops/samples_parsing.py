@@ -1,0 +1,38 @@
+"""Samples of strings that numbers are read out of."""
+
+import numpy as np
+
+import daskvars as dv
+from tests.ops.sample import Sample
+
+LINES = np.array([b"1,2.5,a", b"3,,b"], object)
+RAW = np.array([b"abcd", b"efgh"], object)
+ROWS = np.array(
+    [
+        dv.data.Example(
+            features=dv.data.Features(
+                feature={
+                    "a": dv.data.Feature(int64_list=dv.data.Int64List(value=range(n))),
+                    "b": dv.data.Feature(float_list=dv.data.FloatList(value=[n, 0.5])),
+                }
+            )
+        ).SerializeToString()
+        for n in (2, 0, 3)
+    ],
+    object,
+)
+
+
+def parsed(rows):
+    found = dv.parse_example(
+        rows, {"a": dv.VarLenFeature(dv.int64), "b": dv.FixedLenFeature([2], dv.float32)}
+    )
+    a = found["a"]
+    return [a.indices, a.values, a.dense_shape, found["b"]]
+
+
+SAMPLES = [
+    Sample("DecodeRaw", lambda x: dv.decode_raw(x, dv.int16), (RAW,)),
+    Sample("DecodeCSV", lambda x: dv.decode_csv(x, [[0], [1.5], [""]]), (LINES,)),
+    Sample("ParseExample", parsed, (ROWS,)),
+]
