@@ -1,6 +1,6 @@
-"""The command line for checkpoints, stores, Zarr groups: ``daskvars inspect | verify | diff``,
-``export`` and ``import`` for files of other libraries, ``history``, ``restore-to`` for stores,
-``dashboard`` for clusters."""
+"""The command line for checkpoints (TensorFlow's too), stores, Zarr groups: ``daskvars inspect |
+verify | diff``, ``export`` and ``import`` for files of other libraries, ``history``, ``restore-to``
+for stores, ``dashboard`` for clusters."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from daskvars.inspect_checkpoint import (
 )
 from daskvars.observe.dashboard import dashboard_page, dashboard_root, dashboard_state
 from daskvars.state import ZarrStore
+from daskvars.state.external.formats import FORMATS
 from daskvars.train.checkpoints.interchange import export_checkpoint, import_checkpoint
 from daskvars.train.checkpoints.reader import list_variables, load_variable
 
 SAME, DIFFERENT, TROUBLE = 0, 1, 2
 PATH = (
-    "a checkpoint (.zip: in one file), the directory of a Saver, a session's store or any Zarr"
-    " group: path or URL"
+    "a checkpoint (.zip: in one file), the directory of a Saver, a session's store, any Zarr"
+    " group or the prefix of a checkpoint of TensorFlow: path or URL"
 )
-FILE = "a file that ends in .safetensors or .npz"
+FILE = "a file that ends in .safetensors or .npz, or the prefix of a checkpoint of TensorFlow"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,10 +75,12 @@ def parser() -> argparse.ArgumentParser:
     out = commands.add_parser("export", help="write variables into a file of another library")
     out.add_argument("path", help=PATH)
     out.add_argument("file", help=f"{FILE}; replaced if it is there")
+    out.add_argument("--format", choices=list(FORMATS), help="where its name does not tell")
     out.set_defaults(run=run_export)
     into = commands.add_parser("import", help="make a checkpoint of a file of another library")
     into.add_argument("file", help=FILE)
     into.add_argument("path", help="path or URL of the checkpoint; replaced if it is there")
+    into.add_argument("--format", choices=list(FORMATS), help="where its name does not tell")
     into.add_argument("--step", type=int, help="the step to note in it")
     into.set_defaults(run=run_import)
     past = commands.add_parser("history", help="list the versions of a session's store")
@@ -127,7 +130,7 @@ def run_diff(options: argparse.Namespace) -> int:
 
 def run_export(options: argparse.Namespace) -> int:
     """Write the variables at a path into a file of another library."""
-    export_checkpoint(options.path, options.file)
+    export_checkpoint(options.path, options.file, options.format)
     print(
         f"{options.file}: {len(list_variables(options.path))} variables; their chunks and the step"
         " are not in it"
@@ -137,7 +140,7 @@ def run_export(options: argparse.Namespace) -> int:
 
 def run_import(options: argparse.Namespace) -> int:
     """Make a checkpoint of a file of another library."""
-    path = import_checkpoint(options.file, options.path, options.step)
+    path = import_checkpoint(options.file, options.path, options.step, options.format)
     print(f"{path}: {len(list_variables(path))} variables")
     return SAME
 

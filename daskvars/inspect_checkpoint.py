@@ -1,4 +1,6 @@
-"""Looking into checkpoints, session stores and any Zarr group: listing, verifying, comparing.
+"""Looking into checkpoints, session stores, any Zarr group and TensorFlow's checkpoints.
+
+Listing, verifying, comparing.
 
 `print_tensors_in_checkpoint_file` is TensorFlow's function of that name; the command line
 ``daskvars inspect | verify | diff | history`` prints what the other functions return.
@@ -312,9 +314,11 @@ def _damages_of(source: OpenedCheckpoint, record: VariableRecord) -> Iterator[st
 
 
 def not_checked(path: str) -> Iterator[str]:
-    """Yield what `damages` cannot tell of a Zarr group that somebody else wrote."""
+    """Yield what `damages` cannot tell of what somebody else wrote."""
     source = source_of(path)
-    if not source.is_external:
+    for name in source.left_out:
+        yield f"{name!r} has a dtype that no variable has, and was not read"
+    if source.kind != "zarr":
         return
     for name, found in sorted(unchecked(source.storage, source.path).items()):
         if name not in source.records:
@@ -356,7 +360,7 @@ def differences(first: str, second: str) -> Iterator[str]:
 
 def _absent(source: OpenedCheckpoint) -> dict[str, tuple[Index, ...]]:
     """Return which chunks of each array are not there and count as the fill value."""
-    if not source.is_external:
+    if source.kind != "zarr":
         return {}
     return {name: found.missing for name, found in unchecked(source.storage, source.path).items()}
 

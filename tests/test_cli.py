@@ -19,6 +19,7 @@ from daskvars.cli import main
 from daskvars.errors import FailedPreconditionError, StoreError
 from daskvars.state import ZarrStore
 from tests import clusters
+from tests.state.external.tensorflow.samples import GOLDEN
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -150,7 +151,23 @@ def test_export_and_import(tmp_path, capsys):
     assert json.loads("\n".join(run(capsys, "inspect", again, "--json")[1]))["global_step"] == 7
     status, lines, err = run(capsys, "export", path, tmp_path / "m.h5")
     assert (status, lines) == (2, [])
-    assert "neither in .safetensors nor in .npz" in err
+    assert "in none of .safetensors, .npz, .ckpt" in err
+
+
+def test_tensorflow_checkpoints_are_read_and_written(tmp_path, capsys):
+    prefix = GOLDEN / "partitioned"
+    status, lines, _ = run(capsys, "inspect", prefix)
+    assert (status, lines[-1].split()) == (0, ["3", "variables", "4,832"])
+    assert run(capsys, "inspect", f"{prefix}.index")[1] == lines
+    assert run(capsys, "verify", prefix)[:2] == (0, [f"{prefix}: every chunk is there and intact"])
+    ours, back = tmp_path / "ours", tmp_path / "back-7"
+    assert run(capsys, "import", prefix, ours)[:2] == (0, [f"{ours}: 3 variables"])
+    assert run(capsys, "diff", prefix, ours)[0] == 0
+    assert run(capsys, "export", ours, back, "--format", "tensorflow")[0] == 0
+    assert sorted(os.listdir(tmp_path)) == ["back-7.data-00000-of-00001", "back-7.index", "ours"]
+    assert run(capsys, "diff", prefix, back)[0] == 0
+    status, _, err = run(capsys, "export", ours, back)
+    assert status == 0 and not err, "it is one already, so its name tells"
 
 
 def test_history_lists_the_versions_of_a_store(tmp_path, capsys):
@@ -242,7 +259,7 @@ def test_every_command_as_a_process(tmp_path):
         ("no directory", ["history", tmp_path / "none"]),
         ("no directory", ["diff", path, tmp_path / "none"]),
         ("no file", ["import", tmp_path / "none.npz", tmp_path / "x"]),
-        ("neither in", ["export", path, tmp_path / "m.h5"]),
+        ("in none of", ["export", path, tmp_path / "m.h5"]),
         ("no version 1", ["restore-to", tmp_path / "none", "1"]),
         ("not allowed with", ["inspect", path, "--stats", "--value", "w"]),
         ("does not answer", ["dashboard", "http://127.0.0.1:1/status"]),

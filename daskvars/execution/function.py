@@ -61,10 +61,10 @@ class Function(ShownInNotebooks, Generic[P, R_co]):
         """Return for each signature its inputs as text, and the plan that ran last (or None)."""
         with self._lock:
             traces = list(self._traces.values())
-        return [
-            ([f"{t.dtype.name} {t.shape}" for t in trace.parameters], trace.executable.last_plan)
-            for trace in traces
-        ]
+        bound = [trace.executable.last_bound for trace in traces]
+        plans = [found and found.plan for found in bound]
+        inputs = [[f"{t.dtype.name} {t.shape}" for t in trace.parameters] for trace in traces]
+        return list(zip(inputs, plans, strict=True))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         builder = scopes.current_builder()

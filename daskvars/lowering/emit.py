@@ -15,7 +15,6 @@ from daskvars.graph.definitions import patterns
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import (
     ALIKE,
-    ASSEMBLE_ROWS,
     Block,
     Contraction,
     Effect,
@@ -46,10 +45,18 @@ from daskvars.lowering.program import (
     Node,
     Program,
     Ref,
+    block_bytes,
     ranked,
     used_values,
 )
-from daskvars.lowering.row_kernels import assemble_rows_call, block_kernel, own_rows_call, row_attrs
+from daskvars.lowering.row_kernels import (
+    MERGES,
+    block_kernel,
+    looked_up_call,
+    merge_rows_call,
+    own_rows_call,
+    row_attrs,
+)
 from daskvars.remote.regions.program import Call, RegionProgram
 from daskvars.remote.regions.tiling import is_tiled
 from daskvars.shapes import RankedShape
@@ -128,8 +135,11 @@ class _Emission:
                     )
                 )
             return PlanValue(Origin(-1, self.leaves[id(node)]), ref.spec, ref.layout, (), 0)
-        origin = Origin(self.region_of[id(node)], self.positions[ref])
-        return PlanValue(origin, ref.spec, ref.layout, node.out_maps[ref.index], len(node.grid))
+        origin, axes = (
+            Origin(self.region_of[id(node)], self.positions[ref]),
+            node.out_maps[ref.index],
+        )
+        return PlanValue(origin, ref.spec, ref.layout, axes, len(node.grid), node.filled)
 
     def _region(self, number: int, group: Group) -> Region:
         builder = _RegionBuilder(group.nodes, self.used, self.value)
@@ -179,6 +189,10 @@ class _RegionBuilder:
     def register(self, node: Node, position: int) -> int:
         """Return the register of input `position` of `node`."""
         ref = node.inputs[position]
+        if node.by_rows and position == 0:
+            nbytes = block_bytes(node.specs[0], node.layouts[0])
+            taken = RegionInput(self.value(ref), "rows", node.wanted[0], nbytes=nbytes)
+            return self._input((id(node), "rows"), taken, None)
         if isinstance(ref.node, Leaf):
             if ref in self.registers and node.wanted[position] is None:
                 return self.registers[ref]
@@ -250,6 +264,10 @@ class _RegionBuilder:
             outs.append(self.registers[Ref(node, i)])
         if node.opdef is None:
             self._add_plain(node, arguments, tuple(outs))
+            return
+        if node.by_rows:
+            shape = _nominal(node.specs[0].shape, node.layouts[0])
+            self.calls.append(looked_up_call(node, arguments, tuple(outs), shape))
             return
         attrs = {k: v for k, v in node.attrs.items() if k[0] != "_"}
         block = -1
@@ -325,13 +343,13 @@ class _RegionBuilder:
                 merged=merges,
                 grid=grid,
                 partial=number,
-                has_own_rows=node.kernel == ASSEMBLE_ROWS,
+                has_own_rows=node.kernel in MERGES,
             )
             identity = (value.origin, "partial", merges, number)
             parts.append(self._input(identity, region_input, shape))
-        if node.kernel == ASSEMBLE_ROWS:
+        if node.kernel in MERGES:
             self.registers[Ref(node)] = out = self._new_register()
-            self.calls.append(assemble_rows_call(node, tuple(parts), out, shape))
+            self.calls.append(merge_rows_call(node, tuple(parts), out, shape))
             return
         total = parts[0]
         for part in parts[1:]:

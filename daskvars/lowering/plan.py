@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,11 +18,12 @@ from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.place import device_type_of
-from daskvars.lowering.program import concrete, spec_bytes
+from daskvars.lowering.program import block_bytes, concrete, spec_bytes
 from daskvars.lowering.sharding import ShardingChoice
 from daskvars.notebooks import ShownInNotebooks
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
+from daskvars.remote.tasks.table_rows import Rows
 
 Index = tuple[int, ...]
 
@@ -65,6 +67,7 @@ class PlanValue:
       layout: its chunks, None is one block.
       axes: for each dimension the axis of the producer's grid, or -1.
       num_axes: how many axes that grid has.
+      filled: the share of the rows of its blocks that there are, about; see `program.Node`.
     """
 
     origin: Origin
@@ -72,6 +75,7 @@ class PlanValue:
     layout: Chunks | None
     axes: tuple[int, ...]
     num_axes: int
+    filled: float = 1.0
 
     def block_id(self, index: Index) -> BlockId:
         """Return the id of the block that holds block `index`."""
@@ -96,7 +100,11 @@ class PlanValue:
 
     def nbytes(self) -> int:
         """Return the size of the whole in bytes; unknown dimensions count as 1."""
-        return spec_bytes(self.spec)
+        return int(spec_bytes(self.spec) * self.filled)
+
+    def block_nbytes(self) -> int:
+        """Return the bytes of one of its blocks, about."""
+        return int(block_bytes(self.spec, self.layout) * self.filled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +114,16 @@ class RegionInput:
     Attributes:
       value: the value.
       kind: "block" (one block as it is), "partial" (one of its partial results), "cut" (put
-        together from slices, because the region wants other chunks) or "attrs" (what differs from
-        block to block in one kernel's attributes).
+        together from slices, because the region wants other chunks), "rows" (a table whose rows are
+        looked up) or "attrs" (what differs from block to block in one kernel's attributes).
       layout: the chunks wanted ("cut"; "partial", if slices of the partial results are).
       axes: for each dimension wanted, the axis of the region's grid or -1.
       merged: axes of the producer's grid that partial results are merged over ("partial").
       grid: the producer's grid ("partial").
       partial: which of the partial results, in C order ("partial").
       attrs: block index -> keyword arguments ("attrs").
-      has_own_rows: a partial result is the rows that its block owns, not zeros besides ("partial").
+      nbytes: of the rows that a block looks up, about ("rows").
+      has_own_rows: a partial result is rows of its own, not zeros besides ("partial").
     """
 
     value: PlanValue | None
@@ -126,6 +135,7 @@ class RegionInput:
     partial: int = 0
     attrs: dict[Index, dict[str, Any]] | None = None
     has_own_rows: bool = False
+    nbytes: int = 0
 
     @property
     def origin(self) -> Origin:
@@ -133,11 +143,18 @@ class RegionInput:
         assert self.value is not None
         return self.value.origin
 
+    @property
+    def num_sharing(self) -> int:
+        """How many partial results have the rows of a block among them, each its own."""
+        return math.prod(self.grid[a] for a in self.merged) if self.has_own_rows else 1
+
     def take(self, block: Index) -> Any:
-        """Return a BlockId, a Cut or a dict: what block `block` gets."""
+        """Return a BlockId, a Cut, Rows or a dict: what block `block` gets."""
         if self.attrs is not None:
             return self.attrs[block]
         assert self.value is not None
+        if self.kind == "rows":
+            return Rows(tuple(map(self.value.block_id, self.value.indices())))
         if self.kind == "partial":
             return self._partial_block(self.value, block)
         index = tuple(block[axis] if axis >= 0 else 0 for axis in self.axes)
@@ -283,6 +300,14 @@ class Plan(ShownInNotebooks):
         return sum(region.num_tasks for region in self.regions)
 
     @property
+    def tasks_by_scope(self) -> Counter[str]:
+        """How many tasks a run has, by scope."""
+        found: Counter[str] = Counter()
+        for region in self.regions:
+            found[region.label] += region.num_tasks
+        return found
+
+    @property
     def is_single(self) -> bool:
         """Whether a run is one task, so that it can be called inline."""
         return self.num_tasks <= 1
@@ -309,12 +334,7 @@ class Plan(ShownInNotebooks):
                     if region_input.kind == "block" and not region_input.axes
                     else 1
                 )
-                shared = (
-                    math.prod(region_input.grid[a] for a in region_input.merged)
-                    if (region_input.has_own_rows)
-                    else 1
-                )
-                total += region_input.value.nbytes() * spread // shared
+                total += region_input.value.nbytes() * spread // region_input.num_sharing
         return total
 
     def explain(self, where: Callable[[Region], str] = in_this_process) -> str:

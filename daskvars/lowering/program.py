@@ -88,8 +88,9 @@ class Ref(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the value, see `spec_bytes`."""
-        return spec_bytes(self.spec)
+        """The bytes of the value, about; see `spec_bytes`."""
+        filled = self.node.filled if isinstance(self.node, Node) else 1.0
+        return int(spec_bytes(self.spec) * filled)
 
 
 @dataclass(eq=False, slots=True)
@@ -135,7 +136,9 @@ class Node:
         numbers its blocks, or -1 for a whole dimension (`shard`).
       merges: axes of the producer's grid over which partial results are merged (`shard`).
       pinned, cut: its labels and the chunks of some of them, where `route` has set them.
+      by_rows: it looks rows up in its first input, which is cut, wherever they are (`shard`).
       ragged: its blocks have fewer rows than their layout says (`route`).
+      filled: how many they have in all, about, as a share of what that says.
       device: where its operation asks to run; of an assignment, where its variable is.
       place: where it runs, "" anywhere (`place`).
       reason: why there, in words (`place`).
@@ -167,7 +170,9 @@ class Node:
     merges: tuple[int, ...] | None = None
     pinned: Access | None = None
     cut: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    by_rows: bool = False
     ragged: bool = False
+    filled: float = 1.0
     device: str = ""
     place: str = ""
     reason: str = ""

@@ -21,6 +21,7 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.patterns import (
     ALIKE,
     ASSEMBLE_ROWS,
+    CONCATENATE_ROWS,
     Access,
     Contraction,
     Dims,
@@ -136,9 +137,13 @@ class _Propagation:
             program.drop_dead()
 
     def _lay_out(self, node: Node) -> None:
+        if self._looks_up(node):
+            node.access, node.by_rows = _by_ids(node.access), True
         access = node.access
         labels = self._label_chunks(node, access)
         self._finish(node, access, labels)
+        if node.by_rows:
+            node.wanted[0] = node.inputs[0].layout
         self.nodes.append(node)
         if not labels:
             return
@@ -201,7 +206,7 @@ class _Propagation:
         """Drop cuts whose number is that of the workers, where bits would depend on them.
 
         They would of partial sums, and of products, which BLAS rounds by the shapes that it is
-        given. Rows that a table gives are put together, not summed.
+        given. Rows that a table gives, or gets, are put together, not summed.
         """
         if access.combine is None or _is_gather(node):
             return
@@ -212,7 +217,11 @@ class _Propagation:
             for label in _label_sizes(dims, ref.layout)
         }
         is_product = node.contracts
-        summed = [dims for i, dims in enumerate(access.outputs) if access.combine_of(i) != ALIKE]
+        summed = [
+            dims
+            for i, dims in enumerate(access.outputs)
+            if access.combine_of(i) not in (ALIKE, CONCATENATE_ROWS)
+        ]
         for label in labels.keys() - settled:
             if is_product or not all(any(d and d.label == label for d in dims) for dims in summed):
                 del labels[label]
@@ -232,6 +241,20 @@ class _Propagation:
         if _is_gather(node) and spec_bytes(node.inputs[0].spec) > spec_bytes(node.specs[0]):
             found[0] = node.inputs[0]
         return found
+
+    def _looks_up(self, node: Node) -> bool:
+        """Return whether the data's parts look rows up in a table that is cut by rows.
+
+        A smaller table than what is looked up comes whole.
+        """
+        pattern = node.pattern
+        if not self.gathers or node.pinned is not None or not isinstance(pattern, Gather):
+            return False
+        table, ids = node.inputs[:2]
+        if pattern.partial is None or not _stays(table) or ids not in self.data:
+            return False
+        cut = [axis for axis, sizes in enumerate(table.layout or ()) if len(sizes) > 1]
+        return cut == [0] and is_cut(ids.layout) and table.nbytes > spec_bytes(node.specs[0])
 
     def _is_free(self, node: Node) -> bool:
         """Return whether the node only computes with what any layout will do for.
@@ -304,7 +327,7 @@ class _Propagation:
             (node.specs[index],),
             op=node.op,
         )
-        merge.merges = missing
+        merge.merges, merge.ragged, merge.filled = missing, node.ragged, node.filled
         merge.grid = tuple(node.grid[axis] for axis in rest)
         renumbered = {axis: i for i, axis in enumerate(rest)}
         merge.layouts = [node.layouts[index]]
@@ -385,6 +408,15 @@ def _agreed(node: Node, given: Sequence[Given], parts: int) -> dict[int, tuple[i
 
 def _is_gather(node: Node) -> bool:
     return isinstance(node.pattern, Gather)
+
+
+def _by_ids(access: Access) -> Access:
+    """Return the labels of rows that are looked up by ids, those of the table left out."""
+    table, ids = access.inputs[:2]
+    (found,) = access.outputs
+    labels = {dim.label for dim in ids if dim}
+    kept = tuple(dim if dim and dim.label in labels else None for dim in found)
+    return Access(((None,) * len(table), ids), (kept,))
 
 
 def _is_made_of_nothing(node: Node | Leaf) -> bool:

@@ -3,7 +3,8 @@
 An update of rows of a variable that is cut by rows reads rows of it and of its slots, computes,
 and writes rows back. Read and written by whoever has the gradient, every row would travel twice.
 So each block of the variable takes the ids and the gradients that are its own, and reads,
-computes and writes for these alone.
+computes and writes for these alone. Where gradients are made in parts, each part gives each block
+what is that block's, and these are put one after the other, in the order of the parts.
 
 Gradients of one row are added up there as well (`CombineById`). So they are where a variable is cut
 by columns: each block takes its columns of all gradients.
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import (
+    CONCATENATE_ROWS,
     Access,
     CombineById,
     Dim,
@@ -207,11 +209,16 @@ class _Routing:
             op=update.op,
             device=update.device,
         )
+        # Blocks of one part are neighbours, as it has what they take: its label comes first.
+        part, owner = Dim(0), Dim(1)
         node.pinned = Access(
-            tuple((None,) * len(ranked(ref.spec.shape)) for ref in inputs),
-            tuple(map(self._dims, specs)),
+            tuple((part, *(None for _ in ranked(ref.spec.shape)[1:])) for ref in inputs),
+            tuple((owner, *(None for _ in ranked(spec.shape)[1:])) for spec in specs),
+            CONCATENATE_ROWS,
         )
-        node.cut, node.ragged = {0: self.cut.sizes}, True
+        node.cut, node.ragged = {owner.label: self.cut.sizes}, True
+        (num_ids,) = ranked(inputs[0].spec.shape)
+        node.filled = 1.0 if num_ids is None else num_ids / self.num_rows
         return node
 
     def _combined(self, node: Node, inputs: list[Ref]) -> Node:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS
-from daskvars.kernels.gather_scatter.row_shards import assemble_rows
+from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS, CONCATENATE_ROWS
+from daskvars.kernels.gather_scatter.row_shards import (
+    assemble_rows,
+    concatenate_rows,
+    rows_of_table,
+)
 from daskvars.lowering.plan import RegionInput
 from daskvars.lowering.program import Node
 from daskvars.remote.regions.program import Call
@@ -23,10 +27,11 @@ def block_kernel(node: Node) -> Any:
 def row_attrs(node: Node) -> RegionInput:
     """Return a source of the rows that each block owns, as `own_rows` takes them."""
     (sizes,) = node.cut.values()
-    starts = itertools.accumulate(sizes, initial=0)
+    starts = tuple(itertools.accumulate(sizes, initial=0))
+    axis, size = node.out_maps[0][0], sum(sizes)
     table: dict[tuple[int, ...], dict[str, Any]] = {
-        (number,): {"offset": start, "count": count, "size": sum(sizes)}
-        for number, (start, count) in enumerate(zip(starts, sizes, strict=False))
+        block: {"offset": starts[block[axis]], "count": sizes[block[axis]], "size": size}
+        for block in itertools.product(*map(range, node.grid))
     }
     return RegionInput(None, "attrs", attrs=table)
 
@@ -47,9 +52,36 @@ def own_rows_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], bloc
     )
 
 
-def assemble_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) -> Call:
+def looked_up_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], shape: Any) -> Call:
+    """Return the call that looks rows up in a cut table."""
+    (sizes, *_) = node.wanted[0] or ()
+    starts = tuple(itertools.accumulate(sizes, initial=0))
+    dtypes = (node.specs[0].dtype.np,)
+    return Call(
+        rows_of_table,
+        args,
+        outs,
+        {"starts": starts},
+        name=node.name,
+        shapes=(shape,),
+        dtypes=dtypes,
+        fresh=True,
+    )
+
+
+MERGES = {ASSEMBLE_ROWS: assemble_rows, CONCATENATE_ROWS: concatenate_rows}
+
+
+def merge_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) -> Call:
     """Return the call that puts the rows of all parts together."""
     dtypes = (node.specs[0].dtype.np,)
     return Call(
-        assemble_rows, parts, (out,), {}, name=node.name, shapes=(shape,), dtypes=dtypes, fresh=True
+        MERGES[node.kernel],
+        parts,
+        (out,),
+        {},
+        name=node.name,
+        shapes=(None if node.ragged else shape,),
+        dtypes=dtypes,
+        fresh=True,
     )

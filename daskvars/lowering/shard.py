@@ -244,8 +244,8 @@ def step_seconds(program: Program, machine: Machine) -> float:
         shared = machine.parts if _is_tiled(node) else min(blocks, machine.parts)
         seconds += work / shared + CALL_S * math.ceil(blocks / machine.parts)
         if is_laid_out:
-            moved = sum(movement(node, i).times * ref.nbytes for i, ref in enumerate(node.inputs))
-            seconds += moved / MEMORY_BYTES_PER_S
+            moves = [movement(node, i) for i in range(len(node.inputs))]
+            seconds += sum(move.times * move.nbytes for move in moves) / MEMORY_BYTES_PER_S
     if is_laid_out:
         num_tasks = sum(math.prod(group.grid) for group in fuse(program))
         seconds += TASK_S * num_tasks if num_tasks > 1 else 0.0

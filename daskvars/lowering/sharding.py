@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS
+from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS, CONCATENATE_ROWS
 from daskvars.lowering.fuse import lines_up
-from daskvars.lowering.program import STALE, STATE, Leaf, Node, Program
+from daskvars.lowering.program import STALE, STATE, Leaf, Node, Program, spec_bytes
 
 MAX_LINES = 24  # of exchanges in the text, the largest first
 
@@ -109,11 +109,13 @@ class Movement(NamedTuple):
 
     Attributes:
       kind: in words; "" where it is not put together from other blocks.
-      times: how often each of its elements is sent.
+      times: how often each of its elements that move is sent.
+      nbytes: of those elements.
     """
 
     kind: str
     times: int
+    nbytes: int
 
 
 def cut_share(program: Program) -> float:
@@ -130,9 +132,9 @@ def exchanges(program: Program) -> tuple[Exchange, ...]:
     found: dict[Exchange, None] = {}
     for node in program.nodes:
         for position, ref in enumerate(node.inputs):
-            kind = movement(node, position).kind
+            kind, _, nbytes = movement(node, position)
             if kind:
-                found[Exchange(_name(ref.node), kind, ref.nbytes)] = None
+                found[Exchange(_name(ref.node), kind, nbytes)] = None
     return tuple(sorted(found, key=lambda exchange: -exchange.nbytes))
 
 
@@ -146,18 +148,20 @@ def _name(node: Node | Leaf) -> str:
 def movement(node: Node, position: int) -> Movement:
     """Return how an input gets to the blocks that need it."""
     ref, wanted = node.inputs[position], node.wanted[position]
+    if node.by_rows and position == 0:
+        return Movement("rows routed", 1, spec_bytes(node.specs[0]))
     if isinstance(ref.node, Leaf):
         if ref.layout is None or ref.layout == wanted:
-            return Movement("", 0)
+            return Movement("", 0, 0)
     elif node.merges is not None:
+        if node.kernel in (ASSEMBLE_ROWS, CONCATENATE_ROWS):
+            return Movement("rows routed", 1, ref.nbytes)
         times = math.prod(ref.producer.grid[axis] for axis in node.merges) - 1
-        if node.kernel == ASSEMBLE_ROWS:
-            return Movement("rows routed", times)
-        return Movement("reduce-scattered" if node.grid else "all-reduced", times)
+        return Movement("reduce-scattered" if node.grid else "all-reduced", times, ref.nbytes)
     elif lines_up(node, position) or (not ref.node.grid and math.prod(node.grid) == 1):
-        return Movement("", 0)
+        return Movement("", 0, 0)
     axes = {axis for axis in node.in_maps[position] if axis >= 0}
     times = math.prod(n for axis, n in enumerate(node.grid) if axis not in axes)
     if ref.layout is None or ref.layout == wanted:  # in one piece, or block by block
-        return Movement("", times)
-    return Movement("all-gathered" if wanted is None else "cut anew", times)
+        return Movement("", times, ref.nbytes)
+    return Movement("all-gathered" if wanted is None else "cut anew", times, ref.nbytes)

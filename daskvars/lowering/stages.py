@@ -30,8 +30,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from daskvars.lowering.plan import BlockId, Index, Plan, PlanValue, Region, RegionInput
-from daskvars.lowering.program import STATE, block_bytes
+from daskvars.lowering.program import STATE
 from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
+from daskvars.remote.tasks.table_rows import Rows
 
 PAIRS_PER_WORKER = 8
 """Pairs of stages that an exchange may have for each worker, before all of its stages wait for one
@@ -371,7 +372,7 @@ class _Staging:
                 taken_of[taking.parts[0].block_id.origin.region].append(taking)
         is_last = [[True] * len(found) for found in self.blocks]
         for value in self.plan.outputs:
-            if value.origin.region >= 0 and block_bytes(value.spec, value.layout) > MAX_SHOWN_BYTES:
+            if value.origin.region >= 0 and value.block_nbytes() > MAX_SHOWN_BYTES:
                 for block_id in map(value.block_id, value.indices()):
                     is_last[value.origin.region][self._number(block_id)] = False
         for region in reversed(range(len(self.blocks))):
@@ -479,13 +480,13 @@ class _Staging:
                 if value.origin.region >= 0:
                     given[value.origin] = value
                 elif plan.leaves[value.origin.position].kind == STATE:
-                    seen[value.origin] = block_bytes(value.spec, value.layout)
+                    seen[value.origin] = region_input.nbytes or value.block_nbytes()
             taken.append(sum(seen.values()))
         for value in (*plan.outputs, *plan.updates.values()):
             given[value.origin] = value
         for origin, value in given.items():
             if origin.region >= 0:
-                taken[origin.region] += block_bytes(value.spec, value.layout)
+                taken[origin.region] += value.block_nbytes()
         return taken
 
     # -- blocks to stages -----------------------------------------------------------------------
@@ -552,7 +553,7 @@ class _Taker:
         self.value: Any = region_input.value  # None for attributes, of which there are no parts
         self.nbytes = 0
         if self.value is not None:
-            self.nbytes = block_bytes(self.value.spec, self.value.layout)
+            self.nbytes = self.value.block_nbytes() // region_input.num_sharing
 
     def __call__(self, block: Index) -> Taking:
         if self.input.kind == "attrs":
@@ -561,11 +562,11 @@ class _Taker:
         found = self.known.get(index)
         if found is None:
             value = self.input.take(block)
-            identity = (
-                value
-                if isinstance(value, BlockId)
-                else (self.value.origin, self.input.layout, self.input.partial, index)
-            )
+            identity: Any = self.value.origin, self.input.layout, self.input.partial, index
+            if isinstance(value, BlockId):
+                identity = value
+            elif isinstance(value, Rows):
+                identity = id(self.input)
             found = self.staging.takings.get(identity)
             if found is None:
                 found = self.staging.takings[identity] = self._taking(value)
@@ -587,6 +588,10 @@ class _Taker:
     def _parts(self, value: Any) -> Iterator[Part]:
         if isinstance(value, BlockId):
             yield Part(value, None, self.nbytes)
+            return
+        if isinstance(value, Rows):
+            for block_id in value.parts:
+                yield Part(block_id, None, self.input.nbytes // len(value.parts))
             return
         dtype = self.value.spec.dtype
         itemsize = dtype.np.itemsize if dtype is not None else 0

@@ -46,7 +46,7 @@ class Record:
         self._sealed_version: int | None = None
         self._plans: dict[str, dict[str, Any]] = {}
         self._scopes: Counter[str] = Counter()
-        self._known: dict[int, tuple[Plan, str, Counter[str], int]] = {}
+        self._known: dict[int, tuple[Plan, str]] = {}
         self._slices: deque[Bar] = deque(maxlen=num_slices)
         self._workers: dict[str, defaultdict[str, float]] = {}
         self._cuts: list[str] = []
@@ -57,7 +57,8 @@ class Record:
             NOTES[type(event)](self, event)
 
     def _ran(self, event: events.RunFinished) -> None:
-        label, scopes, transfer_bytes = self._facts(event.plan)
+        label, tasks, nbytes = self._label(event.plan), event.tasks, event.transfer_bytes
+        num_tasks = sum(tasks.values())
         found = self._plans.get(label)
         if found is None:
             found = self._plans[label] = {
@@ -67,18 +68,19 @@ class Record:
                 "seconds": 0.0,
             }
         found["runs"] += 1
-        found["tasks"] += scopes.total()
-        found["transfer_bytes"] += transfer_bytes
+        found["tasks"] += num_tasks
+        found["transfer_bytes"] += nbytes
         found["seconds"] += event.duration_s
-        self._scopes.update(scopes)
+        self._scopes.update(tasks)
         self._version = event.version
-        self._note(0, label, event.duration_s, event.version, scopes.total(), transfer_bytes)
+        self._note(0, label, event.duration_s, event.version, num_tasks, nbytes)
 
     def _lowered(self, event: events.PlanLowered) -> None:
         self._totals["lowerings"] += 1
         self._seconds["lowerings"] += event.duration_s
-        label, scopes, transfer_bytes = self._facts(event.plan)
-        self._note(1, label, event.duration_s, self._version, scopes.total(), transfer_bytes)
+        plan = event.plan
+        count, nbytes = plan.num_tasks, plan.transfer_bytes
+        self._note(1, self._label(plan), event.duration_s, self._version, count, nbytes)
 
     def _sealed(self, event: events.Sealed) -> None:
         self._totals["seals"] += 1
@@ -115,20 +117,18 @@ class Record:
         self._slices.append(Bar("", ROWS[row], name, ROWS[row], start_s, duration_s, facts))
         self._totals["slices"] += 1
 
-    def _facts(self, plan: Plan) -> tuple[str, Counter[str], int]:
-        """Return a plan's label (the scope of most of its work), tasks by scope, and bytes."""
+    def _label(self, plan: Plan) -> str:
+        """Return the scope of most of a plan's work."""
         found = self._known.get(id(plan))
         if found is None:
-            scopes: Counter[str] = Counter()
             work: Counter[str] = Counter()
             for region in plan.regions:
-                scopes[region.label] += region.num_tasks
                 work[region.label] += region.num_tasks * len(region.ops)
             label = max(work, key=work.__getitem__, default="read")
             if len(self._known) >= MAX_PLANS:
                 self._known.clear()
-            found = self._known[id(plan)] = (plan, label, scopes, plan.transfer_bytes)
-        return found[1:]
+            found = self._known[id(plan)] = (plan, label)
+        return found[1]
 
     def _end(self) -> None:
         self._ended_s = time.time()

@@ -16,6 +16,7 @@ Workers that are threads of one process hand the slices over as they are.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -58,17 +59,19 @@ from daskvars.remote.versions.shared_versions import LostKeysError
 from daskvars.versioned import Versioned
 
 PULL, REFER = "daskvars_pull", "daskvars_refer"
+SMALL_BYTES = 16 << 10  # of an array that is part of a message, not a frame of its own
 TIMEOUT_S = 300.0  # of one answer, of some megabytes
 LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long, and how often, what moved is looked for
 ENDS = ("memory", "error", "released", "forgotten", "rescheduled")  # of a task's life here
 RELEASE_DELAY_S = 0.5  # that the scheduler may hear later of data that was let go
 PATIENCE_S = 60.0  # that a task is given back again and again
 
-Slices = tuple[slice, ...] | None
+Slices = tuple[slice, ...] | np.ndarray | None
 
 
 class Wanted(NamedTuple):
-    """A part of an output that is elsewhere: which, the slices (None: all of it), their bytes."""
+    """A part of an output that is elsewhere: which, the slices (None: all of it) or the numbers of
+    the rows, their bytes."""
 
     output: RemoteOutput
     source: Slices
@@ -234,12 +237,15 @@ class Exchanges(NamedPlugin):
         return value.referred_to(key, self.worker.address) if is_handle else value
 
     async def answer(self, request: bytes) -> dict[str, Any]:
-        """Give slices of outputs: for each (key, position, slices) the array, if it is here."""
+        """Give slices of outputs: for each (key, position, slices) the array, if it is here.
+
+        Large ones are frames of the message, of which each adds some 200 bytes.
+        """
         found = self.slices(pickle.loads(request))
-        return {
-            "is_here": [bool(part) for part in found],
-            "data": [to_serialize(part[0]) for part in found if part],
-        }
+        is_frame = [bool(part) and not _is_small(part[0]) for part in found]
+        parts = [frame or part for frame, part in zip(is_frame, found, strict=True)]
+        frames = itertools.compress(found, is_frame)
+        return {"parts": pickle.dumps(parts), "data": [to_serialize(part[0]) for part in frames]}
 
     def slices(self, wanted: Sequence[tuple[Any, int, Slices]]) -> list[Any]:
         """Return slices of outputs that this worker has, each in a tuple; () where it has not."""
@@ -292,6 +298,27 @@ class Exchanges(NamedPlugin):
         else:
             then(group, found, None)
 
+    def take_rows(self, wanted: Sequence[tuple[RemoteOutput, np.ndarray]]) -> list[Any]:
+        """Return rows of outputs that are elsewhere, from all owners at once.
+
+        Raises:
+          Reschedule, LostKeysError: as `pull`.
+        """
+        groups: dict[str, list[int]] = {}
+        for i, (output, _) in enumerate(wanted):
+            groups.setdefault(output.address, []).append(i)
+
+        async def pulled() -> list[list[Any]]:
+            asked = ([Wanted(*wanted[i], 0) for i in numbers] for numbers in groups.values())
+            return await asyncio.gather(*map(self.pull, asked))
+
+        arrays = run_on_loop(self.worker, pulled()).result()
+        found: list[Any] = [None] * len(wanted)
+        for numbers, parts in zip(groups.values(), arrays, strict=True):
+            for i, part in zip(numbers, parts, strict=True):
+                found[i] = part
+        return found
+
     async def pull(self, group: Sequence[Wanted]) -> list[Any]:
         """Return what is wanted of one owner.
 
@@ -340,8 +367,9 @@ class Exchanges(NamedPlugin):
             )
         except (OSError, TimeoutError):
             return [()] * len(group)
-        arrays = iter(answer["data"])
-        return [(next(arrays),) if is_here else () for is_here in answer["is_here"]]
+        frames = iter(answer["data"])
+        parts = pickle.loads(answer["parts"])
+        return [(next(frames),) if part is True else part for part in parts]
 
     async def _located(self, keys: set[Any]) -> dict[Any, list[str]]:
         request = pickle.dumps(("locate", {"keys": list(keys)}))
@@ -365,11 +393,17 @@ class Exchanges(NamedPlugin):
         raise Reschedule
 
 
+def _is_small(value: Any) -> bool:
+    return type(value) is np.ndarray and value.dtype != object and value.nbytes <= SMALL_BYTES
+
+
 def sliced(value: Any, source: Slices) -> Any:
     """Return a part of an output as one that may be given away: it never changes.
 
     What is no array, a list of arrays, say, goes as a whole.
     """
+    if isinstance(source, np.ndarray):
+        return value[source] if isinstance(value, DeviceArray) else value.take(source, axis=0)
     if isinstance(value, Versioned) and source is None:
         return value.given()
     if source is None or not isinstance(value, np.ndarray | Versioned | DeviceArray):

@@ -28,10 +28,10 @@ Rules, and why:
 - Any Zarr tool reads what is written: ``zarr.open_group(path)["conv1/weights"][:]``.
 
 Rooms: ``format`` (what stands in a store), ``stores`` (series of versions, and where their bytes
-are), ``external`` (other people's Zarr groups). Files: ``failures``; ``checkpoint`` (a single
-snapshot saved, restored, listed, verified); ``shards`` (partitioned variables as one array);
-``tensor_slices`` (checkpoints from inside a graph); ``values`` (what variables are in this
-process).
+are), ``external`` (what other people write: Zarr groups, TensorFlow's checkpoints). Files:
+``failures``; ``checkpoint`` (a single snapshot saved, restored, listed, verified); ``shards``
+(partitioned variables as one array); ``tensor_slices`` (checkpoints from inside a graph);
+``values`` (what variables are in this process).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from daskvars.dtypes import DType, as_dtype
 from daskvars.errors import CorruptChunkError, OpError, restore_error
 from daskvars.shapes import Chunks, block_indices, block_slices
 from daskvars.state.external.reading import external_variables
+from daskvars.state.external.tensorflow.reading import is_tensorflow, open_tensorflow
 from daskvars.state.failures import not_found
 from daskvars.state.format.assembly import Load, Run, assemble_selection, assemble_values
 from daskvars.state.format.chunks import read_chunk
@@ -54,11 +55,14 @@ class OpenedCheckpoint:
     Attributes:
         records: its variables, by key.
         load: gives a stored chunk of one.
-        token: changes when it is overwritten; empty for a external group.
+        token: changes when it is overwritten; empty for a Zarr group of somebody else's.
         location: how errors name it.
         storage: the Zarr store that it is in.
         path: its path there.
         global_step: the step that was noted in it.
+        kind: whose it is: "" for our own, "zarr" for a group of somebody else's, "tensorflow".
+        left_out: names of what it has besides, of dtypes that no variable has.
+        extra: what the writer kept with it.
     """
 
     records: Mapping[str, VariableRecord]
@@ -68,11 +72,14 @@ class OpenedCheckpoint:
     storage: ZarrStorage
     path: str
     global_step: int | None = None
+    kind: str = ""
+    left_out: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_external(self) -> bool:
         """Whether somebody else wrote it, without a manifest."""
-        return not self.token
+        return bool(self.kind)
 
 
 def save(
@@ -210,7 +217,8 @@ def shifted(selection: Selection, offset: tuple[int, ...] | None) -> Selection:
 
 
 def open_checkpoint(store: ZarrStorage, path: str) -> OpenedCheckpoint:
-    """Open a checkpoint, the head of a session's store, or a Zarr group without a manifest."""
+    """Open a checkpoint, the head of a session's store, or what somebody else wrote: a Zarr group
+    without a manifest, a checkpoint of TensorFlow."""
     place = location(store, path)
     document = node_document(store, path)
     versions = store_at(store, path, document)
@@ -222,12 +230,27 @@ def open_checkpoint(store: ZarrStorage, path: str) -> OpenedCheckpoint:
     if document is None:
         document = get_document(store, path)  # raises where it is there, and empty
     manifest = None if document is None else parse_manifest(document, place)
+    if document is None and is_tensorflow(store, path):
+        found = open_tensorflow(store, path)
+        read = found.records, found.load, found.token
+        return OpenedCheckpoint(
+            *read, place, store, path, kind="tensorflow", left_out=found.left_out
+        )
     if manifest is None:
-        return OpenedCheckpoint(*external_variables(store, path), "", place, store, path)
+        read = *external_variables(store, path), ""
+        return OpenedCheckpoint(*read, place, store, path, kind="zarr")
     check_complete(manifest, place)
     load = partial(read_chunk, store, path)
-    step = manifest.global_step
-    return OpenedCheckpoint(manifest.records, load, manifest.token, place, store, path, step)
+    return OpenedCheckpoint(
+        manifest.records,
+        load,
+        manifest.token,
+        place,
+        store,
+        path,
+        manifest.global_step,
+        extra=manifest.extra,
+    )
 
 
 def check_wanted(
@@ -253,14 +276,17 @@ def check_wanted(
 
 
 def is_announced(where: Any) -> bool:
-    """Return whether a checkpoint, complete or not, a Zarr group, or a file for one, is there."""
+    """Return whether a checkpoint, complete or not, a Zarr group, or a file for one, is there.
+
+    TensorFlow's are complete once they have an index.
+    """
     try:
         archive = archive_path(where)
         if archive is not None:
             return os.path.isfile(archive)
         store, path = open_zarr_store(where, "r")
         is_node = exists(store, join(path, DOCUMENT)) or exists(store, join(path, ".zgroup"))
-        return is_node or store_at(store, path, None) is not None
+        return is_node or store_at(store, path, None) is not None or is_tensorflow(store, path)
     except OpError:
         return False
 
@@ -277,7 +303,9 @@ def is_complete(where: Any) -> bool:
         versions = store_at(store, path, document)
         if versions is not None:
             return versions.head() is not None
-        if document is None or document.get("node_type") != "group":
+        if document is None:
+            return is_tensorflow(store, path)
+        if document.get("node_type") != "group":
             return False
         manifest = document.get("attributes", {}).get(ATTRIBUTE)
         if manifest is None:

@@ -73,6 +73,23 @@ def test_rows_that_are_looked_up_are_updated_in_the_stage_of_all_updates(graph, 
     assert described(plan, workers).num_tasks <= 2 * workers + 2
 
 
+@pytest.mark.parametrize("workers", [2, 8, 32])
+def test_only_rows_that_are_looked_up_travel_and_no_stage_gives_them(graph, workers):
+    rows, columns, count = 32_768, 16, 1024
+    table = tf.get_variable("table", [rows, columns], chunks=(rows // workers, columns))
+    ids = tf.placeholder(tf.int32, [None])
+    loss = tf.reduce_mean(tf.square(tf.nn.embedding_lookup(table, ids)))
+    step = tf.train.AdagradOptimizer(0.1).minimize(loss)
+    with config.set(batch_parts=workers), tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        program, _ = session._executable([loss, step], (ids,))
+        plan = program.plan([np.zeros(count, np.int32)])
+    found = described(plan, workers)
+    assert found.num_tasks <= 2 * workers + 2
+    there, back = count * 4 * columns, count * (4 * columns + 8)
+    assert found.exchanged_bytes <= 1.05 * (there + back)
+
+
 def test_stages_come_after_what_they_take(graph):
     x, loss, step = dense_step(3, shards=4)
     found = described(plan_of(x, loss, step, parts=4), 4)

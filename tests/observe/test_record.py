@@ -39,7 +39,7 @@ def test_counts_are_exact_and_memory_is_bounded():
     assert [event.version for event in finished] == [1, 2]
     record = Record(num_slices=100)
     for version in range(250_000):
-        record(events.RunFinished(finished[1].plan, version, 0.5))
+        record(events.RunFinished(finished[1].plan, version, 0.5, {"counting": 1}))
     metrics = record.metrics()
     assert (metrics["runs"], metrics["tasks"], metrics["version"]) == (250_000, 250_000, 249_999)
     assert metrics["scopes"] == {"counting": 250_000}

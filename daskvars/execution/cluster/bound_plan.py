@@ -8,6 +8,7 @@ scheduler puts in the keys of the newest version when the graph arrives
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import getitem
 from typing import Any, NamedTuple, Protocol
@@ -119,6 +120,16 @@ class BoundPlan:
         self.constant_keys: dict[BlockId, str] = {}
         self._checked = -1
         self._template: Template | None = None
+
+    @property
+    def tasks_by_scope(self) -> Counter[str]:
+        """How many Dask tasks a run has besides those of its feeds and fetches, by scope."""
+        return self.template.tasks_by_scope
+
+    @property
+    def transfer_bytes(self) -> int:
+        """Bytes that move between workers in a run."""
+        return self.template.stages.exchanged_bytes
 
     @property
     def template(self) -> Template:

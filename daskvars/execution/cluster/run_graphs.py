@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from daskvars.execution.engine.steps import updated_inputs
 from daskvars.lowering.plan import BlockId, Plan, PlanValue
-from daskvars.lowering.program import STATE, block_bytes
+from daskvars.lowering.program import STATE
 from daskvars.lowering.stages import ANYWHERE, Stage, StagePlan, Taking
 from daskvars.remote.dask_internals import Task, TaskRef
 from daskvars.remote.task_keys import outputs_key
@@ -26,6 +26,7 @@ from daskvars.remote.task_outputs import MAX_SHOWN_BYTES
 from daskvars.remote.tasks.block_arguments import Cut, Take
 from daskvars.remote.tasks.region_tasks import PackedRegion, pack_region
 from daskvars.remote.tasks.stage_tasks import (
+    BY_ROWS,
     BlockCall,
     PackedStage,
     Source,
@@ -35,6 +36,7 @@ from daskvars.remote.tasks.stage_tasks import (
     pack_stage,
     run_stage,
 )
+from daskvars.remote.tasks.table_rows import Rows
 from daskvars.remote.versions.shared_versions import BlockRef, BlockRefs
 
 GATHER = "gather"  # the label of tasks that gather references
@@ -104,6 +106,9 @@ class Template:
             key = f"stage-{token}-{number}"
             regions = [packed[region] for region in builder.regions]
             self.packed_stages.append(pack_stage(key, builder.program(), regions))
+        self.tasks_by_scope = Counter(task.label for task in self.tasks)
+        if self.gathers:
+            self.tasks_by_scope[GATHER] += len(self.gathers)
         self.sinks = self._sinks()
 
     def _packed(self, number: int) -> PackedRegion:
@@ -131,7 +136,7 @@ class Template:
         for value in self.plan.outputs:
             shape = value.spec.shape
             is_small = shape is not None and None not in shape and value.spec.dtype is not None
-            is_small = is_small and block_bytes(value.spec, value.layout) <= MAX_SHOWN_BYTES
+            is_small = is_small and value.block_nbytes() <= MAX_SHOWN_BYTES
             for block_id in map(value.block_id, value.indices()):
                 if block_id.origin.region >= 0:
                     found[self.stages.where(block_id)] = is_small
@@ -269,6 +274,9 @@ class _StageBuilder:
     def _step(self, taking: Taking) -> Any:
         if isinstance(taking.value, BlockId):
             return Take(self._slot(taking.value, None, taking.parts[0].nbytes), None)
+        if isinstance(taking.value, Rows):
+            slots = [self._slot(part.block_id, BY_ROWS, 0) for part in taking.parts]
+            return Rows(tuple(Take(slot, None) for slot in slots))
         if not isinstance(taking.value, Cut):
             return taking.value
         if taking not in self.cuts:
@@ -290,7 +298,9 @@ class _StageBuilder:
             is_here = self.plan.leaves[block_id.origin.position].kind != STATE
         if is_here:
             source = None  # the whole is at hand
-        identity = block_id, None if source is None else tuple((s.start, s.stop) for s in source)
+        identity: Any = block_id, source
+        if isinstance(source, tuple):
+            identity = block_id, tuple((s.start, s.stop) for s in source)
         if identity not in self.slots:
             slot = self.slots[identity] = self._new_slot()
             argument, path = self._source(block_id, own, is_here)
@@ -378,7 +388,7 @@ def output_bytes(plan: Plan) -> list[dict[int, int]]:
 
     def note(value: PlanValue) -> None:
         if value.origin.region >= 0:
-            size = block_bytes(value.spec, value.layout)
+            size = value.block_nbytes()
             found[value.origin.region][value.origin.position] = size
 
     for region in plan.regions:

@@ -14,6 +14,7 @@ from daskvars.kernels.control.tensor_lists import joined
 from daskvars.lowering.plan import BlockId, PlanValue, Region
 from daskvars.lowering.program import concrete
 from daskvars.remote.tasks.block_arguments import Cut, Take
+from daskvars.remote.tasks.table_rows import Rows
 
 
 def block_steps(
@@ -50,6 +51,8 @@ def block_steps(
             steps.append(take(taken))
         elif isinstance(taken, Cut):
             steps.append(Cut(taken.shape, tuple((take(p), s, t) for p, s, t in taken.parts)))
+        elif isinstance(taken, Rows):
+            steps.append(Rows(tuple(map(take, taken.parts))))
         else:
             steps.append(taken)
     return steps

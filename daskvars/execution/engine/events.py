@@ -11,9 +11,9 @@ its own; a cluster's workers are asked by whoever sends a run there (`traced_els
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -31,11 +31,21 @@ class PlanLowered:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """A run committed: its plan, the version after it, and the seconds it took."""
+    """A run committed.
+
+    Attributes:
+      plan: what ran.
+      version: of the variables after it.
+      duration_s: the seconds it took.
+      tasks: how many Dask tasks it had, by scope.
+      transfer_bytes: that crossed between workers, by the plan; between tasks without a cluster.
+    """
 
     plan: Any
     version: int
     duration_s: float
+    tasks: Mapping[str, int] = field(default_factory=dict)
+    transfer_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,12 @@ class Executable:
         results = self._run(values, as_futures, as_dask)
         duration = time.perf_counter() - start
         events.flush()
-        events.publish(events.RunFinished(self.last_plan, self.engine.values.version, duration))
+        bound, version = self._last[0], self.engine.values.version
+        events.publish(
+            events.RunFinished(
+                bound.plan, version, duration, bound.tasks_by_scope, bound.transfer_bytes
+            )
+        )
         return results
 
     def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
@@ -108,10 +113,9 @@ class Executable:
         return (bound.submit if as_futures else bound)(values, self.key_of)
 
     @property
-    def last_plan(self) -> Any:
-        """The plan that ran last, None before it."""
-        bound = self._last[0]
-        return None if bound is None else bound.plan
+    def last_bound(self) -> Any:
+        """The plan that ran last, as it is bound to what ran it; None before it."""
+        return self._last[0]
 
     def plan(self, values: Sequence[Any]) -> Any:
         """Return the plan for these fed values without running it."""

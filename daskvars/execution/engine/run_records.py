@@ -50,16 +50,16 @@ def recorded_run(
     else:
         results = executable(values, as_dask=as_dask)
     duration_s = time.perf_counter() - start
-    plan = executable.last_plan
+    bound = executable.last_bound
     metadata.Clear()
-    if plan is not None:
-        metadata.num_tasks = plan.num_tasks
-        metadata.transfer_bytes = plan.transfer_bytes
+    if bound is not None:
+        metadata.num_tasks = sum(bound.tasks_by_scope.values())
+        metadata.transfer_bytes = bound.transfer_bytes
     metadata.duration_s = duration_s
     if is_traced:
         _record_steps(executable.engine, heard, metadata)
-    if options.output_partition_graphs and plan is not None:
-        metadata.partition_graphs.append(plan.explain())
+    if options.output_partition_graphs and bound is not None:
+        metadata.partition_graphs.append(bound.plan.explain())
     return results
 
 

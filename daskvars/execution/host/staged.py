@@ -25,8 +25,8 @@ class Runnable(Protocol):
     """What the engine runs of a graph."""
 
     @property
-    def last_plan(self) -> Any:
-        """The plan that ran last."""
+    def last_bound(self) -> Any:
+        """The plan that ran last, as it is bound to what ran it."""
 
     def __call__(
         self, values: Sequence[Any], as_futures: bool = False, as_dask: bool = False
@@ -249,10 +249,10 @@ class StagedExecutable:
         return {t: _given(t, v) for t, v in zip(op.outputs, results, strict=True) if t not in slots}
 
     @property
-    def last_plan(self) -> Any:
+    def last_bound(self) -> Any:
         """The plan that ran last, None before it, or if there is nothing to compute."""
-        plans = [stage.run.last_plan for stage in self.stages if stage.run is not None]
-        return plans[-1] if plans else None
+        found = [stage.run.last_bound for stage in self.stages if stage.run is not None]
+        return found[-1] if found else None
 
     def explain(self, values: Sequence[Any]) -> str:
         """Return what is done in this process, and run before and after it, as text."""
@@ -262,8 +262,8 @@ class StagedExecutable:
             parts += [f"here: {op.name} ({op.type})" for op in stage.ready]
             if stage.run is not None and all(t in slots for t in stage.fed):
                 parts.append(stage.run.explain([slots[t] for t in stage.fed]))
-            elif stage.run is not None and stage.run.last_plan is not None:
-                parts.append(stage.run.last_plan.explain())
+            elif stage.run is not None and stage.run.last_bound is not None:
+                parts.append(stage.run.last_bound.plan.explain())
             elif stage.run is not None:
                 names = ", ".join(t.name for t in stage.fed if t not in slots)
                 parts.append(f"run, planned when the shapes are known of: {names}")

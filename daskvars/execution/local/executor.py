@@ -208,6 +208,7 @@ class _Bound:
         self.executor = executor
         self.values = executor.values
         self.plan = plan
+        self.tasks_by_scope, self.transfer_bytes = plan.tasks_by_scope, plan.transfer_bytes
         self.num_threads = executor.num_workers
         self.steps = steps_of(plan)
         self.has_split = any(step.split is not None for step in self.steps)

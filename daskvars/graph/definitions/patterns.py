@@ -32,6 +32,7 @@ RankedShapes = RankedShapes
 KnownShapes = KnownShapes
 
 ASSEMBLE_ROWS = "assemble_rows"  # how partial results are merged that are rows with their places
+CONCATENATE_ROWS = "concatenate_rows"  # how they are where their places do not matter
 ALIKE = "alike"  # how results are merged that are the same of every block: one of them is taken
 
 

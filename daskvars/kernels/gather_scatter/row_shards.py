@@ -1,21 +1,56 @@
 """Rows on their way between the parts of a table and those who use them: only rows travel.
 
-A part gives the rows that it has, each once however often it is asked for, and says where they
+Who uses rows asks each part for its own, each row once however often it is used
+(`rows_of_table`). Where parts cannot be asked, each gives the rows that it has, and says where they
 go; whoever asked puts them together. An update goes the other way: each part takes the rows that
 are its own.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 
-from daskvars.backend import Array, ArrayModule
+from daskvars.backend import Array, ArrayModule, to_host
 from daskvars.kernels.gather_scatter.segments import check_ids
 
 # Duplicates are taken out where that leaves at most this share: finding them costs a sort.
 SPARED = 0.9
+
+
+class Table(Protocol):
+    """A table in parts, which are asked for rows."""
+
+    def rows(self, wanted: Sequence[tuple[int, np.ndarray]]) -> list[Array]:
+        """Return rows, [m, ...], for each (part, numbers of rows in it)."""
+
+
+def rows_of_table(xp: ArrayModule, table: Table, ids: Array, *, starts: Sequence[int]) -> Array:
+    """Return rows of a table, [*ids.shape, ...].
+
+    Args:
+        table: asked for each row once.
+        ids: int, any shape, in [0, starts[-1]).
+        starts: the first row of each part, and the number of all rows.
+
+    Raises:
+        InvalidArgumentError: an id is out of range.
+    """
+    check_ids(xp, ids, size=starts[-1])
+    flat = ids.reshape(-1)
+    unique, places = np.unique(flat if xp is np else to_host(flat), return_inverse=True)
+    bounds = np.searchsorted(unique, starts).tolist()
+    wanted = [
+        (part, unique[low:high] - starts[part])
+        for part, (low, high) in enumerate(pairwise(bounds))
+        if high > low
+    ]
+    found = table.rows(wanted or [(0, unique)])
+    rows = found[0] if len(found) == 1 else xp.concatenate(found)
+    return rows.take(xp.asarray(places.reshape(-1)), axis=0).reshape(*ids.shape, *rows.shape[1:])
 
 
 class ShardRows:
@@ -76,6 +111,12 @@ def assemble_rows(xp: ArrayModule, *parts: ShardRows) -> Array:
         rows = part.rows if part.repeats is None else part.rows.take(part.repeats, axis=0)
         out[slice(None) if part.positions is None else part.positions] = rows
     return out.reshape(first.shape)
+
+
+def concatenate_rows(xp: ArrayModule, *parts: Array) -> Array:
+    """Return what all parts have for one block of a table, [n, ...], in their order."""
+    found = [part for part in parts if len(part)] or parts[:1]
+    return found[0] if len(found) == 1 else xp.concatenate(found)
 
 
 def own_rows(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from daskvars.device_array import as_input
 from daskvars.kernels.control.tensor_lists import joined
+from daskvars.remote.tasks.table_rows import Rows, TableBlocks
 
 
 class Literal:
@@ -49,7 +50,7 @@ def run_block(
     Args:
       function: the compiled region.
       xp: the array module that computes it.
-      steps: for each of its arguments a Take, a Cut whose blocks are Takes, or plain data.
+      steps: for each of its arguments a Take, a Cut or Rows whose blocks are Takes, or plain data.
       dependencies: results of other tasks and Literals.
 
     Returns:
@@ -78,9 +79,12 @@ def arguments_of(
       xp: the module of the arrays that `as_argument` gives.
     """
 
+    def found(item: Take) -> Any:
+        value = plain(dependencies[item.dependency])
+        return value if item.position is None else value[item.position]
+
     def take(item: Take, number: int) -> Any:
-        found = plain(dependencies[item.dependency])
-        return as_argument(found if item.position is None else found[item.position], number)
+        return as_argument(found(item), number)
 
     arguments: list[Any] = []
     for number, step in enumerate(steps):
@@ -89,6 +93,8 @@ def arguments_of(
         elif isinstance(step, Cut):
             parts = [(take(item, -1), s, t) for item, s, t in step.parts]
             arguments.append(joined(xp, step.shape, parts))
+        elif isinstance(step, Rows):
+            arguments.append(TableBlocks(xp, list(map(found, step.parts))))
         else:
             arguments.append(step)
     return arguments

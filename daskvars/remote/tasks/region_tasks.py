@@ -31,6 +31,7 @@ from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
 from daskvars.remote.tasks.block_arguments import Cut, Take
+from daskvars.remote.tasks.table_rows import Rows, TableBlocks
 from daskvars.remote.tracing import Labels, kernels_ran
 from daskvars.remote.worker_memory import ValueSizes, keep_freed_memory, reserve_memory
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
@@ -123,7 +124,7 @@ class WorkerRegion:
         """Return the outputs of one block.
 
         Args:
-          steps: for each input a Take of a slot, a Cut of such, or plain data.
+          steps: for each input a Take of a slot, a Cut or Rows of such, or plain data.
           slots: values.
           pulled: the slots that are slices already, as the Cuts want them.
           made_by: names the task and the block, the same if it is run anew; None names none.
@@ -182,6 +183,8 @@ def arguments_of(
                 is_cut = take.dependency in pulled and isinstance(value, numpy.ndarray)
                 parts.append((as_argument(value, -1), ... if is_cut else source, target))
             arguments.append(joined(xp, step.shape, parts))
+        elif isinstance(step, Rows):
+            arguments.append(TableBlocks(xp, [slots[take.dependency] for take in step.parts]))
         else:
             arguments.append(step)
     return arguments

@@ -41,7 +41,9 @@ from daskvars.remote.tasks.region_tasks import (
     decompressed,
     unpacked,
 )
+from daskvars.remote.tasks.table_rows import Rows, RowsElsewhere
 
+BY_ROWS = "rows"  # in place of slices
 GROUP_BYTES = 4 << 20  # of slices that are asked for at once
 MAX_WAITING_BYTES = 256 << 20  # of slices that are asked for before what needs them is next
 
@@ -53,7 +55,8 @@ class Source(NamedTuple):
       slot: its number.
       argument: which argument of the task has it.
       path: what to take of that, item by item.
-      slices: what is needed of it; None for all. They apply only if it is elsewhere.
+      slices: what is needed of it; None for all. They apply only if it is elsewhere, BY_ROWS too:
+        then it stays there, and rows of it are looked up by a block.
       nbytes: of that.
     """
 
@@ -70,7 +73,7 @@ class BlockCall(NamedTuple):
     Attributes:
       region: which of the stage's regions.
       block: the block's index.
-      steps: for each input a Take of a slot, a Cut of such, or plain data.
+      steps: for each input a Take of a slot, a Cut or Rows of such, or plain data.
       outputs: (position, slot) of each result that is wanted.
     """
 
@@ -156,6 +159,9 @@ def _slots(steps: Sequence[Any]) -> Any:
         elif isinstance(step, Cut):
             for take, _, _ in step.parts:
                 yield take.dependency
+        elif isinstance(step, Rows):
+            for take in step.parts:
+                yield take.dependency
 
 
 class StageRun:
@@ -200,7 +206,9 @@ class StageRun:
             value = arguments[argument]
             for item in path:
                 value = value[item]
-            if isinstance(value, RemoteOutput):
+            if slices == BY_ROWS and isinstance(value, RemoteOutput):
+                self._fill(slot, RowsElsewhere(self.exchanges.take_rows, value))
+            elif isinstance(value, RemoteOutput):
                 remote.append((Wanted(value, slices, nbytes), slot))
             else:
                 self._fill(slot, aligned(value))

@@ -19,6 +19,7 @@ import os
 from urllib.parse import urlsplit
 
 from zarr.abc.store import Store
+from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, ObjectStore, StorePath
 
 from daskvars.state.failures import invalid, not_found, store_failure
@@ -33,6 +34,10 @@ except ImportError:  # it is an extra
 ARCHIVE_SUFFIX = ".zip"
 """How the path of a checkpoint in one file ends."""
 
+INDEX_SUFFIX = ".index"
+"""How the index of a checkpoint of TensorFlow is named, after the prefix that all its files have.
+Such a prefix is a path in the directory, or under the URL, that they are in."""
+
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 """URLs that obstore opens, where it is installed; all others are fsspec's. Credentials, selections
 and endpoints are those of the environment (``AWS_ENDPOINT_URL``), on the workers theirs."""
@@ -46,7 +51,8 @@ def open_zarr_store(
     Args:
         where: a local path, a URL that obstore (``s3://bucket/run``) or fsspec knows, a Zarr
             store such as ``zarr.storage.ObjectStore(obstore_store)``, or a ``StorePath`` in one.
-            A local path that ends in ``.zip`` is a checkpoint in one file, to be read.
+            A local path that ends in ``.zip`` is a checkpoint in one file, to be read; to be read
+            is also the prefix of a checkpoint of TensorFlow, or the path of its index.
         mode: ``"r"`` to read what is there, ``"a"`` to write as well.
 
     Returns:
@@ -69,7 +75,7 @@ def open_zarr_store(
     elif isinstance(where, Store):
         store, path = where, ""
     elif isinstance(where, str | os.PathLike):
-        store, path = open_address(os.fspath(where), mode), ""
+        store, path = open_address(os.fspath(where), mode)
     else:
         raise invalid(
             f"a store is a path, a URL or a Zarr store, not {type(where).__name__}: {where!r}"
@@ -79,17 +85,40 @@ def open_zarr_store(
     return store, path
 
 
-def open_address(address: str, mode: str) -> Store:
+def open_address(address: str, mode: str) -> tuple[Store, str]:
     """Open a local path or a URL: a directory of objects, or to be read an archive of them."""
     archive = archive_path(address)
     if archive is None:
-        return open_directory(address, mode)
+        prefix = tensorflow_prefix(address) if mode == "r" else None
+        if prefix is not None:
+            directory, _, name = prefix.rpartition("/")
+            return open_directory(directory or "/", mode), name
+        return open_directory(address, mode), ""
     if mode == "a":
         raise invalid(
             f"{archive!r} is one file, which is written whole, by saving a checkpoint there; what"
             " is written bit by bit, as a session's store, needs a directory: a path without .zip"
         )
-    return ArchiveStore(archive)
+    return ArchiveStore(archive), ""
+
+
+def tensorflow_prefix(address: str) -> str | None:
+    """Give the prefix of a checkpoint of TensorFlow that an address means; None for anything else.
+
+    A directory of that name, or a Zarr group at that URL, goes first.
+    """
+    prefix = local_path(address).removesuffix(INDEX_SUFFIX).rstrip("/")
+    if "://" not in prefix:
+        return (
+            None if os.path.isdir(prefix) or not os.path.isfile(prefix + INDEX_SUFFIX) else prefix
+        )
+    directory, _, name = prefix.rpartition("/")
+    if not name or directory.endswith("/"):  # the root of a bucket is no prefix
+        return None
+    store = open_directory(directory, "r")
+    if not sync(store.exists(name + INDEX_SUFFIX)) or sync(store.exists(f"{name}/zarr.json")):
+        return None
+    return prefix
 
 
 def archive_path(where: object) -> str | None:

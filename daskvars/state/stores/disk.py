@@ -115,6 +115,69 @@ def get_file(path: str, memory: Memory) -> bool:
     return True
 
 
+@contextlib.contextmanager
+def put_in_place(target: str) -> Iterator[str]:
+    """Give a path beside a file; what is written there takes the file's place, if all goes well.
+
+    Raises:
+        StoreError: the disk refuses, with its reason.
+    """
+    beside = f"{target}.{os.urandom(16).hex()}.partial"
+    try:
+        try:
+            yield beside
+            os.replace(beside, target)
+        except OSError as error:
+            raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
+    finally:
+        remove_if_there(beside)
+
+
+def remove_if_there(path: str) -> None:
+    """Remove a file, if it is there."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(path)
+
+
+def get_file_range(path: str, start: int, stop: int) -> np.ndarray | None:
+    """Read some bytes of a file; None where there is no such file, or it ends before.
+
+    Raises:
+        StoreError: the disk refuses it, with its reason.
+    """
+    try:
+        file = open_plain(path, os.O_RDONLY)
+        try:
+            if checked_size(path, os.fstat(file)) < stop:
+                return None
+            found = np.empty(stop - start, np.uint8)
+            os.lseek(file, start, os.SEEK_SET)
+            fill(file, found, None)
+        finally:
+            os.close(file)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        refuse_link(path)
+        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
+    return found
+
+
+def file_size(path: str) -> int | None:
+    """Return the size of a file, None where there is none.
+
+    Raises:
+        StoreError: it is a symbolic link, or no plain file.
+    """
+    refuse_link(path)
+    try:
+        return checked_size(path, os.stat(path))
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    except OSError as error:
+        raise store_failure(f"cannot read {path!r}: {error.strerror or error}") from error
+
+
 def read_each(file: int, parts: Sequence[memoryview]) -> int:
     """Read a file into some memory as ``os.readv`` does, where the system has no such call."""
     count = 0

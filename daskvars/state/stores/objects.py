@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
-from zarr.abc.store import Store
+from zarr.abc.store import RangeByteRequest, Store
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore
@@ -36,8 +36,10 @@ from daskvars.state.stores.disk import (
     Memory,
     check_writable_directory,
     delete_file,
+    file_size,
     flush_file,
     get_file,
+    get_file_range,
     link_file,
     list_files,
     list_names,
@@ -145,6 +147,45 @@ def get_into(store: Store, name: str, memory: Memory) -> bool:
                 look(piece)
         start += len(part)
     return True
+
+
+def get_range(store: Store, name: str, start: int, stop: int) -> np.ndarray | None:
+    """Read some bytes of one object, without reading the others.
+
+    Args:
+        store: where from; an archive, whose objects are chunks, has none that are read in parts.
+        name: the object's name in the store.
+        start, stop: which bytes.
+
+    Returns:
+        They, as a new uint8 array; None where there is no such object, or it ends before.
+
+    Raises:
+        StoreError: the disk refuses it, with its reason.
+    """
+    if type(store) is LocalStore:
+        return get_file_range(path_in(store, name), start, stop)
+    if start == stop:
+        return np.empty(0, np.uint8)
+    wanted = RangeByteRequest(start, stop)
+    buffer = sync(store.get(name, default_buffer_prototype(), wanted))
+    if buffer is None or len(buffer) != stop - start:
+        return None
+    return np.array(buffer.as_numpy_array().view(np.uint8))
+
+
+def object_size(store: Store, name: str) -> int | None:
+    """Return the bytes of an object, None where there is none.
+
+    Raises:
+        StoreError: it is a symbolic link, or no plain file.
+    """
+    if type(store) is LocalStore:
+        return file_size(path_in(store, name))
+    try:
+        return sync(store.getsize(name))
+    except FileNotFoundError:
+        return None
 
 
 def copy(store: Store, source: str, target: str) -> bool:

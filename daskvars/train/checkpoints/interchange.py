@@ -1,69 +1,44 @@
-"""Checkpoints as files of other libraries, and back: safetensors and NumPy's ``npz``.
+"""Checkpoints as files of other libraries, and back: safetensors, NumPy's ``npz``, TensorFlow.
 
 Such a file holds values by name and nothing else: chunks, step, collections and devices stay
-behind. Reading one runs nothing that is in it: nothing is unpickled.
+behind. Reading one runs nothing that is in it: nothing is unpickled. What formats there are says
+`daskvars.state.external.formats`.
 """
 
 from __future__ import annotations
 
-import math
 import os
-import zipfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-import ml_dtypes
-import numpy as np
-
-from daskvars.dtypes import as_dtype
-from daskvars.errors import OpError, enumerated
-from daskvars.shapes import whole
-from daskvars.state import VariableRecord, check_key, save
-from daskvars.state.failures import invalid, not_found, store_failure
-from daskvars.train.checkpoints.reader import load_checkpoint
-
-try:
-    import safetensors
-    import safetensors.numpy
-except ImportError:  # it is an extra
-    safetensors = None  # type: ignore[assignment]
-
-NPZ = (
-    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-    *("float16", "float32", "float64", "complex64", "complex128"),
-)
-SAFETENSORS = {
-    "BOOL": np.dtype("bool"),
-    **{f"{kind}{bits}": np.dtype(f"{kind.lower()}{bits // 8}")
-       for kind in "IU" for bits in (8, 16, 32, 64)},
-    **{f"F{bits}": np.dtype(f"f{bits // 8}") for bits in (16, 32, 64)},
-    "C64": np.dtype("complex64"),
-    "BF16": np.dtype(ml_dtypes.bfloat16),
-}  # fmt: skip
-"""Its names of the dtypes that both have."""
-
-MAX_DEFLATION = 1100
-"""Bytes that one compressed byte stands for at most: deflate reaches 1032."""
+from daskvars.errors import enumerated
+from daskvars.state import VariableRecord, open_zarr_store, save
+from daskvars.state.checkpoint import open_checkpoint
+from daskvars.state.external.formats import format_of, open_external
+from daskvars.state.failures import invalid
+from daskvars.state.format.assembly import Load
+from daskvars.state.format.grids import Index
+from daskvars.train.checkpoints.reader import checkpoint_path
 
 
-def export_checkpoint(ckpt_dir_or_file: str, file: str) -> None:
+def export_checkpoint(ckpt_dir_or_file: str, file: str, format: str | None = None) -> None:
     """Write the variables of a checkpoint into a file for other libraries.
 
-    All values are in memory at once for safetensors, one after another for npz. The file is there
-    whole or not at all.
+    All values are in memory at once for safetensors, one after another for npz, some rows at a
+    time for TensorFlow. The file is there whole or not at all.
 
     Args:
       ckpt_dir_or_file: path of the checkpoint, the directory of a saver, whose newest one is
         meant, a session's store, or any Zarr group.
-      file: where to; it ends in ``.safetensors`` (``pip install daskvars[safetensors]``) or
-        ``.npz``, and is replaced.
+      file: where to; it ends in ``.safetensors`` (``pip install daskvars[safetensors]``),
+        ``.npz`` or ``.ckpt``, and is replaced. The last is the prefix of a checkpoint that
+        ``tf.train.Saver`` and ``tf.train.load_checkpoint`` of TensorFlow read.
+      format: "safetensors", "npz" or "tensorflow", where `file` ends otherwise.
 
     Raises:
-      InvalidArgumentError: `file` ends otherwise, or variables are of a dtype that it cannot hold
-        (strings, quantized numbers; bfloat16 in npz; complex128 in safetensors): all are named,
-        and nothing is written.
+      InvalidArgumentError: `file` ends otherwise and there is no `format`, or variables are of a
+        dtype that it cannot hold (strings, quantized numbers; bfloat16 in npz; complex128 in
+        safetensors; TensorFlow holds all): all are named, and nothing is written.
       NotFoundError: there is no checkpoint.
       CorruptChunkError: a chunk of it is missing or damaged.
       ImportError: safetensors is not installed.
@@ -78,28 +53,32 @@ def export_checkpoint(ckpt_dir_or_file: str, file: str) -> None:
     [1. 2.]
     """
     target = os.fspath(file)
-    write, dtypes = writer_of(target)
-    reader = load_checkpoint(ckpt_dir_or_file)
-    found = reader.get_variable_to_dtype_map()
-    other = [f"{name} ({dtype.name})" for name, dtype in sorted(found.items())
-             if dtype.name not in dtypes]  # fmt: skip
+    found = format_of(target, format)
+    source = open_checkpoint(*open_zarr_store(checkpoint_path(ckpt_dir_or_file), "r"))
+    records = dict(sorted(source.records.items()))
+    other = [f"{name} ({r.dtype})" for name, r in records.items() if r.dtype not in found.dtypes]
     if other:
         raise invalid(
-            f"{target!r} cannot hold {enumerated(other, 6)}; it holds {', '.join(sorted(dtypes))}."
-            " Cast these variables, or leave them out of the checkpoint"
+            f"{target!r} cannot hold {enumerated(other, 6)}; it holds "
+            f"{', '.join(sorted(found.dtypes))}. Cast these variables, or leave them out of the "
+            "checkpoint"
         )
-    with put_in_place(target) as beside:
-        write(beside, {name: partial(reader.get_tensor, name) for name in sorted(found)})
+    found.write(target, records, source.load)
 
 
-def import_checkpoint(file: str, save_path: str, global_step: int | None = None) -> str:
+def import_checkpoint(
+    file: str, save_path: str, global_step: int | None = None, format: str | None = None
+) -> str:
     """Make a checkpoint of what is in a file of another library.
 
+    Memory holds some chunks of it at a time; of safetensors the whole file.
+
     Args:
-      file: a ``.safetensors`` or ``.npz`` file.
+      file: a ``.safetensors`` or ``.npz`` file, or the prefix of a checkpoint of TensorFlow.
       save_path: path or URL of the checkpoint, as `Saver.save` takes it; one that is there is
         replaced.
       global_step: the step that is noted in it.
+      format: "safetensors", "npz" or "tensorflow", where `file` ends otherwise.
 
     Returns:
       The path of the checkpoint, to be restored by `Saver.restore`.
@@ -107,8 +86,8 @@ def import_checkpoint(file: str, save_path: str, global_step: int | None = None)
     Raises:
       NotFoundError: there is no such file.
       StoreError: it is damaged.
-      InvalidArgumentError: it ends otherwise, or an array has a name or a dtype that no variable
-        has.
+      InvalidArgumentError: it ends otherwise and there is no `format`, or an array has a name or
+        a dtype that no variable has.
       ImportError: safetensors is not installed.
 
     >>> import tempfile, numpy, daskvars as dv
@@ -118,118 +97,23 @@ def import_checkpoint(file: str, save_path: str, global_step: int | None = None)
     ...     print(dv.train.list_variables(path))
     [('layer/w', [2])]
     """
-    source = os.fspath(file)
-    read = reader_of(source)
-    if not os.path.isfile(source):
-        raise not_found(f"no file {source!r}; check the path")
-    try:
-        arrays = dict(read(source))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise store_failure(f"{source!r} cannot be read: {error}") from None
-    values = {}
-    for name, array in arrays.items():
-        try:
-            check_key(name)
-            dtype = as_dtype(array.dtype).name
-        except (OpError, TypeError) as error:
-            raise invalid(f"{source!r}, array {name!r} of {array.dtype}: {error}") from None
-        record = VariableRecord(name, dtype, array.shape, whole(array.shape))
-        values[name] = (record, {(0,) * array.ndim: array})
+    records, load = open_external(os.fspath(file), format)
+    values = {name: (record, ChunksOf(record, load)) for name, record in records.items()}
     save(values, save_path, global_step=global_step)
     return os.fspath(save_path)
 
 
-Arrays = Mapping[str, Callable[[], Any]]
+class ChunksOf(Mapping[Index, Any]):
+    """The chunks of a variable, by their indices, each loaded when it is asked for."""
 
+    def __init__(self, record: VariableRecord, load: Load) -> None:
+        self.record, self.load = record, load
 
-def writer_of(file: str) -> tuple[Callable[[str, Arrays], None], set[str]]:
-    """Give what writes a file, by its ending, and the dtypes that it can hold."""
-    if file.endswith(".npz"):
-        return write_npz, set(NPZ)
-    check_suffix(file)
-    return write_safetensors, {as_dtype(dtype).name for dtype in SAFETENSORS.values()}
+    def __getitem__(self, index: Index) -> Any:
+        return self.load(self.record, index)
 
+    def __iter__(self) -> Iterator[Index]:
+        return iter(self.record.grid)
 
-def reader_of(file: str) -> Callable[[str], Iterator[tuple[str, np.ndarray]]]:
-    """Give what reads a file, by its ending."""
-    if file.endswith(".npz"):
-        return read_npz
-    check_suffix(file)
-    return read_safetensors
-
-
-def check_suffix(file: str) -> None:
-    """Refuse a file that is neither, and safetensors where they are not installed."""
-    if not file.endswith(".safetensors"):
-        raise invalid(f"{file!r} ends neither in .safetensors nor in .npz, which say what it is")
-    if safetensors is None:
-        raise ImportError("safetensors is not installed: pip install daskvars[safetensors]")
-
-
-@contextmanager
-def put_in_place(target: str) -> Iterator[str]:
-    """Give a path beside a file; what is written there takes the file's place, if all goes well."""
-    beside = f"{target}.{os.urandom(16).hex()}.partial"
-    try:
-        try:
-            yield beside
-            os.replace(beside, target)
-        except OSError as error:
-            raise store_failure(f"cannot write {target!r}: {error.strerror or error}") from error
-    finally:
-        if os.path.exists(beside):
-            os.unlink(beside)
-
-
-def write_npz(path: str, arrays: Arrays) -> None:
-    """Write what ``numpy.savez`` would, one array after another."""
-    with zipfile.ZipFile(path, "w") as file:
-        for name, value in arrays.items():
-            with file.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, np.asarray(value()), allow_pickle=False)
-
-
-def read_npz(path: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield what is in an npz file, having compared what arrays claim with what is there."""
-    with zipfile.ZipFile(path) as file:
-        for entry in file.infolist():
-            if not entry.filename.endswith(".npy"):
-                raise ValueError(f"{entry.filename!r} is no array")
-            with file.open(entry) as content:
-                version = np.lib.format.read_magic(content)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else (
-                    np.lib.format.read_array_header_2_0)  # fmt: skip
-                shape, in_columns, dtype = read(content)
-                claimed = math.prod(shape) * dtype.itemsize
-                if dtype.hasobject or claimed > entry.compress_size * MAX_DEFLATION:
-                    raise ValueError(
-                        f"{entry.filename!r} claims {shape} of {dtype} in {entry.compress_size}"
-                        " bytes"
-                    )
-                data = content.read(claimed)
-                if len(data) != claimed or content.read(1):
-                    raise ValueError(f"{entry.filename!r} has not the {claimed} bytes it claims")
-            array = np.frombuffer(data, dtype).reshape(shape, order="F" if in_columns else "C")
-            yield entry.filename.removesuffix(".npy"), np.array(array, dtype.newbyteorder("="))
-
-
-def write_safetensors(path: str, arrays: Arrays) -> None:
-    """Write a safetensors file."""
-    values = {name: np.array(value(), order="C") for name, value in arrays.items()}
-    safetensors.numpy.save_file(values, path, {"format": "np"})
-
-
-def read_safetensors(path: str) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield what is in a safetensors file."""
-    with open(path, "rb") as file:
-        data = file.read()
-    try:
-        tensors = safetensors.deserialize(data)
-    except safetensors.SafetensorError as error:
-        raise ValueError(str(error)) from None
-    for name, tensor in tensors:
-        if tensor["dtype"] not in SAFETENSORS:
-            raise ValueError(f"{name!r} is of {tensor['dtype']}, which no variable is")
-        dtype = SAFETENSORS[tensor["dtype"]]
-        array = np.frombuffer(tensor["data"], dtype.newbyteorder("<")).reshape(tensor["shape"])
-        yield name, array.astype(dtype)
+    def __len__(self) -> int:
+        return self.record.grid.num_chunks

@@ -20,7 +20,7 @@ _ENUM_NAMES = {"float16": "half", "float32": "float", "float64": "double"}
 
 
 class CheckpointReader(ShownInNotebooks):
-    """What a checkpoint, or any Zarr group, holds.
+    """What a checkpoint, of TensorFlow's too, or any Zarr group, holds.
 
     Args:
       path: path or URL of the checkpoint.

@@ -300,7 +300,7 @@ class Saver:
 
         Args:
           sess: the session; None in eager code.
-          save_path: path of the checkpoint.
+          save_path: path of the checkpoint; one of TensorFlow's by its prefix, as there.
 
         Warns:
           UserWarning: the saver has all variables, yet an optimizer's slots are in the checkpoint

@@ -18,8 +18,15 @@ from typing import Any
 from daskvars.accepted import accepts
 from daskvars.errors import NotFoundError
 from daskvars.state import delete_snapshot, is_complete, open_zarr_store
-from daskvars.state.stores.addresses import archive_path
+from daskvars.state.external.tensorflow.reading import object_names_of
+from daskvars.state.stores.addresses import (
+    INDEX_SUFFIX,
+    archive_path,
+    local_path,
+    tensorflow_prefix,
+)
 from daskvars.state.stores.files import read_file, remove_file, write_file
+from daskvars.state.stores.objects import delete
 
 
 @dataclass
@@ -237,11 +244,13 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
 
     Those that are not there are left out, and those that are not on a disk.
     """
+    places = [(archive_path(p), local_path(p)) for p in checkpoint_prefixes]
     found = [
-        archive_path(p) or os.path.join(p.removeprefix("file://"), "zarr.json")
-        for p in checkpoint_prefixes
+        [archive or os.path.join(path, "zarr.json"), f"{path}{INDEX_SUFFIX}"]
+        for archive, path in places
     ]
-    return [os.path.getmtime(path) for path in found if os.path.exists(path)]
+    there = [[path for path in paths if os.path.exists(path)] for paths in found]
+    return [os.path.getmtime(paths[0]) for paths in there if paths]
 
 
 @accepts("checkpoint_format_version")
@@ -252,7 +261,7 @@ def remove_checkpoint(
 
     Args:
       checkpoint_prefix: path of the checkpoint. Other files under it stay; one that ends in
-        ``.zip`` is that file.
+        ``.zip`` is that file; of TensorFlow's, its index and files of data are deleted.
       meta_graph_suffix: ending of the file of its graph.
     """
     prefix = os.fspath(checkpoint_prefix)
@@ -260,6 +269,11 @@ def remove_checkpoint(
     archive = archive_path(prefix)
     if archive is not None:
         remove_file(archive)
+        return
+    if tensorflow_prefix(prefix) is not None:
+        store, path = open_zarr_store(prefix, "r")
+        directory = open_zarr_store(os.path.dirname(prefix) or ".", "a")[0]
+        delete(directory, object_names_of(store, path))
         return
     try:
         delete_snapshot(*open_zarr_store(prefix, "a"))

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 UNITS, ROWS, STEPS, STRIKE = 24, 48, 12, 5
+WORDS, COLUMNS = 3_000, 8
 POINTS = {
     "before it is asked where something is": ("references", "before"),
     "before it sends": ("slices", "before"),
@@ -28,6 +29,8 @@ POINTS = {
     "before it receives": ("pull", "before"),
     "while it receives": ("pull", "soon"),
     "after it has received": ("pull", "after"),
+    "before it asks for rows": ("take_rows", "before"),
+    "while it gets rows": ("take_rows", "soon"),
 }
 
 
@@ -41,22 +44,28 @@ def workers():
 
 
 def model():
-    """A dense model whose weights are in three chunks."""
+    """A dense model, and a table beside it, whose weights are in three chunks."""
     x = tf.placeholder(tf.float32, [None, UNITS])
+    words = tf.placeholder(tf.int32, [None])
     h, rng = x, np.random.default_rng(0)
+    start = rng.normal(size=(WORDS, COLUMNS)).astype("f4")
+    table = tf.get_variable("table", initializer=start, chunks=(WORDS // 3, COLUMNS))
+    found = tf.nn.embedding_lookup(table, words)
     for i in range(2):
         first = rng.normal(size=(UNITS, UNITS)).astype("f4")
         w = tf.get_variable(f"w{i}", initializer=first, chunks=(UNITS, UNITS // 3))
         h = tf.tanh(tf.matmul(h, w))
-    loss = tf.reduce_mean(tf.square(h))
-    return x, loss, tf.train.AdamOptimizer(0.01).minimize(loss)
+    loss = tf.reduce_mean(tf.square(h)) + tf.reduce_mean(tf.square(found - 1.0))
+    return x, words, loss, tf.train.AdamOptimizer(0.01).minimize(loss)
 
 
 def trained(strike=lambda session: None, store=None):
     """Train; return all losses and the variables at the end."""
-    batches = np.random.default_rng(1).normal(size=(STEPS, ROWS, UNITS)).astype("f4")
+    rng = np.random.default_rng(1)
+    batches = rng.normal(size=(STEPS, ROWS, UNITS)).astype("f4")
+    ids = rng.integers(0, WORDS, size=(STEPS, ROWS))
     with tf.Graph().as_default(), config.set(batch_parts=3):
-        x, loss, step = model()
+        x, words, loss, step = model()
         with tf.Session(store=store) as session:
             session.run(tf.global_variables_initializer())
             losses = []
@@ -65,7 +74,7 @@ def trained(strike=lambda session: None, store=None):
                     session.engine.seal()
                 if number == STRIKE:
                     strike(session)
-                losses.append(session.run([loss, step], {x: batch})[0])
+                losses.append(session.run([loss, step], {x: batch, words: ids[number]})[0])
             return np.array(losses), session.run(tf.global_variables())
 
 

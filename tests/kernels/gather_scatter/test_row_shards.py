@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daskvars.errors import InvalidArgumentError
-from daskvars.kernels.gather_scatter.row_shards import assemble_rows, own_rows, shard_rows
+from daskvars.kernels.gather_scatter.row_shards import (
+    assemble_rows,
+    concatenate_rows,
+    own_rows,
+    rows_of_table,
+    shard_rows,
+)
+from daskvars.remote.tasks.table_rows import RowsElsewhere, TableBlocks
+from daskvars.versioned import Versioned, changed
 
 TABLE = np.arange(24.0).reshape(8, 3)
 
@@ -38,8 +46,55 @@ def test_a_part_takes_its_own_rows(ids):
     assert own.tolist() == [3, 3] and found.tolist() == [[3.0], [3.0]]
 
 
+@given(st.lists(st.integers(0, 7), max_size=20), st.integers(1, 6))
+def test_a_table_in_blocks_gives_what_it_gives_whole(ids, cut):
+    asked = []
+
+    def pull(wanted):
+        asked.extend(wanted)
+        return [TABLE[cut:7].take(rows, axis=0) for _, rows in wanted]
+
+    blocks = [TABLE[:cut], RowsElsewhere(pull, "there"), TABLE[7:]]
+    for shape in ([-1], [1, -1, 1]):
+        given_ids = np.array(ids, np.int32).reshape(shape)
+        found = rows_of_table(np, TableBlocks(np, blocks), given_ids, starts=(0, cut, 7, 8))
+        np.testing.assert_array_equal(found, TABLE[given_ids])
+    for _, rows in asked:  # each row is asked for once
+        assert len(np.unique(rows)) == len(rows)
+
+
+def test_an_old_version_of_a_block_gives_its_own_rows():
+    def write(arrays, record):
+        record(arrays[0], np.array([1]))
+        arrays[0][1] = 7.0
+
+    old = Versioned(TABLE.copy())
+    (new,) = changed([old], "task", write)
+    for version, row in ((old, TABLE[1]), (new, np.full(3, 7.0))):
+        found = rows_of_table(np, TableBlocks(np, [version]), np.array([1, 1]), starts=(0, 8))
+        np.testing.assert_array_equal(found, [row, row])
+
+
+@given(st.lists(st.integers(0, 7), max_size=20), st.integers(0, 20))
+def test_rows_of_parts_of_a_batch_come_in_the_order_of_the_parts(ids, cut):
+    ids = np.array(ids, np.int64)
+    rows = np.arange(len(ids))[:, None] * 1.0
+    parts = [
+        own_rows(np, ids[at], rows[at], offset=2, count=4, size=8)
+        for at in (slice(cut), slice(cut, None))
+    ]
+    whole = own_rows(np, ids, rows, offset=2, count=4, size=8)
+    for number, found in enumerate(whole):
+        together = concatenate_rows(np, *(part[number] for part in parts))
+        if (np.diff(ids) < 0).any() or not len(ids):
+            np.testing.assert_array_equal(together, found)
+        else:
+            assert together.tolist() == found.tolist()
+
+
 def test_ids_are_checked_by_every_part():
     for call in (
+        lambda ids: rows_of_table(np, TableBlocks(np, [TABLE]), ids, starts=(0, 8)),
         lambda ids: shard_rows(np, TABLE[:4], ids, offset=0, size=8),
         lambda ids: own_rows(np, ids, offset=0, count=4, size=8),
     ):

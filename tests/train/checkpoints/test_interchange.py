@@ -12,12 +12,14 @@ import daskvars.v1 as tf
 from daskvars.dtypes import as_dtype
 from daskvars.errors import InvalidArgumentError, NotFoundError, StoreError
 from daskvars.state import save
-from daskvars.train.checkpoints import interchange
-from daskvars.train.checkpoints.interchange import MAX_DEFLATION, NPZ, SAFETENSORS
+from daskvars.state.external import safetensors_files
+from daskvars.state.external.numpy_files import DTYPES as NPZ
+from daskvars.state.external.numpy_files import MAX_DEFLATION
+from daskvars.state.external.safetensors_files import DTYPES as SAFETENSORS
 from tests.state.samples import sample, variable
 
 SHAPES = (), (0, 3), (5,), (3, 4)
-BOTH = sorted(set(NPZ) & {np.dtype(dtype).name for dtype in SAFETENSORS.values()})
+BOTH = sorted(set(NPZ) & set(SAFETENSORS))
 
 
 def checkpoint(path, arrays):
@@ -148,7 +150,7 @@ def test_damaged_safetensors_are_refused(tmp_path):
 
 def test_errors_say_what_to_do(tmp_path, monkeypatch):
     path = checkpoint(tmp_path / "m", {"w": np.zeros(2)})
-    with pytest.raises(InvalidArgumentError, match=r"neither in \.safetensors nor in \.npz"):
+    with pytest.raises(InvalidArgumentError, match=r"in none of \.safetensors, \.npz, "):
         tf.train.export_checkpoint(path, str(tmp_path / "m.h5"))
     with pytest.raises(NotFoundError, match="no file"):
         tf.train.import_checkpoint(str(tmp_path / "none.npz"), str(tmp_path / "n"))
@@ -162,6 +164,6 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
         tf.train.import_checkpoint(str(tmp_path / "bad.npz"), str(tmp_path / "n"))
     with pytest.raises(StoreError, match="cannot write"):
         tf.train.export_checkpoint(path, str(tmp_path / "no" / "such" / "m.npz"))
-    monkeypatch.setattr(interchange, "safetensors", None)
+    monkeypatch.setattr(safetensors_files, "safetensors", None)
     with pytest.raises(ImportError, match=r"pip install daskvars\[safetensors\]"):
         tf.train.export_checkpoint(path, str(tmp_path / "m.safetensors"))
