@@ -2,9 +2,11 @@
 
     python benchmarks/worker_loss.py --trials 20 --steps 200
 
-Each trial trains a small network on three single-threaded worker processes and lets something
-happen to them at a random moment, drawn from the trial's number: SIGKILL to one, with or without a
-new one in its place, to two of them, or a graceful retirement; every other time while a seal or a
+Each trial trains a small network on three single-threaded worker processes, one whose variables are
+whole or one whose weights and table are cut, and lets something happen to the workers, drawn from
+the trial's number: SIGKILL to one, with or without a new one in its place, to two of them, or a
+graceful retirement. In half of the trials a worker kills itself at a point of an exchange (before,
+while or after it sends or receives), in others the moment is random, or while a seal or a
 checkpoint is being written. The variables, and the checkpoints saved on the way, must be bitwise
 those of an undisturbed run in one process, and the runs that were computed again must be fewer than
 those between two seals.
@@ -27,6 +29,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+import cloudpickle
 import clusters
 import numpy as np
 import zarr
@@ -35,13 +38,26 @@ from distributed import Client, LocalCluster
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.execution.engine import events
+from daskvars.remote.exchange import Exchanges
 
 NUM_WORKERS = 3
 SAVES = 3  # checkpoints in a run
 SCATTERED_STEP = 4  # every so many steps a batch travels by reference
 WORKER = ("--no-nanny", "--nthreads", "1", *clusters.LOCAL)
 HAPPENINGS = ("kill", "replace", "two kills", "retire", "restart")
-MOMENTS = ("step", "seal", "step", "save")  # five happenings, so that all pairs come
+MOMENTS = ("exchange", "step", "exchange", "seal", "exchange", "save")  # all pairs come
+# A method of a worker's exchanges, and when in it the worker kills itself.
+POINTS = {
+    "before it is asked where something is": ("references", "before"),
+    "before it sends": ("slices", "before"),
+    "while it sends": ("answer", "soon"),
+    "before it receives": ("pull", "before"),
+    "while it receives": ("pull", "soon"),
+    "after it has received": ("pull", "after"),
+    "before it asks for rows": ("take_rows", "before"),
+    "while it gets rows": ("take_rows", "soon"),
+}
+WORDS, COLUMNS = 3_000, 8
 
 
 class Workers:
@@ -92,27 +108,37 @@ class Trial:
 
     Attributes:
       happening: one of HAPPENINGS.
-      moment: "step", or what is being written: "seal" or "save".
+      moment: "step", "exchange", or what is being written: "seal" or "save".
       numbers: draws everything else.
       steps: of training.
+      model: one of MODELS.
       strikes: number of the step or of the writing, and a delay in seconds, per worker hit.
+      missed: how many workers did not come to the point where they were to kill themselves.
     """
 
     happening: str
     moment: str
     numbers: random.Random
     steps: int
+    model: str = "parallel"
     strikes: list[tuple[int, float]] = field(default_factory=list)
+    missed: int = 0
 
     def __post_init__(self) -> None:
-        last = self.steps if self.moment == "step" else 2
+        first, last = (0, 2) if self.is_written else (2, self.steps)
         for _ in range(2 if self.happening == "two kills" else 1):
-            at = (
-                self.numbers.randrange(2, last)
-                if self.moment == "step"
-                else (self.numbers.randrange(last))
-            )
+            at = self.numbers.randrange(first, last)
             self.strikes.append((at, self.numbers.uniform(0.0, 0.03)))
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the moment is while something is written, not at a step."""
+        return self.moment in ("seal", "save")
+
+    @property
+    def is_aimed(self) -> bool:
+        """Whether workers kill themselves in an exchange: one that is retired cannot."""
+        return self.moment == "exchange" and self.happening != "retire"
 
 
 class Striker:
@@ -123,12 +149,13 @@ class Striker:
         self.victims = list(workers.fill().items())
         trial.numbers.shuffle(self.victims)
         self.counts: dict[str, int] = {}
+        self.aimed: list[tuple[str, int]] = []  # workers that are to kill themselves
         self.left = list(trial.strikes)
         self.timers: list[threading.Timer] = []
 
     def note(self, moment: str) -> None:
         """Take note that a step is about to be made, or something to be written."""
-        if moment != self.trial.moment:
+        if moment != (self.trial.moment if self.trial.is_written else "step"):
             return
         count = self.counts[moment] = self.counts.get(moment, -1) + 1
         for strike in [s for s in self.left if s[0] == count]:
@@ -142,9 +169,26 @@ class Striker:
         if self.trial.happening == "retire":
             self.workers.client.retire_workers([address])
             return
-        os.kill(pid, signal.SIGKILL)
+        if self.trial.is_aimed:
+            names = [name for name in POINTS if "rows" not in name or self.trial.model == "sharded"]
+            point = POINTS[self.trial.numbers.choice(names)]
+            self.aimed.append((address, pid))
+            self.workers.client.run(arm, *point, workers=[address], on_error="ignore")
+        else:
+            os.kill(pid, signal.SIGKILL)
         if self.trial.happening == "replace" and not self.workers.nannies:
             self.workers.start()
+
+    def finish(self) -> int:
+        """Wait for all that is under way; kill workers that did not come to the point, and return
+        how many these are."""
+        for timer in self.timers:
+            timer.join()
+        there = self.workers.client.scheduler_info()["workers"]
+        late = [pid for address, pid in self.aimed if address in there]
+        for pid in late:
+            os.kill(pid, signal.SIGKILL)
+        return len(late)
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -160,8 +204,36 @@ class Striker:
             yield
         finally:
             del client.get
-            for timer in self.timers:
-                timer.join()
+
+
+# Workers have no such module: what is sent to them is sent whole.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def arm(name: str, moment: str) -> None:
+    """Have this worker kill itself at the next call of a method of its exchanges."""
+    (here,) = Exchanges.here.values()
+    method = getattr(here, name)
+
+    def strike() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def armed(*args: Any, **named: Any) -> Any:
+        if moment == "before":
+            strike()
+        if moment == "soon":
+            here.worker.loop.add_callback(here.worker.loop.call_later, 0.0005, strike)
+        return method(*args, **named)
+
+    async def armed_after(*args: Any, **named: Any) -> None:
+        await method(*args, **named)
+        strike()
+
+    found = armed_after if moment == "after" else armed
+    setattr(here, name, found)
+    operations = {"answer": "daskvars_pull", "references": "daskvars_refer"}
+    if name in operations:
+        here.worker.handlers[operations[name]] = found
 
 
 def network() -> tuple[Any, ...]:
@@ -182,12 +254,42 @@ def network() -> tuple[Any, ...]:
     return x, y, loss, tf.group(step, wander)
 
 
-def train(steps: int, place: str, before_step: Callable[[], None]) -> dict[str, np.ndarray]:
+def sharded() -> tuple[Any, ...]:
+    """Layers whose weights are in three chunks, and a table of words, cut by rows, with Adam."""
+    x, y = tf.placeholder(tf.float32, [None, 32]), tf.placeholder(tf.float32, [None, 8])
+    words = tf.cast(tf.floormod(tf.abs(x[:, :4]) * 997.0, float(WORDS)), tf.int32)
+    table = tf.get_variable(
+        "table",
+        [WORDS, COLUMNS],
+        initializer=tf.random_normal_initializer(seed=1),
+        chunks=(WORDS // 3, COLUMNS),
+    )
+    found = tf.reduce_sum(tf.nn.embedding_lookup(table, words), 1)
+    hidden = tf.concat([x, found], 1)
+    for number, units in enumerate((48, 48)):
+        w = tf.get_variable(
+            f"w{number}",
+            [hidden.shape[1], units],
+            initializer=tf.random_normal_initializer(stddev=0.1, seed=2 + number),
+            chunks=(hidden.shape[1], units // 3),
+        )
+        hidden = tf.nn.dropout(tf.tanh(tf.matmul(hidden, w)), 0.9, seed=4 + number)
+    loss = tf.reduce_mean(tf.square(hidden[:, :8] - y))
+    count = tf.train.get_or_create_global_step()
+    return x, y, loss, tf.train.AdamOptimizer(0.01).minimize(loss, global_step=count)
+
+
+MODELS = {"parallel": network, "sharded": sharded}
+
+
+def train(
+    steps: int, place: str, before_step: Callable[[], None], model: str = "parallel"
+) -> dict[str, np.ndarray]:
     """Train, saving checkpoints in `place`; return the variables by name, and the losses seen."""
     with tf.Graph().as_default(), contextlib.ExitStack() as stack:
         stack.enter_context(config.set(batch_parts=NUM_WORKERS, seal_every_s=0.5))
         tf.set_random_seed(5)
-        x, y, loss, step = network()
+        x, y, loss, step = MODELS[model]()
         saver = tf.train.Saver(max_to_keep=None)
         rng = np.random.default_rng(0)
         losses = []
@@ -239,10 +341,10 @@ def same(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> list[st
     ]
 
 
-def undisturbed(steps: int) -> dict[str, np.ndarray]:
+def undisturbed(steps: int, model: str = "parallel") -> dict[str, np.ndarray]:
     """Return what a run in this process gives."""
     with tempfile.TemporaryDirectory() as place:
-        return {**train(steps, place, lambda: None), **checkpoints(place)}
+        return {**train(steps, place, lambda: None, model), **checkpoints(place)}
 
 
 def disturbed(workers: Workers, trial: Trial) -> tuple[dict[str, np.ndarray], list[Any]]:
@@ -255,7 +357,9 @@ def disturbed(workers: Workers, trial: Trial) -> tuple[dict[str, np.ndarray], li
         events.subscribed(heard.append),
         striker.watching(),
     ):
-        found = {**train(trial.steps, place, lambda: striker.note("step")), **checkpoints(place)}
+        values = train(trial.steps, place, lambda: striker.note("step"), trial.model)
+        found = {**values, **checkpoints(place)}
+    trial.missed = striker.finish()
     return found, heard
 
 
@@ -295,24 +399,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--steps", type=int, default=200)
     options = parser.parse_args(arguments)
-    wanted = undisturbed(options.steps)
+    wanted = {model: undisturbed(options.steps, model) for model in MODELS}
     failures = 0
     running: dict[bool, Workers] = {}
     for number in range(options.first, options.first + options.trials):
         happening = HAPPENINGS[number % len(HAPPENINGS)]
-        trial = Trial(
-            happening, MOMENTS[number % len(MOMENTS)], random.Random(number), options.steps
-        )
+        moment, model = MOMENTS[number % len(MOMENTS)], [*MODELS][number // 2 % len(MODELS)]
+        trial = Trial(happening, moment, random.Random(number), options.steps, model)
         nannies = happening == "restart"
         if nannies not in running:
             running[nannies] = Workers(nannies)
         start = time.monotonic()
         found, heard = disturbed(running[nannies], trial)
-        wrong, again = same(found, wanted), repeats(heard)
+        wrong, again = same(found, wanted[model]), repeats(heard)
         failures += bool(wrong) or not again.are_bounded
         seconds = time.monotonic() - start
         print(
-            f"trial {number}: {happening} at {trial.moment}, {seconds:.1f} s, "
+            f"trial {number}: {model}, {happening} at {trial.moment}"
+            f"{f' ({trial.missed} not reached)' if trial.missed else ''}, {seconds:.1f} s, "
             f"{sum(isinstance(e, events.Sealed) for e in heard)} seals, "
             f"repeated {again}{'' if again.are_bounded else ' (TOO MANY)'}, "
             f"{'DIFFERENT: ' + ', '.join(wrong) if wrong else 'same bits'}",

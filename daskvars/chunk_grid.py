@@ -7,6 +7,7 @@ block, of index ().
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -48,6 +49,7 @@ def normalize_chunks(
         raise LayoutError(f"Chunks {chunks!r} need a fully known shape, found {shape}.")
     if not shape:
         return ()
+    chunks = _with_integers(chunks)
     for size in _sizes_in(chunks):
         if size < -1 or (size == 0 and 0 not in shape):
             raise LayoutError(
@@ -66,6 +68,15 @@ def normalize_chunks(
     if tuple(map(sum, sizes)) != tuple(shape):
         raise LayoutError(f"Chunks {chunks!r} do not add up to shape {shape}.")
     return sizes
+
+
+def _with_integers(chunks: Any) -> Any:
+    """Return chunks with what stands for an integer, a dimension of a static shape say, as one."""
+    if isinstance(chunks, dict):
+        return {axis: _with_integers(size) for axis, size in chunks.items()}
+    if isinstance(chunks, tuple | list):
+        return tuple(map(_with_integers, chunks))
+    return operator.index(chunks) if hasattr(chunks, "__index__") else chunks
 
 
 def _sizes_in(chunks: Any) -> Iterator[int]:

@@ -14,6 +14,7 @@ from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import constant, zeros
 from daskvars.ops.control.dependencies import group, no_op
 from daskvars.ops.control.subgraphs import parameter
+from daskvars.shapes import Dimension
 from daskvars.variables.collections import global_variables, local_variables, trainable_variables
 from daskvars.variables.colocation import colocate_with
 from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
@@ -301,6 +302,12 @@ def test_colocate_with(graph):
 
 
 # -- layouts -------------------------------------------------------------------------------------
+
+
+def test_chunks_may_be_dimensions_of_a_static_shape(graph):
+    assert Variable(zeros([6, 4]), chunks=(Dimension(6), 2)).chunks == ((6,), (2, 2))
+    with pytest.raises(TypeError, match="not known until run time"):
+        Variable(zeros([6, 4]), chunks=(Dimension(None), 2))
 
 
 def test_chunks(graph):

@@ -4,8 +4,6 @@ The worker kills itself at the point, so that it is always there.
 """
 
 import importlib
-import os
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,6 @@ import pytest
 import daskvars.v1 as tf
 from daskvars import config
 from daskvars.execution.cluster.remote_blocks import remote_blocks
-from daskvars.remote.exchange import Exchanges
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -22,23 +19,16 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 UNITS, ROWS, STEPS, STRIKE = 24, 48, 12, 5
 WORDS, COLUMNS = 3_000, 8
-POINTS = {
-    "before it is asked where something is": ("references", "before"),
-    "before it sends": ("slices", "before"),
-    "while it sends": ("answer", "soon"),
-    "before it receives": ("pull", "before"),
-    "while it receives": ("pull", "soon"),
-    "after it has received": ("pull", "after"),
-    "before it asks for rows": ("take_rows", "before"),
-    "while it gets rows": ("take_rows", "soon"),
-}
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(BENCHMARKS))
+    worker_loss = importlib.import_module("worker_loss")
 
 
 @pytest.fixture(scope="module")
 def workers():
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:  # for the processes, too
         patch.syspath_prepend(str(BENCHMARKS))
-        found = importlib.import_module("worker_loss").Workers(nannies=False)
+        found = worker_loss.Workers(nannies=False)
         yield found
         found.close()
 
@@ -90,43 +80,13 @@ def undisturbed():
     return trained()
 
 
-def arm(name, moment):
-    """Have this worker kill itself at the next call of a method of its exchanges."""
-    (here,) = Exchanges.here.values()
-    method = getattr(here, name)
-
-    def strike():
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def armed(*args, **named):
-        if moment == "before":
-            strike()
-        if moment == "soon":
-            here.worker.loop.call_later(0.0005, strike)
-        return method(*args, **named)
-
-    async def armed_after(*args, **named):
-        await method(*args, **named)
-        strike()
-
-    found = armed_after if moment == "after" else armed
-    setattr(here, name, found)
-    here.worker.handlers.update(
-        {
-            f"daskvars_{op}": found
-            for op, n in (("pull", "answer"), ("refer", "references"))
-            if n == name
-        }
-    )
-
-
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", worker_loss.POINTS)
 def test_the_bits_are_those_of_an_undisturbed_run(workers, undisturbed, point):
     processes = workers.fill()
     victim = sorted(processes)[1]
 
     def strike(session):
-        workers.client.run(arm, *POINTS[point], workers=[victim])
+        workers.client.run(worker_loss.arm, *worker_loss.POINTS[point], workers=[victim])
 
     with workers.client.as_current():
         found = trained(strike)
@@ -142,7 +102,7 @@ def test_a_state_with_a_name_loses_nothing_either(workers, undisturbed, point, t
     victim = sorted(workers.fill())[0]
 
     def strike(session):
-        workers.client.run(arm, *POINTS[point], workers=[victim])
+        workers.client.run(worker_loss.arm, *worker_loss.POINTS[point], workers=[victim])
 
     with workers.client.as_current():
         found = trained(strike, str(tmp_path / "state"))
