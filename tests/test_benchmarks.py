@@ -26,6 +26,7 @@ SCRIPTS = (
     "embedding",
     "graph_scale",
     "import_time",
+    "input_pipeline",
     "mlp_small",
     "mlp_wide",
     "ordinary",
