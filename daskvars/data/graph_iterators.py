@@ -31,6 +31,7 @@ from daskvars.errors import (
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
+    UnimplementedError,
 )
 from daskvars.execution.engine.executors import active_client
 from daskvars.execution.host.resources import Call, run_along
@@ -39,6 +40,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.definitions.static_values import constant_value
+from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.sparse_tensor import SparseTensor
@@ -85,7 +87,8 @@ class _Running(NamedTuple):
     cursor: Cursor
     updates: list[int]
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """Let go of files and threads: the session is closed, or another iterator follows."""
         self.cursor.close()
 
 
@@ -98,7 +101,7 @@ def _make(call: Call, *arrays: Any, key: str, index: int) -> numpy.ndarray:
     before = call.resources.find(iterated.resource)
     call.resources.forget(iterated.resource)
     if before is not None:
-        before.close()
+        before.end()
     running = call.resources.get(
         iterated.resource, lambda: _begun(call, iterated.nodes[index], arrays)
     )
@@ -363,9 +366,20 @@ class Iterator:
           Tensors, in the structure of elements.
 
         Raises:
+          UnimplementedError: in the body of a branch, loop or function: a run takes its elements
+            before it begins, whichever branch it will take.
           OutOfRangeError: (when run) there is no further element; nothing has run.
           FailedPreconditionError: (when run) it was not initialized.
         """
+        if isinstance(builder_for(()), FuncGraph):
+            raise UnimplementedError(
+                None,
+                None,
+                "get_next() is called in the body of a branch, loop or function, but a run takes "
+                "its elements before it begins: call it around the body and use the element in it. "
+                "To choose between datasets, feed the handle of an iterator (from_string_handle), "
+                "or initialize one iterator from either (from_structure)",
+            )
         specs = flatten(self._structure)
         parts = tuple(part for spec in specs for part in tensors_of(spec))
         with scopes.entered(self._handle.graph):

@@ -1,5 +1,7 @@
 """Iterators of graphs: one element for each run, taken as a feed is; the position with the rest."""
 
+import threading
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -25,6 +27,16 @@ def test_one_element_however_often_it_is_read():
         assert sess.run(element) == 1
         assert sess.run(element, {element: 77}) == 77
         assert sess.run(element) == 2
+
+
+def test_threads_end_with_the_session():
+    element = tf.data.Dataset.range(5).repeat().prefetch(1).make_one_shot_iterator().get_next()
+    before = set(threading.enumerate())
+    with tf.Session() as sess:
+        sess.run(element)
+        (thread,) = {t for t in threading.enumerate() if "prefetch" in t.name} - before
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 def test_two_ops_take_two_elements():
@@ -123,6 +135,17 @@ def test_an_iterator_of_a_structure_refuses_others():
     with tf.Session() as sess:
         sess.run(first)
         assert sess.run(tf.reduce_sum(found)) == 6
+
+
+def test_elements_are_not_taken_in_bodies():
+    iterator = tf.data.Dataset.range(5).make_one_shot_iterator()
+    is_first = tf.placeholder(tf.bool, [])
+    with pytest.raises(tf.errors.UnimplementedError, match="from_string_handle"):
+        tf.cond(is_first, iterator.get_next, lambda: tf.constant(0, tf.int64))
+    element = iterator.get_next()
+    found = tf.cond(is_first, lambda: element, lambda: -element)
+    with tf.Session() as sess:
+        assert [sess.run(found, {is_first: True}), sess.run(found, {is_first: False})] == [0, -1]
 
 
 def test_a_handle_of_nothing_is_refused():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -77,22 +78,32 @@ class Shuffled(OfOne):
 
 
 class _Shuffle(Elements):
+    """Draws from a full buffer; when no more elements follow, what is left comes in a permutation.
+
+    Args:
+      source: the elements, or the numbers of rows.
+      size: of the buffer.
+      draws: random numbers.
+      has_rows: whether the source gives numbers of rows.
+    """
+
     def __init__(
         self, source: Elements, size: int, draws: numpy.random.Generator, has_rows: bool
     ) -> None:
         self._source, self._size, self._draws = source, size, draws
-        self._has_rows, self._is_ended = has_rows, False
+        self._has_rows = has_rows
         self._buffer: list[Any] = []
+        self._rest: Iterator[Any] | None = None
 
     def __next__(self) -> Any:
         buffer = self._buffer
-        while len(buffer) < self._size and not self._is_ended:
+        while self._rest is None and len(buffer) < self._size:
             try:
                 buffer.append(next(self._source))
             except StopIteration:
-                self._is_ended = True
-        if not buffer:
-            raise StopIteration
+                self._end()
+        if self._rest is not None:
+            return next(self._rest)
         return self._drawn(float(self._draws.random()))
 
     def _drawn(self, draw: float) -> Any:
@@ -103,19 +114,29 @@ class _Shuffle(Elements):
         found, buffer[place] = buffer[place], last
         return found
 
+    def _end(self) -> None:
+        left = self._buffer
+        self._rest = iter([left[i] for i in self._draws.permutation(len(left)).tolist()])
+        self._buffer = []
+
     def many(self, count: int) -> list[Any]:
-        """Return what as many calls of `next` give; the source is of numbers, and never fails."""
-        self._buffer += self._source.many(self._size - len(self._buffer))
-        full = len(self._buffer) == self._size
-        coming = iter(self._source.many(count - 1) if full else ())
-        found = []
-        for draw in self._draws.random(min(count, len(self._buffer))).tolist():
-            found.append(self._drawn(draw))
+        """Return what as many calls of `next` give."""
+        found: list[Any] = []
+        if self._rest is None:
+            missing = self._size - len(self._buffer)
+            coming = self._source.many(missing + count - 1)
+            self._buffer += coming[:missing]
+            coming = coming[missing:]
+            if len(self._buffer) == self._size:
+                first, *draws = self._draws.random(1 + len(coming)).tolist()
+                found.append(self._drawn(first))
+                for draw, element in zip(draws, coming, strict=True):
+                    self._buffer.append(element)
+                    found.append(self._drawn(draw))
             if len(found) < count:
-                self._buffer += _first(coming)
-        while len(found) < count and self._buffer:
-            found.append(self._drawn(float(self._draws.random())))
-            self._buffer += _first(coming)
+                self._end()
+        if self._rest is not None:
+            found += itertools.islice(self._rest, count - len(found))
         return found
 
     def skip(self, count: int) -> int:

@@ -426,7 +426,7 @@ class Engine:
           UnavailableError: they were lost with a cluster, and nobody was told so far.
         """
         if not self.name:
-            self.resources.cancel()
+            self.resources.end()
         try:
             self.saves.wait()
         finally:

@@ -54,6 +54,14 @@ class Resources:
         with self._lock:
             self._calls.discard(waiting)
 
+    def end(self) -> None:
+        """Cancel all that waits, and let go of what objects hold: files and threads."""
+        self.cancel()
+        for name in list(self._objects):
+            end = getattr(self._objects.pop(name), "end", None)
+            if end is not None:
+                end()
+
     def cancel(self) -> None:
         """Cancel all that waits: each of the waiting ops raises CancelledError."""
         with self._lock:

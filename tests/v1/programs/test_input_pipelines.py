@@ -160,10 +160,8 @@ def test_images_in_records(tmp_path):
             losses.append(sess.run([train_op, loss])[1])
     assert len(losses) == 12
     assert losses[-1] < losses[0]
-    saved = tf.train.load_variable(
-        tf.train.latest_checkpoint(str(tmp_path / "model")), "global_step"
-    )
-    assert saved == 12
+    path = tf.train.latest_checkpoint(str(tmp_path / "model"))
+    assert tf.train.load_variable(path, "global_step") == 12
 
 
 def test_lines_of_several_files(tmp_path):
