@@ -10,9 +10,9 @@ one of them runs, is put in by those of the house alone.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-import sys
 import tarfile
 import tempfile
 import time
@@ -75,6 +75,6 @@ def walk(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    os.environ.pop("PYTHONPATH", None)  # of whoever is no newcomer
     with tempfile.TemporaryDirectory() as place:
         walk(Path(place))
-    sys.exit(0)
