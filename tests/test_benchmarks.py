@@ -32,6 +32,7 @@ SCRIPTS = (
     "ordinary",
     "scaling",
     "sharded",
+    "tracing",
     "var_scale",
 )
 # What `sides` of a benchmark takes for a small version of the same program.

@@ -9,6 +9,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from os import PathLike
 from typing import Any
 
@@ -16,6 +17,7 @@ from daskvars.execution.engine import events
 from daskvars.lowering.plan import Plan
 from daskvars.observe.chrome_trace import Bar, chrome_trace
 from daskvars.remote import tracing
+from daskvars.remote.tracing import Slice
 
 logger = logging.getLogger("daskvars")
 
@@ -47,7 +49,7 @@ class Record:
         self._plans: dict[str, dict[str, Any]] = {}
         self._scopes: Counter[str] = Counter()
         self._known: dict[int, tuple[Plan, str]] = {}
-        self._slices: deque[Bar] = deque(maxlen=num_slices)
+        self._slices: deque[tuple[str, Slice]] = deque(maxlen=num_slices)
         self._workers: dict[str, defaultdict[str, float]] = {}
         self._cuts: list[str] = []
 
@@ -71,7 +73,8 @@ class Record:
         found["tasks"] += num_tasks
         found["transfer_bytes"] += nbytes
         found["seconds"] += event.duration_s
-        self._scopes.update(tasks)
+        for scope, count in tasks.items():
+            self._scopes[scope] += count
         self._version = event.version
         self._note(0, label, event.duration_s, event.version, num_tasks, nbytes)
 
@@ -95,15 +98,15 @@ class Record:
 
     def _worked(self, event: events.Worked) -> None:
         found = self._workers.setdefault(event.place, defaultdict(float))
-        for kind, name, start_s, duration_s, thread, facts in event.slices:
+        for one in event.slices:
+            kind = one[0]
             if kind == "stage" or kind == "exchange":
                 found[f"{kind}s"] += 1
-                found[f"{kind}_seconds"] += duration_s
+                found[f"{kind}_seconds"] += one.duration_s
             if kind == "exchange":
-                found["exchange_bytes"] += facts["bytes"]
-            lane = thread or f"{kind}s"
-            self._slices.append(Bar(event.place, lane, name, kind, start_s, duration_s, facts))
-            self._totals["slices"] += 1
+                found["exchange_bytes"] += one.facts["bytes"]
+        self._slices.extend(zip(repeat(event.place), event.slices))
+        self._totals["slices"] += len(event.slices)
 
     def _cut(self, event: events.TraceCut) -> None:
         self._cuts.append(event.why)
@@ -112,9 +115,9 @@ class Record:
     def _note(
         self, row: int, name: str, duration_s: float, version: Any, count: int, nbytes: int
     ) -> None:
-        start_s, facts = time.time() - duration_s, dict[str, Any]()
-        facts.update(version=version, count=count, bytes=nbytes)
-        self._slices.append(Bar("", ROWS[row], name, ROWS[row], start_s, duration_s, facts))
+        start_s = time.time() - duration_s
+        facts = {"version": version, "count": count, "bytes": nbytes}
+        self._slices.append(("", Slice(ROWS[row], name, start_s, duration_s, ROWS[row], facts)))
         self._totals["slices"] += 1
 
     def _label(self, plan: Plan) -> str:
@@ -197,7 +200,11 @@ class Record:
         with self._lock:
             slices, dropped = list(self._slices), self._totals["slices"] - len(self._slices)
             cuts = list(self._cuts)
-        found = chrome_trace(slices, ROWS)
+        bars = [
+            Bar(place, one.thread or f"{one.kind}s", one.name, one.kind, *one[2:4], one.facts)
+            for place, one in slices
+        ]
+        found = chrome_trace(bars, ROWS)
         return {**found, "otherData": {"dropped": dropped, "cuts": cuts}}
 
     def write_metrics(self, path: str | PathLike[str]) -> None:

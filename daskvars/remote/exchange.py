@@ -65,6 +65,7 @@ LOOK_S, LOOK_PAUSE_S = 1.0, 0.05  # how long, and how often, what moved is looke
 ENDS = ("memory", "error", "released", "forgotten", "rescheduled")  # of a task's life here
 RELEASE_DELAY_S = 0.5  # that the scheduler may hear later of data that was let go
 PATIENCE_S = 60.0  # that a task is given back again and again
+TELL_S = 0.1  # that what is traced is gathered before it is told
 
 Slices = tuple[slice, ...] | np.ndarray | None
 
@@ -95,7 +96,7 @@ class Exchanges(NamedPlugin):
         self.num_received, self.received_bytes, self.received_s = 0, 0, 0.0
         self.tracer: Tracer | None = None
         self.first_tried: dict[Any, float] = {}  # tasks that were given back -> when first
-        self._is_sweeping = False
+        self._is_sweeping = self._is_due = False
         self._threads: ThreadPoolExecutor | None = None
         self.lock = threading.Lock()
         add_worker_handler(worker, PULL, self.answer)
@@ -169,11 +170,11 @@ class Exchanges(NamedPlugin):
         if level != (0 if self.tracer is None else self.tracer.level):
             self.tracer = Tracer(level, self._tell) if level else None
         if fence:
-            send_to_scheduler(self.worker, TRACED, slices=[], fence=fence)
+            self._tell([], fence)
 
-    def _tell(self, slices: list[Slice]) -> None:
+    def _tell(self, slices: list[Slice], fence: str = "") -> None:
         found = [tuple(found) for found in slices]
-        on_loop(self.worker, send_to_scheduler, self.worker, TRACED, found, "")
+        on_loop(self.worker, send_to_scheduler, self.worker, TRACED, found, fence)
 
     @contextmanager
     def traced(self, kind: str, name: str, **facts: str | int) -> Iterator[None]:
@@ -186,7 +187,24 @@ class Exchanges(NamedPlugin):
             with tracer.during(kind, name, **facts):
                 yield
         finally:
+            self._tell_soon(tracer)
+
+    def _tell_soon(self, tracer: Tracer) -> None:
+        """Tell what was traced in a moment, with what others of this worker do meanwhile."""
+        if tracer is not self.tracer:  # it was the last that this one was told
             tracer.flush()
+            return
+        with self.lock:
+            is_due, self._is_due = self._is_due, True
+        if not is_due:
+            loop = self.worker.loop
+            loop.add_callback(loop.call_later, TELL_S, self._tell_all)
+
+    def _tell_all(self) -> None:
+        with self.lock:
+            self._is_due = False
+        if self.tracer is not None:
+            self.tracer.flush()
 
     def _received(self, group: Sequence[Wanted], parts: Sequence[Any], start: float) -> None:
         stop = time.perf_counter()

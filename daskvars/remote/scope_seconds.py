@@ -22,7 +22,8 @@ class ScopeSeconds:
     """Seconds by scope and kernel since they were last taken; from any thread.
 
     >>> spent = ScopeSeconds()
-    >>> spent.add(Labels(("matmul", "relu"), ("a/x", "a/y"), ("a", "a")), [0.0, 0.25, 0.5])
+    >>> labels = Labels(("matmul", "relu"), ("a/x", "a/y"), ("a", "a"), ({}, {}))
+    >>> spent.add(labels, [0.0, 0.25, 0.5])
     >>> spent.take(), spent.take()
     ({('a', 'matmul'): 0.25, ('a', 'relu'): 0.25}, {})
     """

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import repeat
+from operator import sub
 from typing import Any, NamedTuple
 
 OFF, STAGES, KERNELS = 0, 1, 2  # how much is told
@@ -52,11 +54,13 @@ class Labels(NamedTuple):
       kernels: what each is called.
       operations: the operations that it computes.
       layers: the layer of each; see `layer_of`.
+      facts: what a slice of each says besides.
     """
 
     kernels: tuple[str, ...]
     operations: tuple[str, ...]
     layers: tuple[str, ...]
+    facts: tuple[Facts, ...]
 
 
 class Tracer:
@@ -80,6 +84,24 @@ class Tracer:
         found = Slice(kind, name, self._epoch_s + start, stop - start, thread, facts)
         with self._lock:
             self._slices.append(found)
+
+    def note_kernels(self, labels: Labels, times: Sequence[float], thread: str) -> None:
+        """Take note of kernels that ran one after the other in a thread; see `kernels_ran`."""
+        epoch_s = self._epoch_s
+        found = map(
+            Slice._make,
+            zip(
+                repeat("kernel"),
+                labels.operations,
+                [epoch_s + start for start in times],
+                map(sub, times[1:], times),
+                repeat(thread),
+                labels.facts,
+                strict=False,
+            ),
+        )
+        with self._lock:
+            self._slices.extend(found)
 
     @contextmanager
     def during(self, kind: str, name: str, **facts: Any) -> Iterator[Facts]:
@@ -124,14 +146,11 @@ def kernels_ran(labels: Labels, times: Sequence[float]) -> None:
     if found is None:
         return
     tracer, facts = found
-    calls = zip(labels.kernels, labels.operations, times, times[1:], strict=False)
     if tracer.level >= KERNELS:
-        thread = threading.current_thread().name
-        for kernel, operation, start, stop in calls:
-            tracer.note("kernel", operation, start, stop, thread, {"kernel": kernel})
+        tracer.note_kernels(labels, times, threading.current_thread().name)
         return
     scopes = facts.setdefault("scopes", {})
-    for _, operation, start, stop in calls:
+    for operation, start, stop in zip(labels.operations, times, times[1:], strict=False):
         scope = scope_of(operation)
         scopes[scope] = scopes.get(scope, 0.0) + stop - start
 

@@ -14,6 +14,7 @@ from daskvars.execution.engine import events
 from daskvars.observe import recorded
 from daskvars.remote import tracing
 from tests.clusters import running
+from tests.waiting import wait_until
 
 WIDTH = 1024
 
@@ -159,11 +160,12 @@ def test_records_count_what_was_exchanged_and_then_workers_tell_nothing():
 @pytest.mark.cluster
 def test_a_lost_cluster_leaves_what_was_told_and_says_so(tmp_path, caplog):
     x, _, train = two_layers()
-    with dv.profile(tmp_path / "trace.json"), running(1) as client, client.as_current():
+    with dv.profile(tmp_path / "trace.json") as record, running(1) as client, client.as_current():
         session = tf.Session()
         session.run(tf.global_variables_initializer())
         session.run(train, {x: np.ones((64, WIDTH), np.float32)})
         session.engine.sync()
+        wait_until(lambda: slices_of(record.trace(), "kernel"), "it is told")
         client._daskvars_before_close.clear()  # as if it were lost
     trace = json.loads((tmp_path / "trace.json").read_text())
     check_schema(trace)

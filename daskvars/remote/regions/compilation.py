@@ -205,7 +205,8 @@ class _CodeWriter:
 
     def _labels(self) -> Labels:
         layers = tuple(layer_of(scope_of(operation)) for operation in self.operations)
-        return Labels(tuple(self.kernels), tuple(self.operations), layers)
+        facts = tuple({"kernel": kernel} for kernel in self.kernels)
+        return Labels(tuple(self.kernels), tuple(self.operations), layers, facts)
 
     def _call(self, i: int) -> None:
         call = self.program.calls[i]

@@ -94,6 +94,7 @@ class Observer(SchedulerPlugin):
         self.scheduler = scheduler
         self.level = OFF
         self.watchers: dict[str, tuple[str, int]] = {}  # token -> client, level
+        self.ending: set[str] = set()  # those of them who wait for a last fence
         self.looked_s = -LOOK_S
         # fence -> token, client, workers that owe it
         self.fences: dict[str, tuple[str, str, set[str]]] = {}
@@ -130,14 +131,24 @@ class Observer(SchedulerPlugin):
         token, client, level, fence = pickle.loads(request)
         if level:
             self.watchers[token] = client, level
+            self.ending.discard(token)
+        else:
+            self.ending.add(token)  # it is still told what comes before the fence
         if fence:
             self.fences[fence] = token, client, set(self.scheduler.workers)
             self._send_level(fence)
             self._pass_fence(fence, "")
-        if not level:
-            self.watchers.pop(token, None)
+        else:
+            self._end(token)
         self._update_level()
         return b""
+
+    def _end(self, token: str) -> None:
+        """Tell a client nothing more if it does not want to be told."""
+        if token in self.ending:
+            self.ending.discard(token)
+            self.watchers.pop(token, None)
+            self._update_level()
 
     def look(self) -> None:
         """Have workers tell of their stages for the next seconds: a page is drawn."""
@@ -199,6 +210,7 @@ class Observer(SchedulerPlugin):
         owing.discard(worker)
         if not owing:
             del self.fences[fence]
+            self._end(token)
             send_event(self.scheduler, client, topic(token), ("", fence))
 
     def add_scalars(
