@@ -11,9 +11,10 @@ from daskvars.errors import did_you_mean
 # Module -> what only TensorFlow 1 has under its name. A test compares it with `daskvars.v1`.
 NAMES_OF_V1 = {
     "daskvars": """
-        Event FIFOQueue GraphDef HistogramProto MetaGraphDef NodeDef PaddingFIFOQueue
-        PriorityQueue QueueBase RandomShuffleQueue SessionLog Summary VERSION all_variables app
-        arg_max arg_min compat disable_control_flow_v2 disable_eager_execution
+        Event FIFOQueue FixedLengthRecordReader GraphDef HistogramProto IdentityReader
+        MetaGraphDef NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue
+        ReaderBase SessionLog Summary TFRecordReader TextLineReader VERSION WholeFileReader
+        all_variables app arg_max arg_min compat disable_control_flow_v2 disable_eager_execution
         disable_resource_variables disable_tensor_equality disable_v2_behavior
         disable_v2_tensorshape enable_eager_execution enable_resource_variables
         enable_v2_behavior executing_eagerly flags get_logger gfile import_graph_def
@@ -44,9 +45,12 @@ NAMES_OF_V1 = {
         ProximalGradientDescentOptimizer QueueRunner SaverDef Scaffold SecondOrStepTimer
         SequenceExample Server ServerDef SessionCreator SessionManager SessionRunArgs
         SessionRunContext SessionRunHook SessionRunValues SingularMonitoredSession
-        StepCounterHook StopAtStepHook SummarySaverHook Supervisor SyncReplicasOptimizer
-        WorkerSessionCreator byte_size_load_fn export_meta_graph import_meta_graph
-        replica_device_setter start_queue_runners write_graph
+        StepCounterHook StopAtStepHook SummarySaverHook SyncReplicasOptimizer
+        WorkerSessionCreator add_queue_runner batch batch_join byte_size_load_fn
+        export_meta_graph import_meta_graph input_producer limit_epochs match_filenames_once
+        maybe_batch maybe_batch_join maybe_shuffle_batch maybe_shuffle_batch_join
+        range_input_producer replica_device_setter shuffle_batch shuffle_batch_join
+        slice_input_producer start_queue_runners string_input_producer write_graph
     """,
 }
 

@@ -13,12 +13,14 @@ from daskvars.summary.records import Event as Event
 from daskvars.v1.queues.queue_ops import FIFOQueue as FIFOQueue
 from daskvars import FixedLenFeature as FixedLenFeature
 from daskvars import FixedLenSequenceFeature as FixedLenSequenceFeature
+from daskvars.v1.queues.readers import FixedLengthRecordReader as FixedLengthRecordReader
 from daskvars import GPUOptions as GPUOptions
 from daskvars import Graph as Graph
 from daskvars.graph.records.graph_def import GraphDef as GraphDef
 from daskvars import GraphKeys as GraphKeys
 from daskvars import GraphOptions as GraphOptions
 from daskvars.summary.records import HistogramProto as HistogramProto
+from daskvars.v1.queues.readers import IdentityReader as IdentityReader
 from daskvars import IndexedSlices as IndexedSlices
 from daskvars import InteractiveSession as InteractiveSession
 from daskvars.v1.graphs.meta_graph import MetaGraphDef as MetaGraphDef
@@ -35,6 +37,7 @@ from daskvars import Print as Print
 from daskvars.v1.queues.queue_ops import PriorityQueue as PriorityQueue
 from daskvars.v1.queues.queue_ops import QueueBase as QueueBase
 from daskvars.v1.queues.queue_ops import RandomShuffleQueue as RandomShuffleQueue
+from daskvars.v1.queues.readers import ReaderBase as ReaderBase
 from daskvars import RegisterGradient as RegisterGradient
 from daskvars import RunMetadata as RunMetadata
 from daskvars import RunOptions as RunOptions
@@ -44,9 +47,11 @@ from daskvars import SparseTensor as SparseTensor
 from daskvars import SparseTensorValue as SparseTensorValue
 from daskvars import Spec as Spec
 from daskvars.summary.records import Summary as Summary
+from daskvars.v1.queues.readers import TFRecordReader as TFRecordReader
 from daskvars import Tensor as Tensor
 from daskvars import TensorArray as TensorArray
 from daskvars import TensorShape as TensorShape
+from daskvars.v1.queues.readers import TextLineReader as TextLineReader
 from daskvars import UnconnectedGradients as UnconnectedGradients
 VERSION: str
 from daskvars import VarLenFeature as VarLenFeature
@@ -54,6 +59,7 @@ from daskvars import Variable as Variable
 from daskvars import VariableAggregation as VariableAggregation
 from daskvars import VariableScope as VariableScope
 from daskvars import VariableSynchronization as VariableSynchronization
+from daskvars.v1.queues.readers import WholeFileReader as WholeFileReader
 from daskvars import abs as abs
 from daskvars import accumulate_n as accumulate_n
 from daskvars import acos as acos
@@ -280,6 +286,7 @@ from daskvars import losses as losses
 from daskvars import make_template as make_template
 from daskvars.v1 import manip as manip
 from daskvars import map_fn as map_fn
+from daskvars import matching_files as matching_files
 from daskvars import math as math
 from daskvars import matmul as matmul
 from daskvars import matrix_band_part as matrix_band_part
@@ -352,6 +359,7 @@ from daskvars import random_uniform as random_uniform
 from daskvars import random_uniform_initializer as random_uniform_initializer
 from daskvars import range as range
 from daskvars import rank as rank
+from daskvars import read_file as read_file
 from daskvars import real as real
 from daskvars import realdiv as realdiv
 from daskvars import reciprocal as reciprocal
@@ -527,6 +535,7 @@ from daskvars import weighted_moments as weighted_moments
 from daskvars import where as where
 from daskvars import where_v2 as where_v2
 from daskvars import while_loop as while_loop
+from daskvars import write_file as write_file
 from daskvars import zeros as zeros
 from daskvars import zeros_initializer as zeros_initializer
 from daskvars import zeros_like as zeros_like

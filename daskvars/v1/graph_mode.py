@@ -48,6 +48,7 @@ from daskvars.v1 import (
 )
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
+from daskvars.v1.queues import pipelines
 from daskvars.variables.collections import tables_initializer
 
 PACKAGE = "daskvars.v1"
@@ -144,7 +145,7 @@ NAMESPACES = (
 BESIDES: dict[types.ModuleType, tuple[types.ModuleType, ...]] = {
     nn: (raw_rnn, sampling),
     summary: (summary_writers,),
-    train: (examples, graphs, optimizers, servers, sessions),
+    train: (examples, graphs, optimizers, pipelines, servers, sessions),
 }
 
 

@@ -1,4 +1,7 @@
-"""Samples of strings that numbers are read out of."""
+"""Samples of strings that numbers are read out of, and of files."""
+
+import os
+import tempfile
 
 import numpy as np
 
@@ -31,7 +34,20 @@ def parsed(rows):
     return [a.indices, a.values, a.dense_shape, found["b"]]
 
 
+def written(x):
+    """A file written and read again."""
+    path = os.path.join(FOLDER.name, "written")
+    with dv.control_dependencies([dv.write_file(path, x)]):
+        return dv.read_file(path)
+
+
+FOLDER = tempfile.TemporaryDirectory()
+HERE = np.array(__file__.encode(), object)
+
 SAMPLES = [
+    Sample("ReadFile", dv.read_file, (HERE,)),
+    Sample("WriteFile", written, (np.array(RAW[0], object),)),
+    Sample("MatchingFiles", lambda x: dv.matching_files(x), (HERE,)),
     Sample("DecodeRaw", lambda x: dv.decode_raw(x, dv.int16), (RAW,)),
     Sample("DecodeCSV", lambda x: dv.decode_csv(x, [[0], [1.5], [""]]), (LINES,)),
     Sample("ParseExample", parsed, (ROWS,)),

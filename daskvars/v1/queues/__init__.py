@@ -1,6 +1,9 @@
 """Input pipelines of queues: threads that run one part of a graph to feed another.
 
 - ``queue_ops``: `FIFOQueue` and its kin; ``elements``: what they are while a program runs.
+- ``readers``: records out of files whose names are in a queue; ``work``: what those are in a run.
+- ``pipelines`` (`tf.train`'s names): ``producers`` of rows, ``batching`` of elements. Their threads
+  are those of `daskvars.v1.sessions.queue_runners`.
 
 Queues are host-side (`daskvars.execution.host`): elements are in the memory of the session's
 process, and a step takes its batch as it would take feeds, on a cluster too. So an enqueue that
@@ -15,11 +18,25 @@ from daskvars.v1.queues.queue_ops import (
     QueueBase,
     RandomShuffleQueue,
 )
+from daskvars.v1.queues.readers import (
+    FixedLengthRecordReader,
+    IdentityReader,
+    ReaderBase,
+    TextLineReader,
+    TFRecordReader,
+    WholeFileReader,
+)
 
 __all__ = [
     "FIFOQueue",
+    "FixedLengthRecordReader",
+    "IdentityReader",
     "PaddingFIFOQueue",
     "PriorityQueue",
     "QueueBase",
     "RandomShuffleQueue",
+    "ReaderBase",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
 ]

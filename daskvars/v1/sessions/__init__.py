@@ -13,8 +13,7 @@ session that is wrapped again and again. Vocabulary:
 - ``wrapped_sessions`` are layers around a session, innermost first: hooks, a coordinator, and one
   that is made anew after the cluster lost its state;
 - a *monitored session* (``monitored_session``) is all of that, for a chief or for a worker;
-- ``coordinator`` and ``queue_runners``: threads that stop together. There are no queues here, and
-  what starts their runners finds none.
+- ``coordinator`` and ``queue_runners``: threads that stop together, and those that fill queues.
 
 The rule: nothing here is known to the engine. A wrapped session runs what a plain `Session` runs;
 what the hooks want is added to the fetches of the one run.
@@ -45,7 +44,11 @@ from daskvars.v1.sessions.monitoring_hooks import (
     StepCounterHook,
     SummarySaverHook,
 )
-from daskvars.v1.sessions.queue_runners import QueueRunner, Supervisor, start_queue_runners
+from daskvars.v1.sessions.queue_runners import (
+    QueueRunner,
+    add_queue_runner,
+    start_queue_runners,
+)
 from daskvars.v1.sessions.scaffold import Scaffold
 from daskvars.v1.sessions.session_manager import SessionManager
 from daskvars.v1.sessions.session_run_hook import (
@@ -84,7 +87,7 @@ __all__ = [
     "StepCounterHook",
     "StopAtStepHook",
     "SummarySaverHook",
-    "Supervisor",
     "WorkerSessionCreator",
+    "add_queue_runner",
     "start_queue_runners",
 ]

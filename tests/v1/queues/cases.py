@@ -8,7 +8,9 @@ A case gives what it fetched, and the class and text of what its runs raised.
 from __future__ import annotations
 
 import json
+import os
 import re
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -54,9 +56,10 @@ def plain(value: Any) -> Any:
 
 
 def said(message: str) -> str:
-    """The text of an error without the names of objects and places in the program."""
+    """The text of an error without places in the program, and what depends on who was first."""
     found = re.search(r"\n(.*)\n\t \[\[", message)
     text = found[1] if found else message.partition("\n")[0].partition(" (operation ")[0]
+    text = re.sub(r" \(requested \d+, current size \d+\)| \[op '.*'\]", "", text)
     return re.sub(r"'_\d+_", "'", text).strip()
 
 
@@ -210,13 +213,182 @@ def sums_in_order(tf, log):
     log.run(tf.reduce_sum(queue.dequeue_many(2)) + v)
 
 
+def start(tf, log):
+    """Start the runners; return what ends them."""
+    log.sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(log.sess, coord)
+
+    def end():
+        coord.request_stop()
+        coord.join(threads)
+
+    return end
+
+
+@case
+def batches(tf, log):
+    x = np.arange(14, dtype=np.float32).reshape(7, 2)
+    row, number = tf.train.slice_input_producer([x, np.arange(7)], num_epochs=1, shuffle=False)
+    pair = tf.train.batch([row, number * 10], 3, allow_smaller_final_batch=True)
+    end = start(tf, log)
+    for _ in range(4):
+        log.run(pair)
+    end()
+
+
+@case
+def batches_without_rest(tf, log):
+    number = tf.train.range_input_producer(5, num_epochs=2, shuffle=False).dequeue()
+    found = tf.train.batch({"n": number, "half": number / 2}, 4, capacity=3)
+    end = start(tf, log)
+    for _ in range(3):
+        log.run(found)
+    end()
+
+
+@case
+def batches_of_rows(tf, log):
+    rows = tf.train.limit_epochs(tf.constant([[1.0], [2.0], [3.0]]), 2)
+    found = tf.train.batch([rows], 2, enqueue_many=True)
+    end = start(tf, log)
+    for _ in range(4):
+        log.run(found)
+    end()
+
+
+@case
+def batches_that_are_filled_up(tf, log):
+    number = tf.train.range_input_producer(5, num_epochs=1, shuffle=False).dequeue()
+    found = tf.train.batch([tf.range(number)], 5, dynamic_pad=True)
+    end = start(tf, log)
+    log.run(found)
+    end()
+
+
+@case
+def batches_of_some(tf, log):
+    number = tf.train.range_input_producer(9, num_epochs=1, shuffle=False).dequeue()
+    odd = tf.train.maybe_batch([number], tf.equal(number % 2, 1), 4)
+    rows = tf.train.limit_epochs(tf.range(6), 1)
+    high = tf.train.maybe_batch([rows], rows > 2, 3, enqueue_many=True)
+    end = start(tf, log)
+    log.run([odd, high])
+    end()
+
+
+@case
+def shuffled_batches_have_all(tf, log):
+    number = tf.train.range_input_producer(8, num_epochs=1, seed=3).dequeue()
+    found = tf.train.shuffle_batch([number], 4, 20, 2, seed=5)
+    end = start(tf, log)
+    log.lines.append(sorted([*log.sess.run(found).tolist(), *log.sess.run(found).tolist()]))
+    log.run(found)
+    end()
+
+
+@case
+def joined(tf, log):
+    lists = [[tf.constant(i), tf.constant([i / 2])] for i in range(2)]
+    found = tf.train.batch_join([[tf.train.limit_epochs(a, 3), b] for a, b in lists], 6)
+    end = start(tf, log)
+    log.lines.append([sorted(part.ravel().tolist()) for part in log.sess.run(found)])
+    log.run(found)
+    end()
+
+
+@case
+def limits(tf, log):
+    limited = tf.train.limit_epochs([7], 2)
+    log.sess.run(tf.local_variables_initializer())
+    for _ in range(3):
+        try:
+            log.run(limited)
+        except tf.errors.OutOfRangeError:
+            log.lines.append("end")
+
+
+def files(contents):
+    """Write files, and enter their folder: keys have their names."""
+    folder = tempfile.mkdtemp()
+    for name, content in contents.items():
+        Path(folder, name).write_bytes(content)
+    os.chdir(folder)
+    return list(contents)
+
+
+def reading(tf, log, reader, names, count, up_to=None):
+    queue = tf.train.string_input_producer(names, num_epochs=1, shuffle=False)
+    record = reader.read(queue) if up_to is None else reader.read_up_to(queue, up_to)
+    numbers = [reader.num_records_produced(), reader.num_work_units_completed()]
+    end = start(tf, log)
+    for _ in range(count):
+        log.run(record)
+        log.run(numbers)
+    end()
+
+
+@case
+def lines_of_files(tf, log):
+    names = files({"a": b"1,2\r\n3\n", "b": b"", "c": b"x\n\nlast"})
+    reading(tf, log, tf.TextLineReader(), names, 6)
+
+
+@case
+def lines_without_heads(tf, log):
+    names = files({"a": b"head\n1\n2\n", "b": b"head\n3\n"})
+    reading(tf, log, tf.TextLineReader(skip_header_lines=1), names, 4)
+
+
+@case
+def several_lines(tf, log):
+    names = files({"a": b"1\n2\n3\n4\n5\n", "b": b"6\n"})
+    reading(tf, log, tf.TextLineReader(), names, 5, up_to=2)
+
+
+@case
+def whole_files(tf, log):
+    reading(tf, log, tf.WholeFileReader(), files({"a": b"1\n2", "b": b""}), 3)
+
+
+@case
+def names_themselves(tf, log):
+    reading(tf, log, tf.IdentityReader(), ["a", "b"], 3, up_to=2)
+
+
+@case
+def equal_records(tf, log):
+    names = files({"a": b"HH123456F", "b": b"HHabcF"})
+    reading(tf, log, tf.FixedLengthRecordReader(3, 2, 1), names, 4)
+
+
+@case
+def records_that_overlap(tf, log):
+    names = files({"a": b"HH123456F", "b": b"HHabcF"})
+    reading(tf, log, tf.FixedLengthRecordReader(3, 2, 1, 1), names, 5)
+
+
+@case
+def missing_files(tf, log):
+    queue = tf.train.string_input_producer(["nowhere"], num_epochs=1)
+    value = tf.WholeFileReader().read(queue)[1]
+    end = start(tf, log)
+    try:
+        log.sess.run(value)
+    except tf.errors.NotFoundError:
+        log.lines.append("not found")
+    end()
+
+
 def results(tf: Any) -> dict[str, Any]:
-    found = {}
+    found, here = {}, os.getcwd()
     for name, program in CASES.items():
+        os.chdir(here)
         with tf.Graph().as_default(), tf.Session() as sess:
             log = Log(tf, sess)
             program(tf, log)
             found[name] = log.lines
+    os.chdir(here)
     return found
 
 

@@ -1,0 +1,95 @@
+"""Files as ops: read, written and found in a run."""
+
+from __future__ import annotations
+
+from daskvars.dtypes import string
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.interpreter import apply, apply_op
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.kernels import files as kernels
+
+READ_FILE = OpDef(
+    "ReadFile",
+    "filename:S",
+    infer=lambda inputs: Spec(string, ()),
+    pattern=Opaque(pure=False),
+    kernel=kernels.read,
+    gradient=NO_GRADIENT,
+    attributes={},
+)
+
+
+def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
+    """Return what is in a file.
+
+    Args:
+      filename: [] string: a path, or a URL. On a cluster it is read by a worker.
+      name: name of the operation, by default "ReadFile".
+
+    Returns:
+      [] string.
+
+    Raises:
+      NotFoundError: (when run) there is no such file.
+
+    Source: TensorFlow 1.15, ``tf.read_file``.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "note")
+    >>> _ = path.write_text("text")
+    >>> read_file(str(path)).numpy()
+    b'text'
+    """
+    return apply(READ_FILE, filename, name=name)
+
+
+WRITE_FILE = OpDef(
+    "WriteFile",
+    "filename:S, contents:S",
+    infer=lambda inputs: (),
+    pattern=Opaque(pure=False),
+    kernel=kernels.write,
+    gradient=NO_GRADIENT,
+    attributes={},
+)
+
+
+def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
+    """Write a file, and the folders that it is in; one that is there is replaced.
+
+    Args:
+      filename: [] string: a path, or a URL. On a cluster it is written by a worker, again if the
+        run is done again.
+      contents: [] string.
+      name: name of the operation, by default "WriteFile".
+
+    Source: TensorFlow 1.15, ``tf.write_file``.
+    """
+    return apply_op(WRITE_FILE, filename, contents, name=name)
+
+
+MATCHING_FILES = OpDef(
+    "MatchingFiles",
+    "pattern:S",
+    infer=lambda inputs: Spec(string, (None,)),
+    pattern=Opaque(pure=False),
+    kernel=kernels.matching,
+    gradient=NO_GRADIENT,
+    attributes={},
+)
+
+
+def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
+    """Return the names of the files that match a pattern, in the order of the alphabet.
+
+    Args:
+      pattern: [] or [n] string, such as "/data/part-*.csv".
+      name: name of the operation, by default "MatchingFiles".
+
+    Returns:
+      [files] string.
+
+    Source: TensorFlow 1.15, ``tf.matching_files``.
+    """
+    return apply(MATCHING_FILES, pattern, name=name)

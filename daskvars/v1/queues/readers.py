@@ -1,0 +1,278 @@
+"""Readers: records out of the files whose names a queue gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy
+
+from daskvars.data.records import compression_of
+from daskvars.dtypes import int64, string
+from daskvars.execution.host.resources import Call
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import HostCall
+from daskvars.graph.interpreter import apply, apply_op
+from daskvars.graph.tensor import Operation, Tensor, TensorLike
+from daskvars.v1.queues import work
+from daskvars.v1.queues.elements import Queue
+from daskvars.v1.queues.queue_ops import QueueBase, entered_for, name_as_array, object_of
+
+_RECORDS: dict[str, tuple[Callable[..., Any], bool]] = {
+    "TextLineReaderV2": (work.lines, False),
+    "WholeFileReaderV2": (work.whole, True),
+    "IdentityReaderV2": (work.itself, True),
+    "FixedLengthRecordReaderV2": (work.of_equal_length, False),
+    "TFRecordReaderV2": (work.tf_records, False),
+}
+
+
+def _make_reader(call: Call, **attrs: Any) -> numpy.ndarray:
+    records, ends_at_once = _RECORDS[call.op.type]
+    call.resources.get(call.op.name, lambda: work.Reader(partial(records, **attrs), ends_at_once))
+    return name_as_array(call.op.name)
+
+
+def _records(
+    call: Call, reader: numpy.ndarray, queue: numpy.ndarray, count: int
+) -> list[work.Record]:
+    source = object_of(call, queue, Queue, "queue")
+    return object_of(call, reader, work.Reader, "reader").read(
+        count, lambda: source.dequeue(call.waiting)[0].item()
+    )
+
+
+def _read(call: Call, reader: numpy.ndarray, queue: numpy.ndarray) -> Any:
+    return _records(call, reader, queue, 1)[0]
+
+
+def _read_up_to(call: Call, reader: numpy.ndarray, queue: numpy.ndarray, count: Any) -> Any:
+    records = _records(call, reader, queue, int(count))
+    columns = numpy.empty((2, len(records)), object)
+    for i, record in enumerate(records):
+        columns[:, i] = record
+    return tuple(columns)
+
+
+def _num_records(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
+    return numpy.asarray(object_of(call, reader, work.Reader, "reader").num_records)
+
+
+def _num_done(call: Call, reader: numpy.ndarray) -> numpy.ndarray:
+    return numpy.asarray(object_of(call, reader, work.Reader, "reader").num_done)
+
+
+def _reset(call: Call, reader: numpy.ndarray) -> tuple:
+    object_of(call, reader, work.Reader, "reader").reset()
+    return ()
+
+
+def _reader_op(type: str, signature: str, specs: Any, kernel: Any, waits: bool = False) -> OpDef:
+    return OpDef(
+        type,
+        signature,
+        infer=lambda inputs, **attrs: specs,
+        pattern=HostCall(waits=waits),
+        kernel=kernel,
+        gradient=NO_GRADIENT,
+        attributes={},
+    )
+
+
+_MAKERS = {type: _reader_op(type, "", Spec(string, ()), _make_reader) for type in _RECORDS}
+_STRINGS = Spec(string, (None,))
+READ = _reader_op(
+    "ReaderReadV2", "reader:S, queue:S", (Spec(string, ()), Spec(string, ())), _read, True
+)
+READ_UP_TO = _reader_op(
+    "ReaderReadUpToV2", "reader:S, queue:S, n:I", (_STRINGS, _STRINGS), _read_up_to, True
+)
+NUM_RECORDS = _reader_op("ReaderNumRecordsProducedV2", "reader:S", Spec(int64, ()), _num_records)
+NUM_DONE = _reader_op("ReaderNumWorkUnitsCompletedV2", "reader:S", Spec(int64, ()), _num_done)
+RESET = _reader_op("ReaderResetV2", "reader:S", (), _reset)
+
+
+class ReaderBase:
+    """Turns work, such as names of files in a queue, into records of a key and a value.
+
+    A reader is in the session's process and reads files there.
+
+    Source: TensorFlow 1.15, ``tf.ReaderBase``.
+    """
+
+    type: ClassVar[str] = ""
+
+    def __init__(self, name: str | None, **attrs: Any) -> None:
+        if not self.type:
+            raise NotImplementedError("a ReaderBase is one of its kinds, such as TextLineReader")
+        self._reader_ref = apply(_MAKERS[self.type], name=name, **attrs)
+
+    @property
+    def reader_ref(self) -> Tensor:
+        """The handle: [] string, the reader's name in the session."""
+        return self._reader_ref
+
+    @property
+    def supports_serialize(self) -> bool:
+        """Whether its state can be had as a string: no."""
+        return False
+
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Return the next record, of the work in hand or the next that the queue gives.
+
+        Args:
+          queue: of strings, or its handle.
+          name: name of the operation.
+
+        Returns:
+          Key and value: [] string.
+
+        Raises:
+          OutOfRangeError: (when run) the queue is closed and empty.
+        """
+        with entered_for(self._reader_ref, f"reading by {self._reader_ref.op.name!r}"):
+            return apply(READ, self._reader_ref, _handle_of(queue), name=name)
+
+    def read_up_to(
+        self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return at most `num_records` of the next records, fewer at the end of a file.
+
+        Args:
+          queue: of strings, or its handle.
+          num_records: [] int64.
+          name: name of the operation.
+
+        Returns:
+          Keys and values: [n] string.
+        """
+        with entered_for(self._reader_ref, f"reading by {self._reader_ref.op.name!r}"):
+            return apply(READ_UP_TO, self._reader_ref, _handle_of(queue), num_records, name=name)
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        """Return how many records were read: [] int64."""
+        with entered_for(self._reader_ref, f"a look at {self._reader_ref.op.name!r}"):
+            return apply(NUM_RECORDS, self._reader_ref, name=name)
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """Return how many files were read to the end: [] int64."""
+        with entered_for(self._reader_ref, f"a look at {self._reader_ref.op.name!r}"):
+            return apply(NUM_DONE, self._reader_ref, name=name)
+
+    def reset(self, name: str | None = None) -> Operation:
+        """Return an operation that sets it back: the file in hand is let go of."""
+        with entered_for(self._reader_ref, f"setting back {self._reader_ref.op.name!r}"):
+            return apply_op(RESET, self._reader_ref, name=name)
+
+
+def _handle_of(queue: QueueBase | Tensor) -> Tensor:
+    return queue.queue_ref if isinstance(queue, QueueBase) else queue
+
+
+class TextLineReader(ReaderBase):
+    """Reads the lines of files, without their ends; keys are "file:number".
+
+    Args:
+      skip_header_lines: how many lines of each file are left out.
+      name: name of the operation.
+
+    Source: TensorFlow 1.15, ``tf.TextLineReader``.
+
+    >>> import daskvars.v1 as tf
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "few.csv")
+    >>> _ = path.write_text("a,b\\n1,2\\n3,4\\n")
+    >>> with tf.Graph().as_default(), tf.Session() as sess:
+    ...     names = tf.train.string_input_producer([str(path)], num_epochs=1)
+    ...     key, line = tf.TextLineReader(skip_header_lines=1).read(names)
+    ...     sess.run(tf.local_variables_initializer())
+    ...     threads = tf.train.start_queue_runners(sess)
+    ...     sess.run(line), sess.run(line)
+    (b'1,2', b'3,4')
+    """
+
+    type = "TextLineReaderV2"
+
+    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        super().__init__(name, skip_header_lines=int(skip_header_lines or 0))
+
+
+class WholeFileReader(ReaderBase):
+    """Reads whole files; keys are their names.
+
+    Args:
+      name: name of the operation.
+
+    Source: TensorFlow 1.15, ``tf.WholeFileReader``.
+    """
+
+    type = "WholeFileReaderV2"
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+
+
+class IdentityReader(ReaderBase):
+    """Gives the work itself, as key and as value.
+
+    Args:
+      name: name of the operation.
+
+    Source: TensorFlow 1.15, ``tf.IdentityReader``.
+    """
+
+    type = "IdentityReaderV2"
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+
+
+class FixedLengthRecordReader(ReaderBase):
+    """Reads records of one length; keys are "file:number". What is left at the end is left out.
+
+    Args:
+      record_bytes: bytes of a record.
+      header_bytes, footer_bytes: bytes before the first and after the last.
+      hop_bytes: bytes from one record to the next, by default those of a record.
+      name: name of the operation.
+      encoding: "ZLIB" where files are compressed.
+
+    Source: TensorFlow 1.15, ``tf.FixedLengthRecordReader``.
+    """
+
+    type = "FixedLengthRecordReaderV2"
+
+    def __init__(
+        self,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        hop_bytes: int | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        super().__init__(
+            name,
+            record_bytes=int(record_bytes),
+            header_bytes=int(header_bytes or 0),
+            footer_bytes=int(footer_bytes or 0),
+            hop_bytes=int(hop_bytes or 0),
+            encoding=encoding or "",
+        )
+
+
+class TFRecordReader(ReaderBase):
+    """Reads the records of TFRecord files; keys are "file:offset".
+
+    Args:
+      name: name of the operation.
+      options: a `TFRecordOptions` that says how files are compressed, or its name.
+
+    Source: TensorFlow 1.15, ``tf.TFRecordReader``.
+    """
+
+    type = "TFRecordReaderV2"
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        super().__init__(name, compression=compression_of(options))

@@ -1,0 +1,105 @@
+"""Threads that fill queues: they end when their input does, and tell of their errors."""
+
+import threading
+
+import pytest
+
+import daskvars.v1 as tf
+
+
+@pytest.fixture(autouse=True)
+def sess():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        yield sess
+
+
+def counting(sess, limit, num_threads=1):
+    """Return a queue of numbers, its runner, and the variable that counts them."""
+    count = tf.Variable(0, name="count")
+    sess.run(count.initializer)
+    queue = tf.FIFOQueue(5, tf.int32, [[]])
+    enqueue = queue.enqueue(count.count_up_to(limit))
+    return queue, tf.train.QueueRunner(queue, [enqueue] * num_threads)
+
+
+def test_several_threads_fill_and_close_a_queue(sess):
+    queue, runner = counting(sess, 30, num_threads=3)
+    threads = runner.create_threads(sess, start=True)
+    assert len(threads) == 3
+    assert runner.create_threads(sess) == []  # they run
+    assert sorted(sess.run(queue.dequeue_many(30))) == list(range(30))
+    with pytest.raises(tf.errors.OutOfRangeError):
+        sess.run(queue.dequeue())
+    for thread in threads:
+        thread.join(10)
+    assert runner.exceptions_raised == []
+
+
+def test_a_stop_cancels_what_waits(sess):
+    queue = tf.FIFOQueue(2, tf.int32, [[]])
+    runner = tf.train.QueueRunner(queue, [queue.enqueue(1)])
+    coord = tf.train.Coordinator()
+    threads = runner.create_threads(sess, coord, start=True)
+    sess.run(queue.dequeue_many(5))
+    coord.request_stop()
+    coord.join(threads, stop_grace_period_secs=10)
+    assert sess.run(queue.is_closed())
+
+
+def test_a_coordinator_raises_the_error_of_a_thread(sess):
+    queue = tf.FIFOQueue(2, tf.float32, [[]])
+    bad = tf.check_numerics(tf.constant(1.0) / 0.0, "bad input")
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(bad)]))
+    coord = tf.train.Coordinator()
+    threads = tf.train.start_queue_runners(sess, coord)
+    with pytest.raises(tf.errors.CancelledError, match="is closed"):
+        sess.run(queue.enqueue_many([[1.0] * 9]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="bad input"):
+        coord.join(threads)
+
+
+def test_what_is_no_session_is_refused(sess):
+    with pytest.raises(TypeError, match=r"must be a `tf\.Session`"):
+        tf.train.start_queue_runners("session")
+    with pytest.raises(ValueError, match="Must provide queue and enqueue_ops"):
+        tf.train.QueueRunner()
+    with pytest.raises(TypeError, match="tuple of tf.error types"):
+        tf.train.QueueRunner(
+            tf.FIFOQueue(2, tf.int32), [tf.no_op()], queue_closed_exception_types=ValueError
+        )
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(pytest.raises(ValueError, tf.train.start_queue_runners))
+    )
+    thread.start()
+    thread.join()
+    assert "No default session" in str(found[0].value)
+
+
+def test_a_monitored_session_starts_them(tmp_path):
+    with tf.Graph().as_default():
+        number = tf.train.range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
+        step = tf.train.get_or_create_global_step()
+        train = step.assign_add(1)
+        seen = []
+        with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path)) as session:
+            while not session.should_stop():
+                seen.append(session.run([number, train])[0])
+    assert seen == [0, 1, 2, 3]
+
+
+def test_batches_are_by_seed():
+    def order():
+        with tf.Graph().as_default(), tf.Session() as sess:
+            tf.set_random_seed(4)
+            number = tf.train.range_input_producer(40, num_epochs=1).dequeue()
+            batch = tf.train.shuffle_batch([number], 40, 50, 0)
+            sess.run(tf.local_variables_initializer())
+            coord = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(sess, coord)
+            found = sess.run(batch).tolist()
+            coord.request_stop()
+            coord.join(threads)
+            return found
+
+    assert order() == order() != list(range(40))
