@@ -58,7 +58,7 @@ def write(xp: ArrayModule, filename: Any, contents: Any) -> tuple:
 @host_kernel
 def matching(xp: ArrayModule, pattern: Any) -> numpy.ndarray:
     """Give the names of the files that match a pattern, or one of several, in their order."""
-    names = set()
+    names: set[str] = set()
     for item in numpy.reshape(pattern, -1):
         path = os.fsdecode(item)
         if "://" in path:

@@ -19,6 +19,7 @@ from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.records.attribute_json import decode, encode, shortened
 from daskvars.graph.records.graph_def import GraphDef, parsed
+from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.state.stores.files import read_file, write_file
 from daskvars.v1.graphs.importer import import_graph_def
@@ -208,6 +209,8 @@ def _collections_json(graph: Graph, names: Sequence[Any] | None, scope: str) -> 
                 stacklevel=4,
             )
             continue
+        if name == GraphKeys.QUEUE_RUNNERS:
+            continue  # threads, which the program's code makes again
         items = []
         for item in graph.get_collection(name):
             try:

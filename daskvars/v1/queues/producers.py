@@ -177,7 +177,7 @@ def string_input_producer(
     Source: TensorFlow 1.15, ``tf.train.string_input_producer``.
     """
     problem = "string_input_producer requires a non-null input tensor"
-    if not isinstance(string_tensor, Tensor) and not len(string_tensor):
+    if isinstance(string_tensor, list | tuple) and not string_tensor:
         raise ValueError(problem)
     with name_scope(name, "input_producer", [string_tensor]) as scope:
         strings = convert_to_tensor(string_tensor, string)

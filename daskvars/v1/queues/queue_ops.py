@@ -17,6 +17,7 @@ from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, apply_op, builder_for
+from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.joining import stack
@@ -130,6 +131,16 @@ def _given(
     return tuple(Spec(*pair) for pair in zip(component_types, shapes, strict=True))
 
 
+_ATTRIBUTES = {
+    "cancel_pending_enqueues": kinds_of.BOOL,
+    "capacity": kinds_of.either(kinds_of.NONE, kinds_of.INT),
+    "component_types": kinds_of.tuple_of(kinds_of.DTYPE),
+    "keep": kinds_of.BOOL,
+    "min_after_dequeue": kinds_of.INT,
+    "seed": kinds_of.either(kinds_of.NONE, kinds_of.PAIR),
+    "shapes": kinds_of.either(kinds_of.NONE, kinds_of.tuple_of(kinds_of.SHAPE)),
+    "shared_name": kinds_of.TEXT,
+}
 _KINDS: dict[str, Any] = {
     "FIFOQueueV2": Queue,
     "PaddingFIFOQueueV2": PaddingQueue,
@@ -144,7 +155,7 @@ _MAKERS = {
         pattern=HostCall(),
         kernel=_make_queue,
         gradient=NO_GRADIENT,
-        attributes={},
+        attributes=_ATTRIBUTES,
     )
     for type in _KINDS
 }
@@ -158,7 +169,7 @@ def _queue_op(type: str, signature: str, infer: Any, kernel: Any, waits: bool = 
         pattern=HostCall(waits=waits),
         kernel=kernel,
         gradient=NO_GRADIENT,
-        attributes={},
+        attributes=_ATTRIBUTES,
     )
 
 

@@ -14,6 +14,7 @@ from daskvars.execution.host.resources import Call
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.interpreter import apply, apply_op
+from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.v1.queues import work
 from daskvars.v1.queues.elements import Queue
@@ -76,7 +77,13 @@ def _reader_op(type: str, signature: str, specs: Any, kernel: Any, waits: bool =
         pattern=HostCall(waits=waits),
         kernel=kernel,
         gradient=NO_GRADIENT,
-        attributes={},
+        attributes={
+            **dict.fromkeys(
+                ("footer_bytes", "header_bytes", "hop_bytes", "record_bytes", "skip_header_lines"),
+                kinds_of.INT,
+            ),
+            **dict.fromkeys(("compression", "encoding"), kinds_of.TEXT),
+        },
     )
 
 

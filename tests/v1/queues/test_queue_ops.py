@@ -150,6 +150,20 @@ def test_sessions_on_a_store_share_queues():
     tf.Session.reset("shared-queues")
 
 
+def test_graphs_in_files_keep_their_queues(sess, tmp_path):
+    queue = tf.PaddingFIFOQueue(9, [tf.int32, tf.string], [[None], []])
+    queue.enqueue([[1, 2], "a"], name="put")
+    tf.identity(queue.dequeue_many(1)[0], name="taken")
+    tf.RandomShuffleQueue(9, 2, tf.int32, seed=1)
+    tf.FixedLengthRecordReader(3, 2)
+    tf.train.batch([tf.constant(1)], 2)
+    tf.train.export_meta_graph(str(tmp_path / "model.meta"))
+    with tf.Graph().as_default(), tf.Session() as other:
+        tf.train.import_meta_graph(str(tmp_path / "model.meta"))
+        other.run("put")
+        assert other.run("taken:0").tolist() == [[1, 2]]
+
+
 def test_shuffling_is_by_seed():
     def order(seed):
         with tf.Graph().as_default(), tf.Session() as sess:
