@@ -114,6 +114,8 @@ from daskvars.v1.sessions import SingularMonitoredSession as SingularMonitoredSe
 from daskvars.v1.sessions import StepCounterHook as StepCounterHook
 from daskvars.v1.sessions import StopAtStepHook as StopAtStepHook
 from daskvars.v1.sessions import SummarySaverHook as SummarySaverHook
+from daskvars.v1.sessions import Supervisor as Supervisor
 from daskvars.v1.sessions import WorkerSessionCreator as WorkerSessionCreator
 from daskvars.v1.sessions import add_queue_runner as add_queue_runner
+from daskvars.v1.sessions import basic_train_loop as basic_train_loop
 from daskvars.v1.sessions import start_queue_runners as start_queue_runners

@@ -13,6 +13,7 @@ session that is wrapped again and again. Vocabulary:
 - ``wrapped_sessions`` are layers around a session, innermost first: hooks, a coordinator, and one
   that is made anew after the cluster lost its state;
 - a *monitored session* (``monitored_session``) is all of that, for a chief or for a worker;
+- ``supervisor``: the same in another form, that of older programs: threads save and write;
 - ``coordinator`` and ``queue_runners``: threads that stop together, and those that fill queues.
 
 The rule: nothing here is known to the engine. A wrapped session runs what a plain `Session` runs;
@@ -57,6 +58,7 @@ from daskvars.v1.sessions.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
+from daskvars.v1.sessions.supervisor import Supervisor, basic_train_loop
 
 __all__ = [
     "CheckpointSaverHook",
@@ -87,7 +89,9 @@ __all__ = [
     "StepCounterHook",
     "StopAtStepHook",
     "SummarySaverHook",
+    "Supervisor",
     "WorkerSessionCreator",
     "add_queue_runner",
+    "basic_train_loop",
     "start_queue_runners",
 ]
