@@ -39,6 +39,7 @@ TEXT = """
   const walk = node => {
     if (node.nodeType === 3) found.push(node.data);
     if (node.shadowRoot) walk(node.shadowRoot);
+    if (node.contentDocument && node.contentDocument.body) walk(node.contentDocument.body);
     if (!['SCRIPT', 'STYLE', 'TEMPLATE'].includes(node.nodeName)) node.childNodes.forEach(walk);
   };
   if (document.body) walk(document.body);
@@ -46,7 +47,7 @@ TEXT = """
   return found.concat(drawn).join(' ');
 })()
 """
-"""All text of a page, also of its components, and the data of what Bokeh draws on it."""
+"""All text of a page, also of its components and frames, and the data of what Bokeh draws on it."""
 
 
 class Page:
@@ -94,8 +95,10 @@ class Page:
         """Go to a page, and return the status with which it was answered."""
         self.failures.clear()
         self.statuses.clear()
+        self.call("Page.navigate", url="about:blank")  # a URL that differs by its end alone is new
         self.call("Page.navigate", url=url)
-        return wait_until(lambda: self.evaluate("1") and self.statuses.get(url), url, 60)
+        page = url.partition("#")[0]
+        return wait_until(lambda: self.evaluate("1") and self.statuses.get(page), url, 60)
 
     def evaluate(self, expression: str) -> Any:
         """Return what an expression of JavaScript gives there."""

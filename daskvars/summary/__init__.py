@@ -21,6 +21,7 @@ import typing
 
 from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 from daskvars.summary.file_writer import FileWriter
+from daskvars.summary.projector import projector
 from daskvars.summary.records import Event, SessionLog, Summary
 from daskvars.summary.summary_ops import (
     audio,
@@ -43,6 +44,7 @@ __all__ = [
     "image",
     "merge",
     "merge_all",
+    "projector",
     "scalar",
     "tensor_summary",
     "text",

@@ -9,6 +9,7 @@ from daskvars.summary import histogram as histogram
 from daskvars.summary import image as image
 from daskvars.summary import merge as merge
 from daskvars.summary import merge_all as merge_all
+from daskvars.summary import projector as projector
 from daskvars.summary import scalar as scalar
 from daskvars.summary import tensor_summary as tensor_summary
 from daskvars.summary import text as text

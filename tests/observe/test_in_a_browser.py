@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+import daskvars as dv
 import daskvars.v1 as tf
 from tests import browser, clusters
 
@@ -85,3 +86,29 @@ def test_the_dashboard_shows_the_program_s_names_during_and_after_it(page, tmp_p
             look()
             page.open(f"http://127.0.0.1:{port}{OURS}")
             page.shows("durable", str(tmp_path / "state"))
+
+
+TABS = {  # of TensorBoard -> what it shows of a program's
+    "scalars": ("loss",),
+    "images": ("picture",),
+    "audio": ("sound",),
+    "graphs": ("layer", "gradients"),
+    "histograms": ("w",),
+    "text": ("note", "first"),
+    "projector": ("words/table", "200"),
+}
+
+
+def test_tensorboard_shows_the_program_s_names(page, tmp_path):
+    pytest.importorskip("tensorboard")
+    from tests.summary.test_tensorboard import serving, train
+
+    train(str(tmp_path))
+    words = [f"word{i}" for i in range(200)]
+    table = np.random.default_rng(0).normal(size=(200, 8))
+    dv.summary.projector(tmp_path, {"words/table": table}, {"words/table": words})
+    with serving(str(tmp_path)) as address:
+        for tab, texts in TABS.items():
+            assert page.open(f"{address}/#{tab}") == 200
+            page.shows(*texts)
+            assert not page.failures, tab

@@ -10,10 +10,12 @@ import sys
 import tracemalloc
 import urllib.request
 import wave
+from pathlib import Path
 
 import google_crc32c
 import numpy as np
 import pytest
+from google.protobuf import text_format
 
 import daskvars as dv
 import daskvars.v1 as tf
@@ -23,6 +25,7 @@ pytest.importorskip("tensorboard")
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto import config_pb2, event_pb2, summary_pb2, tensor_pb2
 from tensorboard.plugins.hparams import summary_v2 as hparams
+from tensorboard.plugins.projector import ProjectorConfig
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 5, 7, 3), "u1")
 SOUND = np.sin(np.arange(64, dtype="f4")).reshape(1, 64, 1)
@@ -190,39 +193,82 @@ def test_importing_the_package_or_its_summaries_imports_no_tensorboard():
     assert "google.protobuf" not in done.stdout.split()
 
 
-def test_tensorboard_s_server_shows_it(trained):
-    """The program that people start, asked for what its page asks for."""
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", trained[0], "--port", "0"]
+@contextlib.contextmanager
+def serving(logdir):
+    """Give the address of TensorBoard, the program that people start, once it has read a run."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--port", "0"]
     command += ["--host", "127.0.0.1", "--load_fast", "false"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     try:
         line = next(line for line in server.stderr if "127.0.0.1:" in line)
-        address = line.partition("http://")[2].partition(" ")[0].rstrip("/")
-
-        def ask(path):
-            with urllib.request.urlopen(f"http://{address}/data/{path}", timeout=30) as answer:
-                assert answer.status == 200
-                return answer.read()
+        address = "http://" + line.partition("http://")[2].partition(" ")[0].rstrip("/")
 
         def runs():
             with contextlib.suppress(ValueError):
-                return "." in json.loads(ask("plugin/scalars/tags"))
+                return "." in json.loads(ask(address, "plugin/scalars/tags"))
 
         wait_until(runs, "TensorBoard has read the files", 60)
-        scalars = json.loads(ask("plugin/scalars/scalars?run=.&tag=loss"))
-        assert [(step, value) for _, step, value in scalars] == [
-            (i + 1, pytest.approx(loss)) for i, loss in enumerate(trained[1])
-        ]
-        assert b"layer/MatMul" in ask("plugin/graphs/graph?run=.")
-        assert b"step4" in ask("plugin/graphs/info")
-        assert json.loads(ask("plugin/histograms/histograms?run=.&tag=w"))[-1][1] == 3
-        images = json.loads(ask("plugin/images/images?run=.&tag=picture/image/0&sample=0"))
-        assert ask("plugin/images/individualImage?" + images[0]["query"])[1:4] == b"PNG"
-        assert b"<em>first</em>" in ask("plugin/text/text?run=.&tag=note").replace(b"\\u003c", b"<")
+        yield address
     finally:
         server.terminate()
         server.wait(30)
         server.stderr.close()
+
+
+def ask(address, path):
+    """Return what TensorBoard's page is told at a path."""
+    with urllib.request.urlopen(f"{address}/data/{path}", timeout=30) as answer:
+        assert answer.status == 200
+        return answer.read()
+
+
+def test_tensorboard_s_server_shows_it(trained):
+    """The program that people start, asked for what its page asks for."""
+    with serving(trained[0]) as address:
+        scalars = json.loads(ask(address, "plugin/scalars/scalars?run=.&tag=loss"))
+        assert [(step, value) for _, step, value in scalars] == [
+            (i + 1, pytest.approx(loss)) for i, loss in enumerate(trained[1])
+        ]
+        assert b"layer/MatMul" in ask(address, "plugin/graphs/graph?run=.")
+        assert b"step4" in ask(address, "plugin/graphs/info")
+        histograms = json.loads(ask(address, "plugin/histograms/histograms?run=.&tag=w"))
+        assert histograms[-1][1] == 3
+        images = json.loads(ask(address, "plugin/images/images?run=.&tag=picture/image/0&sample=0"))
+        assert ask(address, "plugin/images/individualImage?" + images[0]["query"])[1:4] == b"PNG"
+        text = ask(address, "plugin/text/text?run=.&tag=note")
+        assert b"<em>first</em>" in text.replace(b"\\u003c", b"<")
+
+
+def test_projector_files_are_of_a_checkpoint_s_tables(tmp_path):
+    table = np.arange(12.0).reshape(4, 3)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("words/table", initializer=table)
+        tf.get_variable("bias", initializer=1.0)
+        session.run(tf.global_variables_initializer())
+        path = tf.train.Saver().save(session, str(tmp_path / "m"))
+    labels = {"word": ["a\tb", "b", "c", b"d"], "count": [1, 2, 3, 4]}
+    config = Path(dv.summary.projector(tmp_path / "logs", path, {"words/table": labels}))
+    found = text_format.Parse(config.read_text(), ProjectorConfig()).embeddings[0]
+    assert (found.tensor_name, list(found.tensor_shape)) == ("words/table", [4, 3])
+    stored = np.fromfile(tmp_path / "logs" / found.tensor_path, "<f4")
+    np.testing.assert_array_equal(stored.reshape(4, 3), table)
+    lines = (tmp_path / "logs" / found.metadata_path).read_text().splitlines()
+    assert lines == ["word\tcount", "a b\t1", "b\t2", "c\t3", "d\t4"]
+
+
+@pytest.mark.parametrize(
+    "tables, labels, message",
+    [
+        ({"t": np.zeros(3)}, {}, "is \\[rows, columns\\]"),
+        ({"t": np.zeros((3, 2))}, {"t": ["a"]}, "has 3 rows, its labels 1"),
+        ({"t": np.zeros((3, 2))}, {"u": ["a"]}, "labels of 'u' and no such table"),
+        ({}, {}, "no table"),
+    ],
+)
+def test_what_is_no_table_is_refused(tmp_path, tables, labels, message):
+    with pytest.raises(dv.errors.InvalidArgumentError, match=message):
+        dv.summary.projector(tmp_path / "logs", tables, labels)
+    assert not (tmp_path / "logs").exists()
 
 
 # -- reading what anybody may have written --------------------------------------------------------
