@@ -14,7 +14,8 @@ NAMES_OF_V1 = {
         Event FIFOQueue FixedLengthRecordReader GraphDef HistogramProto IdentityReader
         MetaGraphDef NodeDef PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue
         ReaderBase SessionLog Summary TFRecordReader TextLineReader VERSION WholeFileReader
-        all_variables app arg_max arg_min compat disable_control_flow_v2 disable_eager_execution
+        all_variables app arg_max arg_min compat contrib disable_control_flow_v2
+        disable_eager_execution
         disable_resource_variables disable_tensor_equality disable_v2_behavior
         disable_v2_tensorshape enable_eager_execution enable_resource_variables
         enable_v2_behavior executing_eagerly flags get_logger gfile import_graph_def

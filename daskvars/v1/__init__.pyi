@@ -146,6 +146,7 @@ from daskvars import conj as conj
 from daskvars import constant as constant
 from daskvars import constant_initializer as constant_initializer
 from daskvars import container as container
+from daskvars.v1 import contrib as contrib
 from daskvars import control_dependencies as control_dependencies
 from daskvars import convert_to_tensor as convert_to_tensor
 from daskvars import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices

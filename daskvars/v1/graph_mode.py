@@ -28,6 +28,7 @@ from daskvars.messages import Message
 from daskvars.summary import records
 from daskvars.v1 import (
     app,
+    contrib,
     flags,
     gfile,
     graphs,
@@ -46,6 +47,7 @@ from daskvars.v1 import (
     switches,
     text,
 )
+from daskvars.v1.contrib import tables
 from daskvars.v1.graphs.importer import import_graph_def
 from daskvars.v1.graphs.meta_graph import MetaGraphDef
 from daskvars.v1.queues import pipelines
@@ -116,7 +118,6 @@ _AS_IS = {
 _EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
-    "contrib": "look for the name itself, in layers, initializers, nn, train or at the top level",
     "estimator": "write the training loop with a session",
     "keras": "use layers, losses, train and metrics",
     "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
@@ -219,6 +220,18 @@ def _compat() -> types.ModuleType:
     return result
 
 
+def _contrib() -> types.ModuleType:
+    """Return the package of ``tf.contrib``, with its namespaces."""
+    for name, values in tables.NAMESPACES.items():
+        setattr(contrib, name, tables.namespace(name, values, _contrib_mode))
+    return contrib
+
+
+def _contrib_mode(name: str, value: Any) -> Any:
+    # An arg_scope opens no graph, nor does what only looks at functions.
+    return value if value in tables.OF_NO_GRAPH else _graph_mode(name, value)
+
+
 _tables_initializer = in_graph(tables_initializer)
 # What programs use besides graphs; eager programs have Python's own.
 V1_ONLY = {
@@ -233,6 +246,7 @@ V1_ONLY = {
     "VERSION": VERSION,
     "app": app,
     "compat": _compat(),
+    "contrib": _contrib(),
     "flags": flags,
     "gfile": gfile,
     "get_logger": logging.get_logger,

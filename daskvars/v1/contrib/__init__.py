@@ -1,0 +1,26 @@
+"""`tf.contrib` where programs mean the core: its names, under which they are looked for.
+
+Most of what programs take from ``tf.contrib`` was moved to the core, or is a layer or two of it
+with other defaults. ``tables`` says which name is what, and what to use where there is no
+counterpart.
+What is more than a name is here:
+
+- ``arg_scopes``: defaults of functions' arguments, for a block of code;
+- ``model_variables``: variables that are model variables too, found by name, given values;
+  ``restoring``: from checkpoints;
+- ``networks``: layers; ``trainings``: training steps, loops around them, losses, summaries;
+- ``model_analyzer``: how large a model is.
+
+`daskvars.v1` fills this package with namespaces such as ``tf.contrib.slim``, in graph mode.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.v1.contrib.tables import why_missing
+
+
+def __getattr__(name: str) -> Any:
+    """Say what to use instead."""
+    raise AttributeError(why_missing("", name))

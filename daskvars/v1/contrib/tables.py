@@ -1,0 +1,396 @@
+"""Which name of ``tf.contrib`` is what here, and what to use where there is no counterpart."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import types
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from daskvars import losses, metrics
+from daskvars.dtypes import float32
+from daskvars.errors import did_you_mean
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.layers.recurrent import rnn_cell
+from daskvars.layers.recurrent.bidirectional import (
+    static_bidirectional_rnn,
+)
+from daskvars.layers.recurrent.rnn import static_rnn, static_state_saving_rnn
+from daskvars.ops.checks.shape_assertions import assert_same_float_dtype, assert_scalar
+from daskvars.ops.math.arithmetic import multiply
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal
+from daskvars.ops.math.division import divide
+from daskvars.ops.math.reduce import reduce_mean, reduce_sum
+from daskvars.ops.nn.embedding_sparse import safe_embedding_lookup_sparse
+from daskvars.ops.rules.static_shapes import is_tensor
+from daskvars.train.checkpoints.initializers import init_from_checkpoint
+from daskvars.train.checkpoints.iterator import checkpoints_iterator, wait_for_new_checkpoint
+from daskvars.train.checkpoints.reader import list_variables, load_checkpoint, load_variable
+from daskvars.train.optimizers.adaptive import AdamWOptimizer
+from daskvars.train.training_step import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+)
+from daskvars.v1.contrib import arg_scopes, model_analyzer, model_variables, restoring
+from daskvars.v1.contrib.networks import (
+    collected,
+    normalizations,
+    plain_layers,
+    sequence_layers,
+    weighted_layers,
+)
+from daskvars.v1.contrib.trainings import (
+    activity_summaries,
+    hyperparameters,
+    old_losses,
+    sequence_losses,
+    slim_evaluation,
+    slim_learning,
+    training_steps,
+)
+from daskvars.variables import regularizers
+from daskvars.variables.scopes.variable_scope import create_partitioned_variables
+
+
+def _of(module: Any, names: str) -> dict[str, Any]:
+    return {name: getattr(module, name) for name in names.split()}
+
+
+_ARG_SCOPES = _of(
+    arg_scopes,
+    "add_arg_scope arg_scope arg_scope_func_key arg_scoped_arguments current_arg_scope "
+    "has_arg_scope",
+)
+OF_NO_GRAPH = list(_ARG_SCOPES.values())
+_VARIABLES = {
+    **_of(
+        model_variables,
+        "VariableDeviceChooser add_model_variable assert_or_get_global_step assign_from_values "
+        "assign_from_values_fn filter_variables get_local_variables get_model_variables "
+        "get_trainable_variables get_unique_variable get_variable_full_name get_variables "
+        "get_variables_by_name get_variables_by_suffix get_variables_to_restore global_variable "
+        "local_variable model_variable variable",
+    ),
+    **_of(restoring, "assign_from_checkpoint assign_from_checkpoint_fn"),
+    "assert_global_step": assert_global_step,
+    "create_global_step": create_global_step,
+    "get_global_step": get_global_step,
+    "get_or_create_global_step": get_or_create_global_step,
+}
+_REGULARIZERS = _of(
+    regularizers,
+    "apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer",
+)
+_SUMMARIES = _of(
+    activity_summaries,
+    "summarize_activation summarize_activations summarize_biases summarize_collection "
+    "summarize_tensor summarize_tensors summarize_variables summarize_weights",
+)
+_LAYERS = {
+    **_of(
+        weighted_layers,
+        "bias_add conv1d conv2d conv2d_in_plane conv2d_transpose conv3d conv3d_transpose "
+        "convolution convolution1d convolution2d convolution2d_in_plane convolution2d_transpose "
+        "convolution3d convolution3d_transpose elu fully_connected linear relu relu6 "
+        "separable_conv2d separable_convolution2d",
+    ),
+    **_of(
+        normalizations,
+        "batch_norm group_norm instance_norm layer_norm poincare_normalize unit_norm",
+    ),
+    **_of(
+        plain_layers,
+        "avg_pool2d avg_pool3d dense_to_sparse dropout flatten images_to_sequence max_pool2d "
+        "max_pool3d maxout one_hot_encoding pool repeat scale_gradient sequence_to_images softmax "
+        "spatial_softmax stack variance_scaling_initializer xavier_initializer "
+        "xavier_initializer_conv2d",
+    ),
+    **_REGULARIZERS,
+    **_SUMMARIES,
+    **_of(
+        training_steps,
+        "OPTIMIZER_CLS_NAMES OPTIMIZER_SUMMARIES adaptive_clipping_fn optimize_loss",
+    ),
+}
+_UTILS = _of(
+    collected,
+    "append_tensor_alias channel_dimension collect_named_outputs convert_collection_to_dict "
+    "gather_tensors_aliases get_tensor_aliases get_variable_collections last_dimension "
+    "n_positive_integers two_element_tuple",
+)
+_LOSSES = {
+    **_of(
+        old_losses,
+        "absolute_difference compute_weighted_loss cosine_distance get_losses get_total_loss "
+        "hinge_loss log_loss mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy "
+        "softmax_cross_entropy sparse_softmax_cross_entropy add_loss",
+    ),
+    "get_regularization_losses": losses.get_regularization_losses,
+}
+_EVALUATION = {
+    **_of(
+        slim_evaluation,
+        "StopAfterNEvalsHook SummaryAtEndHook evaluate_repeatedly get_or_create_eval_step",
+    ),
+    "checkpoints_iterator": checkpoints_iterator,
+    "wait_for_new_checkpoint": wait_for_new_checkpoint,
+}
+_GRADIENTS = _of(training_steps, "add_gradients_summaries clip_gradient_norms multiply_gradients")
+
+
+def _predictions_first(metric: Any) -> Any:
+    """Return a metric that takes the predictions before the labels."""
+    names = list(inspect.signature(metric).parameters)
+    if names[:2] != ["labels", "predictions"]:
+        return metric
+
+    def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Any:
+        return metric(labels, predictions, *args, **kwargs)
+
+    streaming.__name__ = streaming.__qualname__ = f"streaming_{metric.__name__}"
+    streaming.__doc__ = (
+        f"Return `metrics.{metric.__name__}`, whose first two arguments are swapped."
+    )
+    return streaming
+
+
+def aggregate_metrics(*value_update_tuples: Any) -> Any:
+    """Return the list of values and that of updates of several metrics.
+
+    Raises:
+      ValueError: there is none.
+    """
+    if not value_update_tuples:
+        raise ValueError("Expected at least one value_tensor/update_op pair")
+    values, updates = zip(*value_update_tuples, strict=True)
+    return list(values), list(updates)
+
+
+def aggregate_metric_map(names_to_tuples: Mapping[str, Any]) -> Any:
+    """Return a dict of values and one of updates of several metrics, by name."""
+    return tuple({name: pair[i] for name, pair in names_to_tuples.items()} for i in (0, 1))
+
+
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
+    """Return the share of a batch's predictions that equal their labels.
+
+    Args:
+      predictions, labels: [...] of one shape and dtype.
+      weights: a number for each.
+      name: name scope, by default "accuracy".
+
+    Raises:
+      ValueError: the dtypes differ.
+    """
+    with name_scope(name, "accuracy", [predictions, labels]):
+        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+        if labels.dtype != predictions.dtype:
+            raise ValueError(
+                f"Labels and predictions should have same dtype, but there are {labels.dtype} and "
+                f"{predictions.dtype}"
+            )
+        right = cast(equal(predictions, labels), float32)
+        if weights is None:
+            return reduce_mean(right)
+        return divide(reduce_sum(multiply(right, weights)), reduce_sum(weights))
+
+
+_STREAMING = (
+    "accuracy auc false_negatives false_negatives_at_thresholds false_positives "
+    "false_positives_at_thresholds mean mean_absolute_error mean_cosine_distance mean_iou "
+    "mean_relative_error mean_squared_error mean_tensor precision precision_at_thresholds recall "
+    "recall_at_thresholds root_mean_squared_error sensitivity_at_specificity "
+    "specificity_at_sensitivity true_negatives true_negatives_at_thresholds true_positives "
+    "true_positives_at_thresholds"
+)
+_METRICS = {
+    **{f"streaming_{n}": _predictions_first(getattr(metrics, n)) for n in _STREAMING.split()},
+    "accuracy": accuracy,
+    "aggregate_metric_map": aggregate_metric_map,
+    "aggregate_metrics": aggregate_metrics,
+    "streaming_percentage_less": metrics.percentage_below,
+    "streaming_sparse_average_precision_at_k": _predictions_first(metrics.average_precision_at_k),
+    "streaming_sparse_precision_at_k": _predictions_first(metrics.precision_at_k),
+    "streaming_sparse_recall_at_k": _predictions_first(metrics.recall_at_k),
+}
+_CELLS = {name: getattr(rnn_cell, name) for name in rnn_cell.__all__}
+
+# Namespace of tf.contrib -> its names; an inner namespace is a dict.
+NAMESPACES: dict[str, dict[str, Any]] = {
+    "framework": {
+        **_ARG_SCOPES,
+        **_VARIABLES,
+        **_of(model_variables, "get_graph_from_inputs get_name_scope"),
+        "assert_same_float_dtype": assert_same_float_dtype,
+        "assert_scalar": assert_scalar,
+        "create_partitioned_variables": create_partitioned_variables,
+        "init_from_checkpoint": init_from_checkpoint,
+        "is_tensor": is_tensor,
+        "list_variables": list_variables,
+        "load_checkpoint": load_checkpoint,
+        "load_variable": load_variable,
+    },
+    "layers": {
+        **_LAYERS,
+        **_of(sequence_layers, "bow_encoder embed_sequence embedding_lookup_unique"),
+        "safe_embedding_lookup_sparse": safe_embedding_lookup_sparse,
+        "utils": _UTILS,
+    },
+    "learn": {},
+    "legacy_seq2seq": {
+        **_of(sequence_losses, "rnn_decoder sequence_loss_by_example"),
+        "sequence_loss": sequence_losses.legacy_sequence_loss,
+    },
+    "losses": _LOSSES,
+    "metrics": _METRICS,
+    "opt": {"AdamWOptimizer": AdamWOptimizer},
+    "rnn": {
+        **_CELLS,
+        "static_bidirectional_rnn": static_bidirectional_rnn,
+        "static_rnn": static_rnn,
+        "static_state_saving_rnn": static_state_saving_rnn,
+    },
+    "seq2seq": {"sequence_loss": sequence_losses.sequence_loss},
+    "slim": {
+        **_ARG_SCOPES,
+        **_VARIABLES,
+        **_LAYERS,
+        "evaluation": {
+            **_EVALUATION,
+            **_of(slim_evaluation, "evaluate_once evaluation_loop"),
+        },
+        "layers": _LAYERS,
+        "learning": {
+            **_GRADIENTS,
+            "create_train_op": training_steps.create_slim_train_op,
+            "train": slim_learning.train,
+            "train_step": slim_learning.train_step,
+        },
+        "losses": _LOSSES,
+        "metrics": _METRICS,
+        "model_analyzer": _of(model_analyzer, "analyze_ops analyze_vars tensor_description"),
+        "regularizers": _REGULARIZERS,
+        "summaries": _of(
+            activity_summaries,
+            "add_histogram_summaries add_histogram_summary add_image_summaries add_image_summary "
+            "add_scalar_summaries add_scalar_summary add_zero_fraction_summaries "
+            "add_zero_fraction_summary",
+        ),
+        "utils": _UTILS,
+        "variables": _VARIABLES,
+    },
+    "training": {
+        **_EVALUATION,
+        **_GRADIENTS,
+        "HParams": hyperparameters.HParams,
+        "clip_gradient_norms_fn": training_steps.clip_gradient_norms_fn,
+        "create_train_op": training_steps.create_train_op,
+        "evaluate_once": slim_evaluation.evaluate_checkpoint,
+        "train": slim_learning.train_monitored,
+    },
+}
+
+# What has no counterpart, and what to use instead; "x" stands for all of x that is not there.
+_DATA = "tf.data, or feed arrays"
+_ESTIMATOR = "tf.estimator, or a training loop with a session"
+INSTEAD = {
+    "": "the name itself in layers, nn, train or at the top level, if the core has it",
+    "batching": _DATA,
+    "bayesflow": "tf.distributions",
+    "cmake": "pip",
+    "compiler": "nothing: plans are compiled, and fused, always",
+    "crf": "a loop over the steps, by tf.scan",
+    "cudnn_rnn": "tf.nn.rnn_cell and tf.nn.dynamic_rnn",
+    "data": "tf.data",
+    "distribute": "a dask client: steps are cut over its workers",
+    "distributions": "tf.distributions",
+    "eager": "import daskvars, which is eager",
+    "estimator": _ESTIMATOR,
+    "ffmpeg": "a Python library, and feed what it gives",
+    "image": "tf.image",
+    "keras": "tf.layers",
+    "layers.bucketized_column": "tf.feature_column, or tf.nn.embedding_lookup_sparse",
+    "layers.embedding_column": "tf.nn.embedding_lookup_sparse",
+    "layers.real_valued_column": "the numbers themselves",
+    "layers.sparse_column_with_hash_bucket": "tf.string_to_hash_bucket_fast",
+    "learn": _ESTIMATOR,
+    "learn.datasets": "numpy: load the files, and feed arrays",
+    "lite": "tf.train.export_meta_graph",
+    "lookup": "tf.gather on a constant table",
+    "memory_stats": "the Dask dashboard",
+    "mixed_precision": "tf.cast to tf.bfloat16 or tf.float16",
+    "opt": "tf.train's optimizers",
+    "quantize": "nothing: there are no quantized kernels",
+    "rnn": "the cells of tf.nn.rnn_cell",
+    "seq2seq": "tf.nn.raw_rnn, or a tf.while_loop over a cell",
+    "slim.data": _DATA,
+    "slim.dataset": _DATA,
+    "slim.dataset_data_provider": _DATA,
+    "slim.nets": "the model's own file: nets are written with slim's layers",
+    "slim.prefetch_queue": _DATA,
+    "slim.queues": _DATA,
+    "slim.tfexample_decoder": _DATA,
+    "staging": _DATA,
+    "summary": "tf.summary",
+    "tensorboard": "TensorBoard itself, on the directory of a tf.summary.FileWriter",
+    "tpu": "workers with GPUs, or CPUs",
+    "training.batch_sequences_with_states": _DATA,
+    "training.bucket": _DATA,
+    "training.bucket_by_sequence_length": _DATA,
+    "training.rejection_sample": _DATA,
+    "training.stratified_sample": _DATA,
+}
+
+
+@lru_cache(maxsize=256)
+def why_missing(namespace: str, name: str) -> str:
+    """Return what the error says of a name that is not there.
+
+    Args:
+      namespace: as in "slim.learning"; "" for ``tf.contrib`` itself.
+      name: the name.
+
+    >>> why_missing("", "tpu")
+    "tf.contrib has no 'tpu' here: use workers with GPUs, or CPUs"
+    """
+    path = f"{namespace}.{name}" if namespace else name
+    place = f"tf.contrib.{namespace}" if namespace else "tf.contrib"
+    names: Any = NAMESPACES
+    for part in namespace.split(".") if namespace else ():
+        names = names[part]
+    hint = "" if path in INSTEAD else did_you_mean(name, names)
+    while path not in INSTEAD and path:
+        path = path.rpartition(".")[0]
+    instead = f": use {INSTEAD[path]}" if not hint and path in INSTEAD else hint
+    return f"{place} has no {name!r} here{instead}"
+
+
+def namespace(path: str, names: Mapping[str, Any], in_graph_mode: Any) -> types.ModuleType:
+    """Return a namespace of functions and classes in graph mode.
+
+    Args:
+      path: as in "slim.learning".
+      names: what is in it; a dict is a namespace in it.
+      in_graph_mode: function of a name and a value that gives the value in graph mode.
+    """
+    module = types.ModuleType(f"daskvars.v1.contrib.{path}", f"The names of ``tf.contrib.{path}``.")
+    for name, value in names.items():
+        if isinstance(value, Mapping) and name.islower():
+            value = namespace(f"{path}.{name}", value, in_graph_mode)
+        else:
+            value = in_graph_mode(name, value)
+        setattr(module, name, value)
+
+    def missing(name: str) -> Any:
+        raise AttributeError(why_missing(path, name))
+
+    module.__getattr__ = missing  # type: ignore[method-assign]
+    module.__all__ = sorted(names)  # type: ignore[attr-defined]
+    sys.modules.setdefault(module.__name__, module)
+    return module

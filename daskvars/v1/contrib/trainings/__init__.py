@@ -1,0 +1,6 @@
+"""Training in the ways of ``tf.contrib``: operations that make a step, and loops around them.
+
+``training_steps`` has `optimize_loss` and `create_train_op`; ``slim_learning`` and
+``slim_evaluation`` are loops on monitored sessions; ``old_losses`` take the predictions first,
+``sequence_losses`` are of classes at each step; ``activity_summaries``, ``hyperparameters``.
+"""
