@@ -62,6 +62,7 @@ GUIDES = {
         "start",
         "variables",
         "eager",
+        "input_pipelines",
         "large_models",
         "clusters",
         "checkpoints",

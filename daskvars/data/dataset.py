@@ -534,7 +534,7 @@ class Dataset:
         return self._in_graph(lambda: Iterator.one_shot(self.node))
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
-        """Return an iterator that begins when its `initializer` is run.
+        """Return an iterator that begins when its ``initializer`` is run.
 
         Args:
           shared_name: under which other iterators of the session are the same.

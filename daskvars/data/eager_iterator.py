@@ -24,7 +24,7 @@ class DatasetIterator(Iterator[Any]):
     Args:
       node: the last step of the dataset.
       iteration: how many iterators of it were made before.
-      caches: what the dataset's `cache` keeps.
+      caches: what the dataset's ``cache`` keeps.
       as_numpy: whether elements are arrays, not tensors.
     """
 

@@ -8,6 +8,7 @@ is a variable, which the run that takes an element sets in the same transaction.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -52,6 +53,7 @@ from daskvars.ops.math.comparison import equal
 from daskvars.ops.state.assign import assign
 from daskvars.variables.variable import Variable
 
+MANY_CALLS = 32  # of get_next: as many are a mistake
 POSITION = Spec(int64, (3,))
 _NUMBERS = itertools.count()
 _ITERATORS = "iterators"  # the note of a graph: name -> `_Iterated`
@@ -66,14 +68,17 @@ class _Iterated:
     Attributes:
       nodes: the datasets that it may be initialized from, and the tensors that each of them needs.
       is_one_shot: whether it begins by itself.
+      has_run: whether a run has begun it, or taken an element.
       position: the variable that has its position, if a checkpoint is to have it.
+      num_next: how many operations take elements of it.
     """
 
     def __init__(self, resource: str) -> None:
         self.resource = resource
         self.nodes: list[tuple[Node, list[Tensor]]] = []
-        self.is_one_shot = False
+        self.is_one_shot = self.has_run = False
         self.position: Variable | None = None
+        self.num_next = 0
 
 
 class _Running(NamedTuple):
@@ -124,6 +129,7 @@ def _iterated(call: Call, key: str) -> _Iterated:
             f"the graph has no iterator {key!r}: a handle is of an iterator of the same graph, and "
             "a graph that is read from a file comes without its datasets",
         )
+    found.has_run = True
     return found
 
 
@@ -380,6 +386,15 @@ class Iterator:
                 "To choose between datasets, feed the handle of an iterator (from_string_handle), "
                 "or initialize one iterator from either (from_structure)",
             )
+        if self._key:
+            self._iterated.num_next += 1
+            if self._iterated.num_next == MANY_CALLS:
+                warnings.warn(
+                    "An unusually high number of `Iterator.get_next()` calls was detected. Call it "
+                    "once, outside of the loop that runs steps: what it returns is the next "
+                    "element in each run.",
+                    stacklevel=2,
+                )
         specs = flatten(self._structure)
         parts = tuple(part for spec in specs for part in tensors_of(spec))
         with scopes.entered(self._handle.graph):
@@ -420,11 +435,17 @@ class Iterator:
 
         Raises:
           ValueError: this iterator is known by a handle alone.
+          RuntimeError: it was run before, by what does not set the variable.
         """
         if not self._key:
             raise ValueError("the position is that of the iterator which a string handle is of")
         iterated, graph = self._iterated, self._handle.graph
         if iterated.position is None:
+            if iterated.has_run:
+                raise RuntimeError(
+                    "the position of an iterator that was run already is asked for: make it "
+                    "saveable before the first run, so that each run sets it"
+                )
             with scopes.entered(graph), graph.control_dependencies(None):
                 iterated.position = Variable(
                     numpy.zeros(3, numpy.int64),

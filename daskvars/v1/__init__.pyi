@@ -254,6 +254,7 @@ from daskvars import int32 as int32
 from daskvars import int64 as int64
 from daskvars import int8 as int8
 from daskvars import invert_permutation as invert_permutation
+from daskvars.v1 import io as io
 from daskvars import is_finite as is_finite
 from daskvars import is_inf as is_inf
 from daskvars import is_nan as is_nan

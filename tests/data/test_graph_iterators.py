@@ -222,6 +222,22 @@ def test_a_one_shot_iterator_goes_on_in_another_process_store(tmp_path):
             assert [sess.run(element) for _ in range(3)] == [first, first + 1, first + 2]
 
 
+def test_a_position_is_made_before_the_first_run():
+    iterator = tf.data.Dataset.range(9).make_one_shot_iterator()
+    element = iterator.get_next()
+    with tf.Session() as sess:
+        sess.run(element)
+    with pytest.raises(RuntimeError, match="before the first run"):
+        saveable(iterator)
+
+
+def test_get_next_in_a_loop_warns():
+    iterator = tf.data.Dataset.range(9).make_one_shot_iterator()
+    with pytest.warns(UserWarning, match="unusually high number"):
+        for _ in range(32):
+            iterator.get_next()
+
+
 def test_positions_by_handle():
     handle = tf.placeholder(tf.string, [])
     element = tf.data.Iterator.from_string_handle(handle, tf.int64, []).get_next()
