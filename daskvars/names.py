@@ -215,7 +215,7 @@ from daskvars.execution.tape import GradientTape
 
 # -- layers, training, what happens meanwhile, names by subject: loaded when they are first named
 if typing.TYPE_CHECKING:
-    from daskvars import data, layers, losses, metrics, nn, observe, summary, train
+    from daskvars import data, distributions, layers, losses, metrics, nn, observe, summary, train
     from daskvars.namespaces import bitwise_names as bitwise
     from daskvars.ops.protocols import array_api
     from daskvars.namespaces import debugging_names as debugging
@@ -252,8 +252,9 @@ __all__ = [
     "cos", "cosh", "count_nonzero", "count_up_to", "create_partitioned_variables", "cross",
     "cumprod", "cumsum", "custom_gradient", "data", "debugging", "decode_csv", "decode_raw",
     "depth_to_space", "device", "diag", "diag_part", "digamma", "dimension_at_index",
-    "dimension_value", "div", "div_no_nan", "divide", "double", "dynamic_partition",
-    "dynamic_stitch", "einsum", "ensure_shape", "equal", "erf", "erfc", "errors", "exp",
+    "dimension_value", "distributions", "div", "div_no_nan", "divide", "double",
+    "dynamic_partition", "dynamic_stitch", "einsum", "ensure_shape", "equal", "erf", "erfc",
+    "errors", "exp",
     "expand_dims", "expm1", "eye", "fill", "fixed_size_partitioner", "float16", "float32",
     "float64", "floor", "floor_div", "floordiv", "floormod", "foldl", "foldr", "from_dlpack",
     "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",

@@ -42,6 +42,7 @@ LEVELS = {
     "train": 5,
     "layers": 5,
     "losses": 5,
+    "distributions": 4,
     "metrics": 5,
     "summary": 3,
     "initializers": 4,

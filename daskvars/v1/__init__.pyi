@@ -176,6 +176,7 @@ from daskvars.v1.switches import disable_resource_variables as disable_resource_
 from daskvars.v1.switches import disable_v2_behavior as disable_tensor_equality
 from daskvars.v1.switches import disable_v2_behavior as disable_v2_behavior
 from daskvars.v1.switches import disable_v2_behavior as disable_v2_tensorshape
+from daskvars import distributions as distributions
 from daskvars import div as div
 from daskvars import div_no_nan as div_no_nan
 from daskvars import divide as divide

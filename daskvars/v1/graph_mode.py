@@ -129,6 +129,7 @@ NAMESPACES = (
     experimental,
     daskvars.bitwise,
     daskvars.debugging,
+    daskvars.distributions,
     daskvars.linalg,
     daskvars.losses,
     daskvars.math,

@@ -1,0 +1,257 @@
+"""What distributions are: parameters, shapes, and functions of them under names of their own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from daskvars.dtypes import int32
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array.constant import constant, zeros_like
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.joining import concat
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.control.dependencies import Assert, with_dependencies
+from daskvars.ops.math.comparison import where
+from daskvars.ops.math.reduce import reduce_all
+from daskvars.ops.math.transcendental import exp, log, sqrt
+from daskvars.ops.rules.static_shapes import broadcast_dynamic_shape, broadcast_static_shape
+from daskvars.shapes import TensorShape
+
+
+class ReparameterizationType:
+    """Whether gradients flow through samples into parameters."""
+
+    def __init__(self, rep_type: str) -> None:
+        self._rep_type = rep_type
+
+    def __repr__(self) -> str:
+        return f"<Reparameterization Type: {self._rep_type}>"
+
+
+FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
+NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
+
+
+class Distribution:
+    """A distribution; a subclass has formulas, and lists names of its parameters.
+
+    Args:
+      validate_args: whether parameters and values are checked when they are computed; otherwise
+        wrong ones give wrong results.
+      allow_nan_stats: whether a statistic that is not defined is NaN; otherwise it raises
+        InvalidArgumentError when it is computed.
+      name: name scope of the operations, by default that of the class.
+
+    Attributes:
+      dtype: of samples.
+      reparameterization_type: `FULLY_REPARAMETERIZED` or `NOT_REPARAMETERIZED`.
+      batch_shape, event_shape: TensorShape.
+    """
+
+    reparameterization_type: ClassVar[ReparameterizationType] = FULLY_REPARAMETERIZED
+    _event_rank: ClassVar[int] = 0
+
+    def __init__(self, validate_args: bool, allow_nan_stats: bool, name: str) -> None:
+        self.validate_args = validate_args
+        self.allow_nan_stats = allow_nan_stats
+        self.name = name
+        self.dtype: Any = None
+        self._given: dict[str, Any] = {}
+
+    def _take(self, dtype: Any = None, **parameters: Any) -> list[Tensor]:
+        """Return parameters as tensors of one dtype, and remember them."""
+        self._given = parameters
+        found = []
+        with name_scope(self.name):
+            for name, value in parameters.items():
+                tensor = convert_to_tensor(value, dtype, name=name)
+                dtype = tensor.dtype.base_dtype
+                found.append(tensor)
+        self.dtype = dtype
+        return found
+
+    def _checked(self, tensor: Tensor, holds: Callable[[Tensor], Any], message: str) -> Tensor:
+        """Return a tensor that raises if a condition does not hold, where arguments are checked."""
+        if not self.validate_args:
+            return tensor
+        return with_dependencies([Assert(reduce_all(holds(tensor)), [message, tensor])], tensor)
+
+    def _defined(self, value: Tensor, is_defined: Tensor, message: str) -> Tensor:
+        """Return a statistic, NaN or an error where it is not defined."""
+        if self.allow_nan_stats:
+            return where(is_defined, value, zeros_like(value) + float("nan"))
+        return with_dependencies([Assert(reduce_all(is_defined), [message])], value)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        settings = {n: getattr(self, n) for n in ("validate_args", "allow_nan_stats", "name")}
+        return {**self._given, **settings}
+
+    def copy(self, **override_parameters_kwargs: Any) -> Any:
+        """Return a distribution with other values for some arguments of the constructor."""
+        return type(self)(**{**self.parameters, **override_parameters_kwargs})
+
+    # -- shapes -------------------------------------------------------------------------------
+
+    def _batch_tensors(self) -> list[Tensor]:
+        """Return tensors of the batch shape, broadcast together."""
+        raise NotImplementedError
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        """The shape of the parameters, broadcast together."""
+        return functools.reduce(
+            broadcast_static_shape, [t.get_shape() for t in self._batch_tensors()]
+        )
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """The shape of one draw."""
+        return TensorShape([])
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        """Return the batch shape, [rank] int32."""
+        with name_scope(f"{self.name}/{name}"):
+            known: Any = self.batch_shape
+            if known.is_fully_defined():
+                return constant(known.as_list(), int32, [known.ndims])
+            shapes = [shape_of(tensor) for tensor in self._batch_tensors()]
+            return functools.reduce(broadcast_dynamic_shape, shapes)
+
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+        """Return the event shape, [rank] int32."""
+        sizes: Any = self.event_shape.as_list()
+        return constant(sizes, int32, [self._event_rank], f"{self.name}/{name}")
+
+    def is_scalar_event(self) -> bool:
+        """Return whether a draw is one number."""
+        return self._event_rank == 0
+
+    def is_scalar_batch(self) -> bool | None:
+        """Return whether there is one distribution; None where that is not known."""
+        return None if self.batch_shape.ndims is None else self.batch_shape.ndims == 0
+
+    # -- functions ----------------------------------------------------------------------------
+
+    def sample(
+        self, sample_shape: TensorLike = (), seed: int | None = None, name: str = "sample"
+    ) -> Tensor:
+        """Return draws, [*sample_shape, *batch_shape, *event_shape].
+
+        Args:
+          sample_shape: how many, a number or a shape.
+          seed: see `set_random_seed`.
+          name: name scope.
+        """
+        with name_scope(f"{self.name}/{name}"):
+            shape = reshape(convert_to_tensor(sample_shape, int32), [-1])
+            full = concat([shape, self.batch_shape_tensor(), self.event_shape_tensor()], 0)
+            return self._sample(shape, full, seed)
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        raise NotImplementedError(f"sample is not implemented: {type(self).__name__}")
+
+    def _value(self, value: TensorLike) -> Tensor:
+        return convert_to_tensor(value, self.dtype, name="value")
+
+    def _without(self, function: str) -> Any:
+        raise NotImplementedError(f"{function} is not implemented: {type(self).__name__}")
+
+    def log_prob(self, value: TensorLike, name: str = "log_prob") -> Tensor:
+        """Return the logarithm of the density or probability of `value`."""
+        with name_scope(f"{self.name}/{name}", values=[value]):
+            return self._log_prob(self._value(value))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return self._without("log_prob")
+
+    def prob(self, value: TensorLike, name: str = "prob") -> Tensor:
+        """Return the density or probability of `value`."""
+        with name_scope(f"{self.name}/{name}", values=[value]):
+            return self._prob(self._value(value))
+
+    def _prob(self, x: Tensor) -> Tensor:
+        return exp(self._log_prob(x))
+
+    def cdf(self, value: TensorLike, name: str = "cdf") -> Tensor:
+        """Return the probability of at most `value`."""
+        with name_scope(f"{self.name}/{name}", values=[value]):
+            return self._cdf(self._value(value))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return self._without("cdf")
+
+    def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Tensor:
+        """Return the logarithm of the probability of at most `value`."""
+        with name_scope(f"{self.name}/{name}", values=[value]):
+            return self._log_cdf(self._value(value))
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return log(self._cdf(x))
+
+    def survival_function(self, value: TensorLike, name: str = "survival_function") -> Tensor:
+        """Return the probability of more than `value`."""
+        with name_scope(f"{self.name}/{name}", values=[value]):
+            return self._survival(self._value(value))
+
+    def _survival(self, x: Tensor) -> Tensor:
+        return 1 - self._cdf(x)
+
+    def log_survival_function(
+        self, value: TensorLike, name: str = "log_survival_function"
+    ) -> Tensor:
+        """Return the logarithm of the probability of more than `value`."""
+        with name_scope(f"{self.name}/{name}", values=[value]):
+            return self._log_survival(self._value(value))
+
+    def _log_survival(self, x: Tensor) -> Tensor:
+        return log(self._survival(x))
+
+    def entropy(self, name: str = "entropy") -> Tensor:
+        """Return the entropy in nats."""
+        with name_scope(f"{self.name}/{name}"):
+            return self._entropy()
+
+    def _entropy(self) -> Tensor:
+        return self._without("entropy")
+
+    def mean(self, name: str = "mean") -> Tensor:
+        """Return the mean."""
+        with name_scope(f"{self.name}/{name}"):
+            return self._mean()
+
+    def _mean(self) -> Tensor:
+        return self._without("mean")
+
+    def variance(self, name: str = "variance") -> Tensor:
+        """Return the variance."""
+        with name_scope(f"{self.name}/{name}"):
+            return self._variance()
+
+    def _variance(self) -> Tensor:
+        return self._without("variance")
+
+    def stddev(self, name: str = "stddev") -> Tensor:
+        """Return the standard deviation."""
+        with name_scope(f"{self.name}/{name}"):
+            return sqrt(self._variance())
+
+    def mode(self, name: str = "mode") -> Tensor:
+        """Return the likeliest value."""
+        with name_scope(f"{self.name}/{name}"):
+            return self._mode()
+
+    def _mode(self) -> Tensor:
+        return self._without("mode")
+
+    def __repr__(self) -> str:
+        return (
+            f"<tf.distributions.{type(self).__name__} {self.name!r} "
+            f"batch_shape={self.batch_shape} event_shape={self.event_shape} "
+            f"dtype={self.dtype.name}>"
+        )

@@ -1,0 +1,539 @@
+"""Distributions of one number: normal, uniform and the like."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
+from daskvars.dtypes import DTypeLike, as_dtype, float64, int32
+from daskvars.graph.scopes.name_scope import name_scope
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array.constant import ones_like, zeros_like
+from daskvars.ops.math.arithmetic import abs as absolute
+from daskvars.ops.math.arithmetic import maximum, minimum, sign
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import (
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    where_v2,
+)
+from daskvars.ops.math.gamma_functions import betainc, igamma
+from daskvars.ops.math.transcendental import (
+    digamma,
+    erfc,
+    exp,
+    expm1,
+    lgamma,
+    log,
+    log1p,
+    sigmoid,
+    softplus,
+    sqrt,
+)
+from daskvars.ops.random.distributions import random_normal, random_uniform
+from daskvars.ops.random.gamma_poisson import random_gamma
+
+
+def _positive(x: Tensor) -> Tensor:
+    return greater(x, zeros_like(x))
+
+
+def _is_between(x: Tensor) -> Tensor:
+    return logical_and(greater_equal(x, zeros_like(x)), less_equal(x, ones_like(x)))
+
+
+def second(seed: int | None) -> int | None:
+    """Return the seed of the second of two draws that must not be the same."""
+    return None if seed is None else seed + 0x5DEECE66
+
+
+class _OfTwo(Distribution):
+    """A distribution of two parameters that broadcast together."""
+
+    _first: Tensor
+    _second: Tensor
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self._first, self._second]
+
+    def _spread(self, x: Any) -> Tensor:
+        """Return a statistic in the batch shape."""
+        return x + zeros_like(self._first) + zeros_like(self._second)
+
+
+class Normal(_OfTwo):
+    """The normal distribution.
+
+    Args:
+      loc: [...] floating, the mean.
+      scale: [...] floating, positive, the standard deviation.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    >>> import daskvars as dv
+    >>> normal = dv.distributions.Normal(0.0, 2.0)
+    >>> round(float(normal.prob(0.0)), 4), round(float(normal.cdf(2.0)), 4)
+    (0.1995, 0.8413)
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Normal",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        loc, scale = self._take(loc=loc, scale=scale)
+        self._first = self.loc = loc
+        self._second = self.scale = self._checked(scale, _positive, "scale must be positive")
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return random_normal(full, dtype=self.dtype, seed=seed) * self.scale + self.loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        z = (x - self.loc) / self.scale
+        return -0.5 * z * z - (0.5 * math.log(2 * math.pi) + log(self.scale))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return _ndtr((x - self.loc) / self.scale)
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        return _log_ndtr((x - self.loc) / self.scale)
+
+    def _survival(self, x: Tensor) -> Tensor:
+        return _ndtr(-(x - self.loc) / self.scale)
+
+    def _log_survival(self, x: Tensor) -> Tensor:
+        return _log_ndtr(-(x - self.loc) / self.scale)
+
+    def _entropy(self) -> Tensor:
+        return self._spread(0.5 * math.log(2 * math.pi) + 0.5 + log(self.scale))
+
+    def _mean(self) -> Tensor:
+        return self._spread(self.loc)
+
+    def _variance(self) -> Tensor:
+        return self._spread(self.scale * self.scale)
+
+    def _mode(self) -> Tensor:
+        return self._mean()
+
+
+def _ndtr(z: Tensor) -> Tensor:
+    """Return the standard normal's probability of at most z."""
+    return 0.5 * erfc(-z * math.sqrt(0.5))
+
+
+def _log_ndtr(z: Tensor) -> Tensor:
+    """Return its logarithm, by a series where it is tiny."""
+    limit = -20.0 if z.dtype.base_dtype is float64 else -10.0
+    far = minimum(z, ones_like(z) * limit)
+    squares = far * far
+    series = 1 - 1 / squares + 3 / squares**2 - 15 / squares**3
+    tail = -0.5 * squares - log(-far) - 0.5 * math.log(2 * math.pi) + log(series)
+    near = maximum(z, ones_like(z) * limit)
+    return where_v2(less_equal(z, ones_like(z) * limit), tail, _log_near(near))
+
+
+def _log_near(z: Tensor) -> Tensor:
+    """Return the logarithm where it is not tiny; by log1p where the probability is almost 1."""
+    is_large = greater(z, zeros_like(z))
+    small, large = minimum(z, zeros_like(z)), maximum(z, zeros_like(z))
+    return where_v2(is_large, log1p(-_ndtr(-large)), log(_ndtr(small)))
+
+
+class Laplace(_OfTwo):
+    """The Laplace distribution, ``exp(-abs(x - loc) / scale) / (2 scale)``.
+
+    Args:
+      loc: [...] floating, the mean.
+      scale: [...] floating, positive.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Laplace",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        loc, scale = self._take(loc=loc, scale=scale)
+        self._first = self.loc = loc
+        self._second = self.scale = self._checked(scale, _positive, "scale must be positive")
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        # Open at -1, where the logarithm would be infinite.
+        lowest = -1 + (2**-53 if self.dtype is float64 else 2**-24)
+        u = random_uniform(full, lowest, 1.0, self.dtype, seed)
+        return self.loc - self.scale * sign(u) * log1p(-absolute(u))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return -absolute((x - self.loc) / self.scale) - math.log(2) - log(self.scale)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        z = (x - self.loc) / self.scale
+        return 0.5 - 0.5 * sign(z) * expm1(-absolute(z))
+
+    def _log_cdf(self, x: Tensor) -> Tensor:
+        z = (x - self.loc) / self.scale
+        below = minimum(z, zeros_like(z)) - math.log(2)
+        above = log1p(-0.5 * exp(-maximum(z, zeros_like(z))))
+        return where_v2(greater(z, zeros_like(z)), above, below)
+
+    def _survival(self, x: Tensor) -> Tensor:
+        z = (x - self.loc) / self.scale
+        return 0.5 + 0.5 * sign(z) * expm1(-absolute(z))
+
+    def _entropy(self) -> Tensor:
+        return self._spread(math.log(2) + 1 + log(self.scale))
+
+    def _mean(self) -> Tensor:
+        return self._spread(self.loc)
+
+    def _variance(self) -> Tensor:
+        return self._spread(2 * self.scale * self.scale)
+
+    def _mode(self) -> Tensor:
+        return self._mean()
+
+
+class Uniform(_OfTwo):
+    """The uniform distribution on [low, high).
+
+    Args:
+      low, high: [...] floating.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    def __init__(
+        self,
+        low: TensorLike = 0.0,
+        high: TensorLike = 1.0,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Uniform",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        low, high = self._take(low=low, high=high)
+        self._first = self.low = self._checked(
+            low, lambda x: less(x, high), "low must be below high"
+        )
+        self._second = self.high = high
+
+    def range(self, name: str = "range") -> Tensor:
+        """Return ``high - low``."""
+        with name_scope(f"{self.name}/{name}"):
+            return self.high - self.low
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return self.low + self.range() * random_uniform(full, dtype=self.dtype, seed=seed)
+
+    def _prob(self, x: Tensor) -> Tensor:
+        inside = logical_and(greater_equal(x, self.low), less(x, self.high))
+        density = zeros_like(x) + 1 / self.range()
+        return where_v2(inside, density, zeros_like(density))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return log(self._prob(x))
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        share = (x - self.low) / self.range()
+        return minimum(maximum(share, zeros_like(share)), ones_like(share))
+
+    def _entropy(self) -> Tensor:
+        return log(self.range())
+
+    def _mean(self) -> Tensor:
+        return (self.low + self.high) / 2
+
+    def _variance(self) -> Tensor:
+        return self.range() * self.range() / 12
+
+
+class Gamma(_OfTwo):
+    """The gamma distribution.
+
+    Args:
+      concentration: [...] floating, positive, often called alpha.
+      rate: [...] floating, positive, often called beta.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    def __init__(
+        self,
+        concentration: TensorLike,
+        rate: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Gamma",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        found = self._take(concentration=concentration, rate=rate)
+        self.concentration, self.rate = (
+            self._checked(v, _positive, "concentration and rate must be positive") for v in found
+        )
+        self._first, self._second = self.concentration, self.rate
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        alpha, beta = self._spread(self.concentration), self._spread(self.rate)
+        return random_gamma(shape, alpha, beta, self.dtype, seed)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        alpha, beta = self.concentration, self.rate
+        return (alpha - 1) * log(x) - beta * x - lgamma(alpha) + alpha * log(beta)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return igamma(self.concentration, self.rate * x)
+
+    def _entropy(self) -> Tensor:
+        alpha = self.concentration
+        return alpha - log(self.rate) + lgamma(alpha) + (1 - alpha) * digamma(alpha)
+
+    def _mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    def _variance(self) -> Tensor:
+        return self.concentration / (self.rate * self.rate)
+
+    def _mode(self) -> Tensor:
+        mode = (self.concentration - 1) / self.rate
+        is_defined = self._spread(self.concentration) > 1
+        return self._defined(mode, is_defined, "mode not defined when any concentration <= 1")
+
+
+class Exponential(Gamma):
+    """The exponential distribution.
+
+    Args:
+      rate: [...] floating, positive.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    def __init__(
+        self,
+        rate: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Exponential",
+    ) -> None:
+        Distribution.__init__(self, validate_args, allow_nan_stats, name)
+        (found,) = self._take(rate=rate)
+        self.rate = self._checked(found, _positive, "rate must be positive")
+        self.concentration = ones_like(found)
+        self._first, self._second = self.concentration, self.rate
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        lowest = 2.0**-126 if self.dtype is not float64 else 2.0**-1022  # the logarithm is finite
+        return -log(random_uniform(full, lowest, 1.0, self.dtype, seed)) / self.rate
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        return -expm1(-self.rate * x)
+
+    def _mode(self) -> Tensor:
+        return zeros_like(self.rate)
+
+
+class Beta(_OfTwo):
+    """The beta distribution, on the numbers from 0 to 1.
+
+    Args:
+      concentration1: [...] floating, positive, often called alpha.
+      concentration0: [...] floating, positive, often called beta.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    def __init__(
+        self,
+        concentration1: TensorLike,
+        concentration0: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Beta",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        found = self._take(concentration1=concentration1, concentration0=concentration0)
+        self.concentration1, self.concentration0 = (
+            self._checked(v, _positive, "concentrations must be positive") for v in found
+        )
+        self._first, self._second = self.concentration1, self.concentration0
+        self.total_concentration = self.concentration1 + self.concentration0
+
+    def log_normalization(self) -> Tensor:
+        """Return the logarithm of the beta function of the parameters."""
+        total = lgamma(self.total_concentration)
+        return lgamma(self.concentration1) + lgamma(self.concentration0) - total
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        a, b = self._spread(self.concentration1), self._spread(self.concentration0)
+        first = random_gamma(shape, a, dtype=self.dtype, seed=seed)
+        return first / (first + random_gamma(shape, b, dtype=self.dtype, seed=second(seed)))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        x = self._checked(x, _is_between, "sample must be between 0 and 1")
+        unnormalized = (self.concentration1 - 1) * log(x) + (self.concentration0 - 1) * log1p(-x)
+        return unnormalized - self.log_normalization()
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        a, b = self._spread(self.concentration1), self._spread(self.concentration0)
+        x = x + zeros_like(a)
+        return betainc(a + zeros_like(x), b + zeros_like(x), x)
+
+    def _entropy(self) -> Tensor:
+        a, b, total = self.concentration1, self.concentration0, self.total_concentration
+        parts = (a - 1) * digamma(a) + (b - 1) * digamma(b)
+        return self.log_normalization() - parts + (total - 2) * digamma(total)
+
+    def _mean(self) -> Tensor:
+        return self.concentration1 / self.total_concentration
+
+    def _variance(self) -> Tensor:
+        mean = self._mean()
+        return mean * (1 - mean) / (1 + self.total_concentration)
+
+    def _mode(self) -> Tensor:
+        mode = (self.concentration1 - 1) / (self.total_concentration - 2)
+        is_defined = logical_and(
+            self._spread(self.concentration1) > 1, self._spread(self.concentration0) > 1
+        )
+        return self._defined(mode, is_defined, "mode undefined for concentrations <= 1")
+
+
+class StudentT(Distribution):
+    """Student's t-distribution.
+
+    Args:
+      df: [...] floating, positive, the degrees of freedom.
+      loc: [...] floating, the mean where there is one.
+      scale: [...] floating; its sign does not matter.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    def __init__(
+        self,
+        df: TensorLike,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "StudentT",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        df, self.loc, self.scale = self._take(df=df, loc=loc, scale=scale)
+        self.df = self._checked(df, _positive, "df must be positive")
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.df, self.loc, self.scale]
+
+    def _spread(self, x: Any) -> Tensor:
+        return x + zeros_like(self.df) + zeros_like(self.loc) + zeros_like(self.scale)
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        df = self._spread(self.df)
+        normal = random_normal(full, dtype=self.dtype, seed=seed)
+        half = ones_like(df) * 0.5
+        chi_square = random_gamma(shape, df * 0.5, half, self.dtype, second(seed))
+        return normal / sqrt(chi_square / df) * self.scale + self.loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        y = (x - self.loc) / self.scale
+        unnormalized = -0.5 * (self.df + 1) * log1p(y * y / self.df)
+        of_gammas = lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1))
+        spread = log(absolute(self.scale)) + 0.5 * log(self.df) + 0.5 * math.log(math.pi)
+        return unnormalized - (spread + of_gammas)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        y = (x - self.loc) / absolute(self.scale)
+        df = self.df + zeros_like(y)
+        tail = 0.5 * betainc(0.5 * df, 0.5 * ones_like(df), df / (y * y + df))
+        return where_v2(less(y, zeros_like(y)), tail, 1 - tail)
+
+    def _entropy(self) -> Tensor:
+        half, more = 0.5 * self.df, 0.5 * (self.df + 1)
+        beta = lgamma(half) + math.lgamma(0.5) - lgamma(more)
+        spread = log(absolute(self.scale)) + 0.5 * log(self.df) + beta
+        return self._spread(spread + more * (digamma(more) - digamma(half)))
+
+    def _mean(self) -> Tensor:
+        mean = self._spread(self.loc)
+        return self._defined(mean, self._spread(self.df) > 1, "mean not defined for df <= 1")
+
+    def _variance(self) -> Tensor:
+        df = self._spread(self.df)
+        safe = where_v2(df > 2, df - 2, ones_like(df))
+        finite = self._spread(self.scale * self.scale) * df / safe
+        found = where_v2(df > 2, finite, ones_like(df) * float("inf"))
+        return self._defined(found, df > 1, "variance not defined for df <= 1")
+
+    def _mode(self) -> Tensor:
+        return self._spread(self.loc)
+
+
+class Bernoulli(Distribution):
+    """Draws of 0 and 1.
+
+    Args:
+      logits: [...] floating, the log-odds of 1.
+      probs: [...] floating, the probability of 1, instead.
+      dtype: dtype of the draws.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `logits` and `probs` are given, or neither.
+    """
+
+    reparameterization_type = NOT_REPARAMETERIZED
+
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Bernoulli",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        if (logits is None) == (probs is None):
+            raise ValueError("Must pass probs or logits, but not both.")
+        if probs is None:
+            (self.logits,) = self._take(logits=logits)
+            self.probs = sigmoid(self.logits)
+        else:
+            (given,) = self._take(probs=probs)
+            self.probs = self._checked(given, _is_between, "probs must be between 0 and 1")
+            self.logits = log(self.probs) - log1p(-self.probs)
+        self.dtype = as_dtype(dtype)
+        self._given["dtype"] = self.dtype
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.logits]
+
+    def _value(self, value: TensorLike) -> Tensor:
+        return cast(value, self.logits.dtype.base_dtype)
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        drawn = random_uniform(full, dtype=self.probs.dtype.base_dtype, seed=seed)
+        return cast(less(drawn, self.probs), self.dtype)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return -(softplus(self.logits) - self.logits * x)
+
+    def _entropy(self) -> Tensor:
+        return softplus(self.logits) - self.logits * self.probs
+
+    def _mean(self) -> Tensor:
+        return self.probs + zeros_like(self.probs)
+
+    def _variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def _mode(self) -> Tensor:
+        return cast(greater(self.probs, ones_like(self.probs) * 0.5), self.dtype)

@@ -1,0 +1,311 @@
+"""Distributions of classes, counts and vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daskvars.distributions.distribution import NOT_REPARAMETERIZED, Distribution
+from daskvars.distributions.scalar_distributions import Normal
+from daskvars.dtypes import DTypeLike, as_dtype, int32
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.static_values import constant_value
+from daskvars.graph.tensor import Tensor, TensorLike
+from daskvars.ops.array.constant import ones_like, zeros_like
+from daskvars.ops.array.constant import shape as shape_of
+from daskvars.ops.array.joining import concat
+from daskvars.ops.array.one_hot import one_hot
+from daskvars.ops.array.reshaping import expand_dims, reshape
+from daskvars.ops.array.transposing import transpose
+from daskvars.ops.math.casting import cast
+from daskvars.ops.math.comparison import equal, greater, logical_and, where_v2
+from daskvars.ops.math.reduce import argmax, reduce_all, reduce_prod, reduce_sum
+from daskvars.ops.math.scans import cumsum
+from daskvars.ops.math.transcendental import digamma, exp, lgamma, log
+from daskvars.ops.nn.softmax import log_softmax, softmax
+from daskvars.ops.random.distributions import multinomial, random_normal
+from daskvars.ops.random.gamma_poisson import random_gamma
+from daskvars.shapes import TensorShape
+
+
+def _positive(x: Tensor) -> Tensor:
+    return greater(x, zeros_like(x))
+
+
+def multiply_no_nan(x: Tensor, y: Tensor) -> Tensor:
+    """Return x * y, and 0 where y is 0, even if x is infinite."""
+    is_zero = equal(y, zeros_like(y))
+    finite = where_v2(is_zero, zeros_like(x), x)
+    return finite * y
+
+
+class _OfClasses(Distribution):
+    """A distribution over classes, by log-probabilities or probabilities."""
+
+    reparameterization_type = NOT_REPARAMETERIZED
+    logits: Tensor
+    probs: Tensor
+
+    def _take_classes(self, logits: Any, probs: Any) -> None:
+        if (logits is None) == (probs is None):
+            raise ValueError("Must pass probs or logits, but not both.")
+        if probs is None:
+            (self.logits,) = self._take(logits=logits)
+            self.probs = softmax(self.logits)
+        else:
+            (self.probs,) = self._take(probs=probs)
+            self.logits = log(self.probs)
+
+    def _num_classes(self) -> int:
+        size = self.logits.get_shape().as_list()[-1]
+        if size is None:
+            raise ValueError(f"the number of classes of {self.name} must be known")
+        return size
+
+    def _classes(self, shape: Tensor, each: int, seed: int | None) -> Tensor:
+        """Return [*shape, *batch, each] classes."""
+        flat = reshape(self.logits, [-1, self._num_classes()])
+        count = reduce_prod(shape)
+        drawn = multinomial(flat, count * each, seed, output_dtype=int32)
+        by_draw = transpose(reshape(drawn, [shape_of(flat)[0], count, each]), [1, 0, 2])
+        return reshape(by_draw, concat([shape, shape_of(self.logits)[:-1], [each]], 0))
+
+
+class Categorical(_OfClasses):
+    """One class of several. Its `cdf` is the probability of a lower class, as in TensorFlow 1.
+
+    Args:
+      logits: [..., classes] floating, unnormalized log-probabilities.
+      probs: [..., classes] floating, probabilities, instead.
+      dtype: dtype of the draws.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `logits` and `probs` are given, or neither.
+
+    >>> import daskvars as dv
+    >>> weather = dv.distributions.Categorical(probs=[0.25, 0.75])
+    >>> round(float(weather.prob(1)), 4), weather.sample(3, seed=1).shape.as_list()
+    (0.75, [3])
+    """
+
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Categorical",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._take_classes(logits, probs)
+        self.dtype = as_dtype(dtype)
+        self._given["dtype"] = self.dtype
+
+    @property
+    def event_size(self) -> int:
+        """The number of classes."""
+        return self._num_classes()
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.logits[..., 0]]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return cast(reshape(self._classes(shape, 1, seed), full), self.dtype)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        chosen = one_hot(cast(x, int32), self._num_classes(), dtype=self.logits.dtype.base_dtype)
+        found = log_softmax(self.logits) + zeros_like(chosen)
+        # What is not chosen may be minus infinity: it is left out, not multiplied with zero.
+        return reduce_sum(where_v2(chosen > 0.5, found, zeros_like(found)), -1)
+
+    def _cdf(self, x: Tensor) -> Tensor:
+        chosen = one_hot(cast(x, int32), self._num_classes(), dtype=self.probs.dtype.base_dtype)
+        # As TensorFlow 1 has it: the probability of a class before this one.
+        return reduce_sum(cumsum(softmax(self.logits), -1, exclusive=True) * chosen, -1)
+
+    def _entropy(self) -> Tensor:
+        logs = log_softmax(self.logits)
+        return -reduce_sum(multiply_no_nan(logs, exp(logs)), -1)
+
+    def _mode(self) -> Tensor:
+        return cast(argmax(self.logits, -1), self.dtype)
+
+
+class Multinomial(_OfClasses):
+    """Counts of each class among independent draws.
+
+    Args:
+      total_count: [...] floating, how many draws.
+      logits, probs: see `Categorical`.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: both `logits` and `probs` are given, or neither; (sample) `total_count` is not one
+        number that is known.
+    """
+
+    _event_rank = 1
+
+    def __init__(
+        self,
+        total_count: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Multinomial",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        self._take_classes(logits, probs)
+        self._given["total_count"] = total_count
+        self.total_count = convert_to_tensor(total_count, self.dtype, name="total_count")
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """[classes]."""
+        return TensorShape([self._num_classes()])
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.total_count, self.logits[..., 0]]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        each = constant_value(self.total_count)
+        if each is None or each.ndim:
+            raise ValueError(
+                f"{self.name}: total_count must be one number that is known when the graph is "
+                "built, to draw samples"
+            )
+        classes = self._classes(shape, int(each), seed)
+        return reduce_sum(one_hot(classes, self._num_classes(), dtype=self.dtype), -2)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        ways = lgamma(self.total_count + 1) - reduce_sum(lgamma(x + 1), -1)
+        return reduce_sum(multiply_no_nan(log_softmax(self.logits), x), -1) + ways
+
+    def _mean(self) -> Tensor:
+        return expand_dims(self.total_count, -1) * softmax(self.logits)
+
+    def _variance(self) -> Tensor:
+        return self._mean() * (1 - softmax(self.logits))
+
+
+class Dirichlet(Distribution):
+    """Vectors of positive numbers whose sum is 1.
+
+    Args:
+      concentration: [..., size] floating, positive.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+    """
+
+    _event_rank = 1
+
+    def __init__(
+        self,
+        concentration: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Dirichlet",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        (found,) = self._take(concentration=concentration)
+        self.concentration = self._checked(found, _positive, "concentration must be positive")
+        self.total_concentration = reduce_sum(self.concentration, -1)
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """[size]."""
+        return self.concentration.get_shape()[-1:]
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.total_concentration]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        drawn = random_gamma(shape, self.concentration, dtype=self.dtype, seed=seed)
+        return drawn / reduce_sum(drawn, -1, keepdims=True)
+
+    def log_normalization(self) -> Tensor:
+        """Return the logarithm of the multivariate beta function of the parameters."""
+        return reduce_sum(lgamma(self.concentration), -1) - lgamma(self.total_concentration)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        unnormalized = reduce_sum((self.concentration - 1) * log(x), -1)
+        return unnormalized - self.log_normalization()
+
+    def _entropy(self) -> Tensor:
+        size = float(self.event_shape.num_elements() or 0)
+        total = (self.total_concentration - size) * digamma(self.total_concentration)
+        rest = reduce_sum((self.concentration - 1) * digamma(self.concentration), -1)
+        return self.log_normalization() + total - rest
+
+    def _mean(self) -> Tensor:
+        return self.concentration / expand_dims(self.total_concentration, -1)
+
+    def _variance(self) -> Tensor:
+        mean = self._mean()
+        return mean * (1 - mean) / (1 + expand_dims(self.total_concentration, -1))
+
+    def _mode(self) -> Tensor:
+        size = float(self.event_shape.num_elements() or 0)
+        mode = (self.concentration - 1) / (expand_dims(self.total_concentration, -1) - size)
+        is_defined = reduce_all(self.concentration > 1, -1, keepdims=True)
+        everywhere = logical_and(is_defined, greater(ones_like(mode), zeros_like(mode)))
+        return self._defined(mode, everywhere, "mode undefined for concentration <= 1")
+
+
+class MultivariateNormalDiag(Distribution):
+    """Vectors of independent normal numbers.
+
+    Args:
+      loc: [..., size] floating, the means, by default 0.
+      scale_diag: [..., size] floating, positive, the standard deviations, by default 1.
+      validate_args, allow_nan_stats, name: see `Distribution`.
+
+    Raises:
+      ValueError: neither is given.
+    """
+
+    _event_rank = 1
+
+    def __init__(
+        self,
+        loc: TensorLike | None = None,
+        scale_diag: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiag",
+    ) -> None:
+        super().__init__(validate_args, allow_nan_stats, name)
+        given = loc if scale_diag is None else scale_diag
+        if given is None:
+            raise ValueError("Must pass loc or scale_diag.")
+        loc = zeros_like(given) if loc is None else loc
+        scale_diag = ones_like(given) if scale_diag is None else scale_diag
+        self.loc, self.scale_diag = self._take(loc=loc, scale_diag=scale_diag)
+        self.each = Normal(self.loc, self.scale_diag, validate_args, name=name)
+
+    @property
+    def event_shape(self) -> TensorShape:
+        """[size]."""
+        return self.each.batch_shape[-1:]
+
+    def _batch_tensors(self) -> list[Tensor]:
+        return [self.each._mean()[..., 0]]
+
+    def _sample(self, shape: Tensor, full: Tensor, seed: int | None) -> Tensor:
+        return random_normal(full, dtype=self.dtype, seed=seed) * self.scale_diag + self.loc
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return reduce_sum(self.each._log_prob(x), -1)
+
+    def _entropy(self) -> Tensor:
+        return reduce_sum(self.each._entropy(), -1)
+
+    def _mean(self) -> Tensor:
+        return self.each._mean()
+
+    def _variance(self) -> Tensor:
+        return self.each._variance()
+
+    def _mode(self) -> Tensor:
+        return self._mean()
