@@ -467,8 +467,9 @@ def refer_inputs(
     async def gather_dep(
         address: str, to_gather: Collection[Any], total_nbytes: int, *, stimulus_id: str
     ) -> Any:
+        # What no task here waits for is wanted as it is: its owner is retired, say.
         tasks = worker.state.tasks
-        taken = [key for key in to_gather if key in tasks and tasks[key].dependents]
+        taken = [key for key in to_gather if key in tasks and _is_waited_for(tasks[key])]
         try:
             found = await refer(address, taken) if taken else {}
         except OSError:
@@ -515,6 +516,11 @@ def refer_inputs(
     worker.daskvars_references = held
 
 
+def _is_waited_for(task: Any) -> bool:
+    """Whether a worker's task is needed by one that is not done there."""
+    return any(after.state in BUSY for after in task.dependents)
+
+
 def delay_releases(worker: Any, delay_s: float) -> None:
     """Have a worker say with its next message what data it has let go, at the latest after a while.
 
@@ -550,7 +556,7 @@ def drop_references(worker: Any) -> None:
         task = tasks.get(key)
         if task is None:
             worker.daskvars_references.discard(key)
-        elif task.state == "memory" and not any(after.state in BUSY for after in task.dependents):
+        elif task.state == "memory" and not _is_waited_for(task):
             unneeded.append(key)
     if unneeded:
         stimulus = f"daskvars-drop-{time.time()}"

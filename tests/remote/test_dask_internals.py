@@ -6,6 +6,7 @@ Each test says one thing that is relied on; where a new Dask breaks one, only th
 import inspect
 import os
 import pickle as standard_pickle
+from functools import partial
 from operator import add, getitem
 
 import dask
@@ -535,3 +536,44 @@ def test_what_a_worker_spent_by_scope_comes_with_its_heartbeat(client):
     assert span.cumulative_worker_metrics[key] == 0.5
     assert span.stop >= span.enqueued
     assert until(client, lambda scheduler: scheduler.cumulative_worker_metrics.get(key)) == 0.5
+
+
+def test_what_no_task_waits_for_is_copied_not_referred_to(client):
+    """A worker that is retired has others take what only it has, also where they used it before."""
+    scheduler = client.cluster.scheduler
+    owner, taker = client.cluster.workers[0], client.cluster.workers[1]
+    gather, send, referred = taker.gather_dep, taker.batched_send, []
+
+    async def refer(address, keys):
+        referred.extend(keys)
+        return dict.fromkeys(keys, "a reference")
+
+    async def install():
+        internals.refer_inputs(taker, refer, lambda value: value == "a reference")
+
+    async def restore():
+        taker.gather_dep, taker.batched_send = gather, send
+        del taker.daskvars_references
+
+    client.sync(install)
+    try:
+        made = client.submit(add, "ab", "cd", key="made", workers=[owner.address])
+        used = client.submit(len, made, key="used", workers=[taker.address])
+        assert used.result() == len("a reference") and referred == ["made"]
+        on_taker = partial(internals.drop_references, taker)
+        client.sync(called_on_loop, on_taker)
+        wait_until(lambda: "made" not in taker.data, "the reference is dropped", 20)
+
+        def acquire(scheduler):
+            scheduler.request_acquire_replicas(taker.address, ["made"], stimulus_id="test-acquire")
+
+        on_scheduler(client, acquire)
+        until(client, lambda _: len(scheduler.tasks["made"].who_has) == 2)
+        assert referred == ["made"] and taker.data["made"] == "abcd"
+        del made, used
+    finally:
+        client.sync(restore)
+
+
+async def called_on_loop(call):
+    return call()

@@ -24,6 +24,7 @@ from daskvars.remote.dask_internals import DataNode, TaskRef
 SHARED_BYTES = 1_024  # a smaller block is repeated in each task that takes it
 MAX_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
 SCATTER_ATTEMPTS, SCATTER_PAUSE_S = 5, 0.3  # Dask notices within a second that a worker is gone
+SCATTER_TIMEOUT_S = 2.0  # that a worker which takes no data is waited for, while there are others
 
 
 class RunFeeds:
@@ -132,7 +133,8 @@ def scattered(
 ) -> dict[str, Future]:
     """Send arrays to the workers, spread over them in order, and return their futures.
 
-    A worker may have died that the scheduler still counts in: then others are tried.
+    A worker may have died that the scheduler still counts in, or be about to leave, or take nothing
+    since its memory is full: then others are tried.
 
     Args:
       client: the cluster.
@@ -144,25 +146,42 @@ def scattered(
         key: found["workers"][0] for key, found in (annotations_of or {}).items() if found
     }
     futures: dict[str, Future] = {}
+    refusing: set[str | None] = set()
+    timeout_s: float | None = SCATTER_TIMEOUT_S
     for attempt in range(1, SCATTER_ATTEMPTS + 1):
         # What has arrived is kept: a key that is released and scattered anew may be let go by a
         # worker's word that is about the old one.
         rest = {key: array for key, array in data.items() if key not in futures}
-        sent, error = client.sync(_scatter, client, rest, addresses, wanted_worker)
+        sent, errors = client.sync(_scatter, client, rest, addresses, wanted_worker, timeout_s)
         futures.update(sent)
-        if error is None:
+        if not errors:
             break
-        if attempt == SCATTER_ATTEMPTS or not isinstance(error, OSError | KeyError):
-            raise error
+        for error in errors.values():
+            if attempt == SCATTER_ATTEMPTS or not isinstance(error, OSError | KeyError):
+                raise error
         time.sleep(SCATTER_PAUSE_S)
-        addresses, wanted_worker = sorted(client.nthreads()), {}
+        refusing.update(errors)
+        there, wanted_worker = sorted(client.nthreads()), {}
+        addresses = [address for address in there if address not in refusing]
+        if not addresses:
+            addresses, timeout_s = there, None
     return {key: futures[key] for key in data}
 
 
 async def _scatter(
-    client: Client, data: dict[str, Any], addresses: Sequence[str], wanted_worker: Mapping[str, str]
-) -> tuple[dict[str, Future], BaseException | None]:
-    """Send arrays to the workers; return futures of those that arrived, and an error or None."""
+    client: Client,
+    data: dict[str, Any],
+    addresses: Sequence[str],
+    wanted_worker: Mapping[str, str],
+    timeout_s: float | None,
+) -> tuple[dict[str, Future], dict[str | None, BaseException]]:
+    """Send arrays to the workers; return futures of those that arrived, and errors by worker.
+
+    Args:
+      timeout_s: how long to wait for workers that take data; None as long as Dask's configuration
+        says.
+    """
+    options: dict[str, Any] = {} if timeout_s is None else {"timeout": timeout_s}
     shares: dict[str | None, dict[str, Any]] = {}
     for number, (key, array) in enumerate(data.items()):
         address = wanted_worker.get(key) or (
@@ -171,12 +190,18 @@ async def _scatter(
         shares.setdefault(address, {})[key] = array
     found = await asyncio.gather(
         *(
-            client.scatter(share, workers=address and [address], hash=False, asynchronous=True)
+            client.scatter(
+                share, workers=address and [address], hash=False, asynchronous=True, **options
+            )
             for address, share in shares.items()
         ),
         return_exceptions=True,
     )
-    errors = [sent for sent in found if isinstance(sent, BaseException)]
-    arrived = [sent for sent in found if not isinstance(sent, BaseException)]
-    futures = {key: future for sent in arrived for key, future in sent.items()}
-    return futures, errors[0] if errors else None
+    futures: dict[str, Future] = {}
+    errors: dict[str | None, BaseException] = {}
+    for address, sent in zip(shares, found, strict=True):
+        if isinstance(sent, BaseException):
+            errors[address] = sent
+        else:
+            futures.update(sent)
+    return futures, errors
