@@ -1,15 +1,20 @@
 """The examples, run as a user runs them: in processes of their own."""
 
 import ast
+import getpass
 import importlib
 import importlib.util
 import json
+import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import asyncssh
 import numpy as np
 import pytest
 import zarr
@@ -17,6 +22,7 @@ import zarr
 import daskvars as dv
 from daskvars import cli
 from tests import clusters
+from tests.waiting import wait_until
 
 # It is imported by the programs: to import it here takes longer than to look for it.
 HAS_SKLEARN = importlib.util.find_spec("sklearn") is not None
@@ -233,6 +239,76 @@ def test_workers_read_what_people_have_seen_and_learn_from_it():
     assert len(found) == 3 and float(found[-1]) > 0.9
     here = re.findall(r"foretold ([\d.]+)", run("recommend.py", *arguments, "--workers", 0))
     assert float(here[-1]) > 0.9
+
+
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/usr/local/sbin")
+SSHD_CONFIG = """
+ListenAddress 127.0.0.1
+Port {port}
+HostKey {folder}/host
+AuthorizedKeysFile {folder}/client.pub
+PidFile {folder}/pid
+StrictModes no
+PasswordAuthentication no
+SetEnv PYTHONPATH={root}
+"""
+
+
+@contextmanager
+def ssh_server(folder):
+    """Give the port of an SSH server here, which who has a key of this folder may use."""
+    for name in ("host", "client"):
+        key = asyncssh.generate_private_key("ssh-ed25519")
+        key.write_private_key(folder / name)
+        key.write_public_key(folder / f"{name}.pub")
+        (folder / name).chmod(0o600)
+    if os.geteuid() == 0:
+        os.makedirs("/run/sshd", exist_ok=True)  # where it locks itself in
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = folder / "sshd_config"
+    config.write_text(SSHD_CONFIG.format(port=port, folder=folder, root=ROOT))
+    process = subprocess.Popen([SSHD, "-D", "-f", config], stderr=subprocess.DEVNULL)
+
+    def answers():
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return True
+
+    try:
+        wait_until(answers, "the SSH server answers")
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(SSHD is None, reason="there is no SSH server")
+def test_one_program_on_a_cluster_over_ssh(tmp_path):
+    with ssh_server(tmp_path) as port:
+        settings = {
+            "kind": "SSHCluster",
+            "hosts": ["127.0.0.1"] * 3,
+            "connect_options": {
+                "port": port,
+                "username": getpass.getuser(),
+                "client_keys": [str(tmp_path / "client")],
+                "known_hosts": None,
+            },
+            "worker_options": {"nthreads": 1, "host": "127.0.0.1"},
+            "scheduler_options": {
+                "host": "127.0.0.1",
+                "port": 0,
+                "dashboard_address": "127.0.0.1:0",
+            },
+            "remote_python": sys.executable,
+        }
+        (tmp_path / "cluster.json").write_text(json.dumps(settings))
+        here = run("ssh_cluster.py", "--steps", 20)
+        there = run("ssh_cluster.py", tmp_path / "cluster.json", "--steps", 20)
+    assert re.match(r"[12] workers, dashboard http://127.0.0.1:", there)  # one may be on its way
+    assert there.splitlines()[1:] == here.splitlines()
 
 
 CLUSTERS = {

@@ -7,7 +7,8 @@ bytes are wanted, by as many threads as ask.
 
 Python's ``zipfile`` opens what is written here, and what Zarr writes is read here. It is not used
 itself because of what small objects cost (m: 2,000 of them written in 106 ms, and their directory
-read in 24; here 12 and 5), and because its entries are written one after another.
+read in 24; here 12 and 5), and because its entries are written one after another. A checkpoint of
+1,000 small variables is saved in 39 ms and restored in 36 (m: benchmarks/checkpoint.py, in memory).
 """
 
 from __future__ import annotations
