@@ -37,6 +37,7 @@ from daskvars.state.format.manifest import NO_VERSION
 JSON_PATH = "/json/daskvars.json"
 WATCH, SCALARS = "daskvars_watch", "daskvars-scalars"
 LOOK_S = 10.0  # how long workers tell of their stages after a page was drawn
+TOLD_S = 0.25  # in which workers have told of a stage that is done
 MAX_SLICES = 20_000  # that are kept for the page
 MAX_POINTS = 2_000  # of one scalar; then every other is dropped
 MIN_SAMPLE_S = 0.5  # between two looks at the versions
@@ -307,7 +308,7 @@ class Observer(SchedulerPlugin):
     def last_step(self) -> list[tuple[str, Slice]]:
         """Return (worker, slice) of the latest run whose stages are all told, as far as known.
 
-        That is the one before the newest: of the newest some may still be computed.
+        That is one before the newest: of the newest some may still be computed, or not yet told.
         """
         runs: dict[Any, list[Slice]] = {}
         recent = list(self.recent)
@@ -318,7 +319,9 @@ class Observer(SchedulerPlugin):
         if not runs:
             return []
         ordered = sorted(runs.values(), key=lambda found: max(map(ended_s, found)))
-        stages = ordered[-2] if len(ordered) > 1 else ordered[-1]
+        newest_s = max(map(ended_s, ordered[-1]))
+        told = [found for found in ordered if max(map(ended_s, found)) < newest_s - TOLD_S]
+        stages = (told or ordered[-2:-1] or ordered)[-1]
         begin, end = min(one.start_s for one in stages), max(map(ended_s, stages))
         return [
             (worker, one) for worker, one in recent if one.start_s < end and ended_s(one) > begin
