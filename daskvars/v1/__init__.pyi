@@ -192,6 +192,7 @@ from daskvars import equal as equal
 from daskvars import erf as erf
 from daskvars import erfc as erfc
 from daskvars import errors as errors
+from daskvars.v1 import estimator as estimator
 from daskvars.v1.switches import executing_eagerly as executing_eagerly
 from daskvars import exp as exp
 from daskvars import expand_dims as expand_dims

@@ -29,6 +29,7 @@ from daskvars.summary import records
 from daskvars.v1 import (
     app,
     contrib,
+    estimator,
     flags,
     gfile,
     graphs,
@@ -119,7 +120,6 @@ _AS_IS = {
 _EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
-    "estimator": "write the training loop with a session",
     "keras": "use layers, losses, train and metrics",
     "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
     "test": "use unittest or pytest, with numpy.testing",
@@ -255,6 +255,7 @@ V1_ONLY = {
     "initialize_all_tables": _tables_initializer,
     "io": _namespace(io),
     "logging": _namespace(logging),
+    "estimator": estimator,
     "manip": _namespace(manip),
     "python_io": _namespace(python_io),
     "tables_initializer": _tables_initializer,

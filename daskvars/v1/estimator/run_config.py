@@ -1,0 +1,66 @@
+"""How an estimator runs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+_UNSET: Any = object()
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How an estimator runs, and what it saves.
+
+    Args:
+      model_dir: directory of checkpoints and summaries.
+      tf_random_seed: the graph's seed; None for none.
+      save_summary_steps: steps between two summaries.
+      save_checkpoints_steps, save_checkpoints_secs: steps or seconds between two checkpoints, by
+        default 600 seconds; None for both saves none on the way.
+      session_config: a `ConfigProto`.
+      keep_checkpoint_max: how many checkpoints are kept.
+      keep_checkpoint_every_n_hours: one is kept for good so often.
+      log_step_count_steps: steps between two reports of the loss and the steps per second.
+
+    Raises:
+      ValueError: both steps and seconds between checkpoints are given.
+
+    Source: TensorFlow 1.15, ``tf.estimator.RunConfig``.
+    """
+
+    model_dir: str | PathLike[str] | None = None
+    tf_random_seed: int | None = 1
+    save_summary_steps: int | None = 100
+    save_checkpoints_steps: Any = _UNSET
+    save_checkpoints_secs: Any = _UNSET
+    session_config: Any = None
+    keep_checkpoint_max: int = 5
+    keep_checkpoint_every_n_hours: float = 10000
+    log_step_count_steps: int | None = 100
+
+    def __post_init__(self) -> None:
+        steps, secs = self.save_checkpoints_steps, self.save_checkpoints_secs
+        if steps not in (_UNSET, None) and secs not in (_UNSET, None):
+            raise ValueError(
+                "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
+            )
+        default = 600 if steps is _UNSET else None
+        set_ = object.__setattr__
+        set_(self, "save_checkpoints_steps", None if steps is _UNSET else steps)
+        set_(self, "save_checkpoints_secs", default if secs is _UNSET else secs)
+        if self.model_dir is not None:
+            set_(self, "model_dir", os.fspath(self.model_dir))
+
+    is_chief = True
+    master = ""
+
+    def replace(self, **kwargs: Any) -> RunConfig:
+        """Return one that differs in what is given."""
+        if kwargs.get("save_checkpoints_steps") is not None:
+            kwargs.setdefault("save_checkpoints_secs", None)
+        if kwargs.get("save_checkpoints_secs") is not None:
+            kwargs.setdefault("save_checkpoints_steps", None)
+        return replace(self, **kwargs)

@@ -1,0 +1,67 @@
+"""What a ``model_fn`` is asked for, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class ModeKeys:
+    """What a model is built for."""
+
+    TRAIN = "train"
+    EVAL = "eval"
+    PREDICT = "infer"
+
+
+@dataclass(frozen=True)
+class EstimatorSpec:
+    """A model in one mode.
+
+    Args:
+      mode: one of `ModeKeys`.
+      predictions: a tensor or a dict of them; needed to predict.
+      loss: [] or [1] number; needed to train and evaluate.
+      train_op: what trains; needed to train.
+      eval_metric_ops: name -> (value, update), as functions of `tf.metrics` return them.
+      training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: `SessionRunHook`
+        objects.
+      scaffold: a `Scaffold`, by default a new one.
+
+    Raises:
+      ValueError: what the mode needs is missing, or the loss is no scalar.
+
+    Source: TensorFlow 1.15, ``tf.estimator.EstimatorSpec``.
+    """
+
+    mode: str
+    predictions: Any = None
+    loss: Any = None
+    train_op: Any = None
+    eval_metric_ops: Mapping[str, Any] | None = None
+    training_chief_hooks: Any = ()
+    training_hooks: Any = ()
+    scaffold: Any = None
+    evaluation_hooks: Any = ()
+    prediction_hooks: Any = ()
+
+    def __post_init__(self) -> None:
+        if self.mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
+            raise ValueError(f"mode is one of tf.estimator.ModeKeys, got {self.mode!r}")
+        for name, modes in (
+            ("train_op", (ModeKeys.TRAIN,)),
+            ("loss", (ModeKeys.TRAIN, ModeKeys.EVAL)),
+            ("predictions", (ModeKeys.PREDICT,)),
+        ):
+            if self.mode in modes and getattr(self, name) is None:
+                raise ValueError(f"Missing {name}.")
+        shape = None if self.loss is None else self.loss.get_shape().num_elements()
+        if shape not in (None, 1):
+            raise ValueError(f"Loss must be scalar, given: {self.loss}")
+        for name, pair in (self.eval_metric_ops or {}).items():
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise TypeError(
+                    f"Values of eval_metric_ops must be (metric_value, update_op) tuples, given: "
+                    f"{pair} for key: {name}"
+                )
