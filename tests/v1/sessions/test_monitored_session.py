@@ -282,15 +282,6 @@ def test_a_scaffold_takes_what_is_given():
         tf.train.Scaffold().finalize()
 
 
-@pytest.mark.parametrize(
-    "name, instead", [("Supervisor", "MonitoredTrainingSession"), ("QueueRunner", "dask arrays")]
-)
-def test_what_is_left_out_says_what_to_use(name, instead):
-    with pytest.raises(NotImplementedError, match=instead):
-        getattr(tf.train, name)(logdir="x")
-    assert tf.train.start_queue_runners() == []
-
-
 # -- session manager ------------------------------------------------------------------------------
 
 
