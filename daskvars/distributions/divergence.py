@@ -60,7 +60,7 @@ def kl_divergence(
     allow_nan_stats: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Return the mean, over draws of `a`, of the difference of the logarithms of both densities.
+    """Return the mean, over draws of ``a``, of the difference of the logarithms of both densities.
 
     Args:
       distribution_a, distribution_b: the distributions, whose batches broadcast.
