@@ -1,6 +1,10 @@
 """Strings, the names of ``tf.strings``."""
 
 # fmt: off
+from daskvars.ops.sparse.splitting import split
+from daskvars.ops.string_hashes import string_to_hash_bucket as to_hash_bucket
+from daskvars.ops.string_hashes import string_to_hash_bucket_fast as to_hash_bucket_fast
+from daskvars.ops.string_hashes import string_to_hash_bucket_strong as to_hash_bucket_strong
 from daskvars.ops.strings import (
     as_string, length, lower, reduce_join, regex_full_match, regex_replace, substr, upper,
 )
@@ -10,5 +14,6 @@ from daskvars.ops.strings import string_to_number as to_number
 
 __all__ = [
     "as_string", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace",
-    "strip", "substr", "to_number", "upper",
+    "split", "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong",
+    "to_number", "upper",
 ]

@@ -475,7 +475,11 @@ from daskvars import stop_gradient as stop_gradient
 from daskvars import strided_slice as strided_slice
 from daskvars import string as string
 from daskvars import string_join as string_join
+from daskvars import string_split as string_split
 from daskvars import string_strip as string_strip
+from daskvars import string_to_hash_bucket as string_to_hash_bucket
+from daskvars import string_to_hash_bucket_fast as string_to_hash_bucket_fast
+from daskvars import string_to_hash_bucket_strong as string_to_hash_bucket_strong
 from daskvars import string_to_number as string_to_number
 from daskvars import strings as strings
 from daskvars import substr as substr

@@ -24,6 +24,15 @@ SAMPLES = [
         for axis in (0, -1, [0, 1], [1, 0])
     ],
     Sample("Add", dv.add, (WORDS, WORDS[:1]), id="strings"),
+    Sample("StringToHashBucket", lambda x: dv.strings.to_hash_bucket(x, 1000), (WORDS,)),
+    Sample("StringToHashBucketFast", lambda x: dv.strings.to_hash_bucket_fast(x, 1000), (WORDS,)),
+    Sample(
+        "StringToHashBucketStrong",
+        lambda x: dv.strings.to_hash_bucket_strong(x, 1000, [1, 2]),
+        (WORDS,),
+    ),
+    Sample("StringSplit", lambda x: dv.string_split(x).values, (WORDS.reshape(-1),)),
+    Sample("StringSplitV2", lambda x: dv.strings.split(x, "a").values, (WORDS,)),
     Sample("StringStrip", dv.string_strip, (WORDS,)),
     Sample("StringLower", dv.strings.lower, (WORDS,)),
     Sample("StringUpper", lambda x: dv.strings.upper(x, "utf-8"), (WORDS,)),

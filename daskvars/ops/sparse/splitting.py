@@ -1,0 +1,140 @@
+"""Strings cut into pieces: a sparse tensor with as many columns as the longest has pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from daskvars.dtypes import int64, string
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
+from daskvars.graph.definitions.patterns import Opaque
+from daskvars.graph.interpreter import apply
+from daskvars.graph.sparse_tensor import SparseTensor
+from daskvars.graph.tensor import TensorLike
+from daskvars.kernels.sparse import splitting as kernels
+from daskvars.ops.array.reshaping import reshape
+from daskvars.ops.rules.axes import either
+
+
+def _pieces(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, Spec, Spec]:
+    shape = inputs[0].shape
+    rank = None if shape is None else len(shape) + 1
+    return Spec(int64, (None, rank)), Spec(string, (None,)), Spec(int64, (rank,))
+
+
+def _split_op(type: str, kernel: Any) -> OpDef:
+    return OpDef(
+        type,
+        "input:S",
+        infer=_pieces,
+        pattern=Opaque(),
+        kernel=kernel,
+        gradient=NO_GRADIENT,
+    )
+
+
+STRING_SPLIT = _split_op("StringSplit", kernels.split_at_characters)
+STRING_SPLIT_V2 = _split_op("StringSplitV2", kernels.split)
+
+
+def _check_result(result_type: str) -> None:
+    if result_type != "SparseTensor":
+        raise ValueError(
+            f"result_type should be 'SparseTensor', got {result_type!r}: there are no ragged "
+            "tensors here"
+        )
+
+
+def string_split(
+    source: TensorLike,
+    sep: str | None = None,
+    skip_empty: bool = True,
+    delimiter: str | None = None,
+    result_type: str = "SparseTensor",
+    name: str | None = None,
+) -> SparseTensor:
+    """Return the pieces of texts between any of the characters of `sep`.
+
+    Args:
+      source: [n] string.
+      sep: characters, by default " "; "" makes a piece of each byte.
+      skip_empty: leave pieces without a character out.
+      delimiter: another name of `sep`.
+      result_type: must be "SparseTensor".
+      name: name of the operation, by default "StringSplit".
+
+    Returns:
+      [n, pieces of the longest] sparse string.
+
+    Raises:
+      ValueError: `source` is not of rank 1, or another result is wanted.
+
+    Source: TensorFlow 1.15, ``tf.string_split``.
+
+    >>> found = string_split(["hello world", "", "a b c"])
+    >>> found.values.numpy().tolist(), found.dense_shape.numpy().tolist()
+    ([b'hello', b'world', b'a', b'b', b'c'], [3, 3])
+    """
+    _check_result(result_type)
+    texts = convert_to_tensor(source, dtype=string, name="source")
+    rank = texts.shape.ndims
+    if rank not in (1, None):
+        raise ValueError(
+            f"string_split() needs texts of rank 1, got rank {rank}; see strings.split"
+        )
+    characters = either(sep, delimiter, "sep", "delimiter")
+    found = apply(
+        STRING_SPLIT,
+        texts,
+        name=name,
+        characters=(" " if characters is None else characters).encode(),
+        skip_empty=bool(skip_empty),
+    )
+    return SparseTensor(*found)
+
+
+def split(
+    input: TensorLike | None = None,
+    sep: str | None = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: TensorLike | None = None,
+    name: str | None = None,
+) -> SparseTensor:
+    """Return the pieces of texts between separators, as `bytes.split` does.
+
+    Args:
+      input: [...] string; a single text is taken for a row of one.
+      sep: what separates, as a whole; without it runs of white space do.
+      maxsplit: how often each text is cut, at most; -1 as often as it can be.
+      result_type: must be "SparseTensor".
+      source: another name of `input`.
+      name: name of the operation, by default "StringSplitV2".
+
+    Returns:
+      [..., pieces of the longest] sparse string.
+
+    Raises:
+      ValueError: no texts are given, or another result is wanted.
+
+    Source: TensorFlow 1.15, ``tf.strings.split``.
+
+    >>> split(["a<>b<>c", "d<>"], "<>").values.numpy().tolist()
+    [b'a', b'b', b'c', b'd', b'']
+    """
+    _check_result(result_type)
+    given = either(input, source, "input", "source")
+    if given is None:
+        raise ValueError("strings.split() needs texts")
+    texts = convert_to_tensor(given, dtype=string, name="input")
+    if texts.shape.ndims == 0:
+        texts = reshape(texts, [1])
+    found = apply(
+        STRING_SPLIT_V2,
+        texts,
+        name=name,
+        separator=(sep or "").encode(),
+        maxsplit=int(maxsplit),
+    )
+    return SparseTensor(*found)
