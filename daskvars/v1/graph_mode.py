@@ -120,6 +120,8 @@ _AS_IS = {
 _EAGER_ONLY = {"GradientTape", "config", "function", "profile", "reset", "sync"}
 # Parts of TensorFlow that are not here, and what does their work.
 _ELSEWHERE = {
+    "feature_column": "use nn.embedding_lookup_sparse, and the numbers themselves",
+    "image": "use arrays that NumPy or Pillow has made ready, and nn for windows of them",
     "keras": "use layers, losses, train and metrics",
     "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
     "test": "use unittest or pytest, with numpy.testing",

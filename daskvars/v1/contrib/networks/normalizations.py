@@ -91,6 +91,7 @@ NORMALIZED = Family(
             "whether the variance may be found in one pass, from the sum of squares.", False, "bool"
         ),
     },
+    returns="As `inputs`, of their shape and dtype, after the activation.",
     result="Tensor",
 )
 

@@ -132,6 +132,9 @@ def pool(
 def flatten(inputs: Tensor) -> Tensor:
     """Return [batch, values]: all but the batch in one dimension.
 
+    Returns:
+      [batch, values], of the inputs' dtype.
+
     Raises:
       ValueError: there is no batch dimension.
     """
@@ -189,6 +192,9 @@ def one_hot_encoding(
       labels: [...] integer.
       num_classes: size of the rows.
       on_value, off_value: the two values.
+
+    Returns:
+      [..., num_classes], of the dtype of `on_value`.
     """
     labels = cast(labels, int64) if labels.dtype == int32 else labels
     return one_hot(labels, num_classes, on_value=on_value, off_value=off_value)
@@ -242,6 +248,9 @@ def _known(inputs: Tensor, axis: int) -> int:
 def images_to_sequence(inputs: Tensor, data_format: str) -> Tensor:
     """Return the columns of images as a sequence: [width, batch * height, channels].
 
+    Returns:
+      [width, batch * height, channels], of the inputs' dtype.
+
     Raises:
       ValueError: `data_format` is unknown.
     """
@@ -263,6 +272,9 @@ def sequence_to_images(
       inputs: [width, batch * height, channels].
       height: of the images.
       output_data_format: "channels_last" or "channels_first".
+
+    Returns:
+      Images of that height, of the inputs' dtype.
     """
     batches = inputs.get_shape().as_list()[1]
     width, depth = (_known(inputs, axis) for axis in (0, 2))

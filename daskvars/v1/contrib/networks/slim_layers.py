@@ -57,7 +57,11 @@ SHARED = {
     "num_outputs": Argument("number of channels of the output.", type="int"),
     "inputs": Argument("[batch, ..., channels] floating."),
 }
-LAYERS = Family(SHARED, result="Tensor")
+LAYERS = Family(
+    SHARED,
+    returns="[batch, ..., channels], of the inputs' dtype; with weights `num_outputs` channels.",
+    result="Tensor",
+)
 WEIGHTED = (
     "activation_fn normalizer_fn normalizer_params weights_initializer weights_regularizer "
     "biases_initializer biases_regularizer reuse variables_collections outputs_collections "

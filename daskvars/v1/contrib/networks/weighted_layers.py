@@ -50,6 +50,9 @@ def fully_connected(inputs: Tensor, num_outputs: int) -> Any:
 
     Variables: `weights` [inputs, num_outputs] and `biases` [num_outputs].
 
+    Returns:
+      [..., num_outputs], of the inputs' dtype.
+
     Raises:
       ValueError: the last size of the inputs is not known, or `num_outputs` is no integer.
 
