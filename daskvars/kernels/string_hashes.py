@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 
 import numpy
 
@@ -16,17 +16,13 @@ MASK = (1 << 64) - 1
 MURMUR_SEED, MURMUR_FACTOR, MURMUR_SHIFT = 0xDECAFCAFFE, 0xC6A4A7935BD1E995, 47
 
 
-def _library(name: str) -> Any:
-    """Return a module of the extra `strings`.
-
-    Raises:
-      ImportError: it is not installed.
-    """
+@contextmanager
+def _installed() -> Iterator[None]:
     try:
-        return importlib.import_module(name)
+        yield
     except ImportError as error:
         raise ImportError(
-            f"hashes of strings need {name}, which is not installed: pip install daskvars[strings]"
+            "these hashes of strings are made by packages: pip install daskvars[strings]"
         ) from error
 
 
@@ -37,17 +33,21 @@ def _buckets(x: numpy.ndarray, hashed: Callable[[bytes], int], num_buckets: int)
 
 def fast_buckets(xp: ArrayModule, x: numpy.ndarray, *, num_buckets: int) -> numpy.ndarray:
     """Give the bucket of each string by FarmHash's Fingerprint64."""
-    return _buckets(x, _library("farmhash").fingerprint64, num_buckets)
+    with _installed():
+        farmhash = import_module("farmhash")
+    return _buckets(x, farmhash.fingerprint64, num_buckets)
 
 
 def strong_buckets(
-    xp: ArrayModule, x: numpy.ndarray, *, num_buckets: int, key: Sequence[int]
+    xp: ArrayModule, x: numpy.ndarray, *, num_buckets: int, secret: Sequence[int]
 ) -> numpy.ndarray:
     """Give the bucket of each string by SipHash-2-4 with a key of two numbers."""
-    siphash, secret = _library("siphash24").siphash24, struct.pack("<QQ", *key)
+    with _installed():
+        siphash = import_module("siphash24").siphash24
+    key = struct.pack("<QQ", *secret)
 
     def hashed(item: bytes) -> int:
-        return int.from_bytes(siphash(item, key=secret).digest(), "little")
+        return int.from_bytes(siphash(item, key=key).digest(), "little")
 
     return _buckets(x, hashed, num_buckets)
 

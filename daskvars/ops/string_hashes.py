@@ -10,12 +10,13 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Elementwise
 from daskvars.graph.interpreter import apply
+from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import string_hashes as kernels
 from daskvars.ops.rules.axes import either
 
 
-def _hash_op(type: str, kernel: Any) -> OpDef:
+def _hash_op(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
     return OpDef(
         type,
         "input:S",
@@ -23,11 +24,12 @@ def _hash_op(type: str, kernel: Any) -> OpDef:
         pattern=Elementwise(),
         kernel=kernel,
         gradient=NO_GRADIENT,
+        attributes={"num_buckets": kinds_of.INT, **kinds},
     )
 
 
 FAST = _hash_op("StringToHashBucketFast", kernels.fast_buckets)
-STRONG = _hash_op("StringToHashBucketStrong", kernels.strong_buckets)
+STRONG = _hash_op("StringToHashBucketStrong", kernels.strong_buckets, secret=kinds_of.INTS)
 PLAIN = _hash_op("StringToHashBucket", kernels.buckets)
 
 
@@ -93,7 +95,7 @@ def string_to_hash_bucket_strong(
     numbers = tuple(int(number) for number in key)
     if len(numbers) != 2 or not all(0 <= number < 1 << 64 for number in numbers):
         raise ValueError(f"key should be two numbers from 0 to 2**64 - 1, got {list(key)}")
-    return apply(STRONG, input, name=name, num_buckets=_checked(num_buckets), key=numbers)
+    return apply(STRONG, input, name=name, num_buckets=_checked(num_buckets), secret=numbers)
 
 
 def string_to_hash_bucket(

@@ -10,6 +10,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import Opaque
 from daskvars.graph.interpreter import apply
+from daskvars.graph.records import attribute_kinds as kinds_of
 from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import TensorLike
 from daskvars.kernels.sparse import splitting as kernels
@@ -23,7 +24,7 @@ def _pieces(inputs: Sequence[Spec], **attrs: Any) -> tuple[Spec, Spec, Spec]:
     return Spec(int64, (None, rank)), Spec(string, (None,)), Spec(int64, (rank,))
 
 
-def _split_op(type: str, kernel: Any) -> OpDef:
+def _split_op(type: str, kernel: Any, **kinds: kinds_of.Kind) -> OpDef:
     return OpDef(
         type,
         "input:S",
@@ -31,11 +32,19 @@ def _split_op(type: str, kernel: Any) -> OpDef:
         pattern=Opaque(),
         kernel=kernel,
         gradient=NO_GRADIENT,
+        attributes=kinds,
     )
 
 
-STRING_SPLIT = _split_op("StringSplit", kernels.split_at_characters)
-STRING_SPLIT_V2 = _split_op("StringSplitV2", kernels.split)
+STRING_SPLIT = _split_op(
+    "StringSplit",
+    kernels.split_at_characters,
+    characters=kinds_of.BYTES,
+    skip_empty=kinds_of.BOOL,
+)
+STRING_SPLIT_V2 = _split_op(
+    "StringSplitV2", kernels.split, separator=kinds_of.BYTES, maxsplit=kinds_of.INT
+)
 
 
 def _check_result(result_type: str) -> None:
