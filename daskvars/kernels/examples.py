@@ -8,11 +8,12 @@ too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from daskvars.kernels.extras import needing
+
+WHY = "examples are protocol buffers, which the package protobuf reads and writes"
 PACKAGE = "tensorflow"
 NAMES = (
     "BytesList",
@@ -40,25 +41,14 @@ def message_class(name: str) -> Any:
 
 def decode_error() -> type[Exception]:
     """Return the class of what is raised for bytes that are no message."""
-    with _installed():
+    with needing("protobuf", WHY):
         found: type[Exception] = import_module("google.protobuf.message").DecodeError
     return found
 
 
-@contextmanager
-def _installed() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise ImportError(
-            "examples are protocol buffers, which the package protobuf reads and writes: "
-            "pip install daskvars[protobuf]"
-        ) from error
-
-
 @functools.cache
 def _pool() -> Any:
-    with _installed():
+    with needing("protobuf", WHY):
         descriptor_pb2 = import_module("google.protobuf.descriptor_pb2")
         pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
     field = descriptor_pb2.FieldDescriptorProto

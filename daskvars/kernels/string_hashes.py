@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import numpy
 
 from daskvars.backend import ArrayModule
+from daskvars.kernels.extras import needing
 
+WHY = "these hashes of strings are made by packages"
 MASK = (1 << 64) - 1
 # TensorFlow's Hash64 is MurmurHash64A with this seed.
 MURMUR_SEED, MURMUR_FACTOR, MURMUR_SHIFT = 0xDECAFCAFFE, 0xC6A4A7935BD1E995, 47
-
-
-@contextmanager
-def _installed() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise ImportError(
-            "these hashes of strings are made by packages: pip install daskvars[strings]"
-        ) from error
 
 
 def _buckets(x: numpy.ndarray, hashed: Callable[[bytes], int], num_buckets: int) -> numpy.ndarray:
@@ -33,7 +24,7 @@ def _buckets(x: numpy.ndarray, hashed: Callable[[bytes], int], num_buckets: int)
 
 def fast_buckets(xp: ArrayModule, x: numpy.ndarray, *, num_buckets: int) -> numpy.ndarray:
     """Give the bucket of each string by FarmHash's Fingerprint64."""
-    with _installed():
+    with needing("strings", WHY):
         farmhash = import_module("farmhash")
     return _buckets(x, farmhash.fingerprint64, num_buckets)
 
@@ -42,7 +33,7 @@ def strong_buckets(
     xp: ArrayModule, x: numpy.ndarray, *, num_buckets: int, secret: Sequence[int]
 ) -> numpy.ndarray:
     """Give the bucket of each string by SipHash-2-4 with a key of two numbers."""
-    with _installed():
+    with needing("strings", WHY):
         siphash = import_module("siphash24").siphash24
     key = struct.pack("<QQ", *secret)
 
