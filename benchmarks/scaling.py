@@ -31,11 +31,11 @@ import sharded
 
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.cluster.placement import ClusterPlacement
-from daskvars.execution.cluster.worker_info import WorkerInfo
-from daskvars.execution.engine import feeds
+from daskvars.execution.cluster.workers.info import WorkerInfo
+from daskvars.execution.cluster.workers.placement import ClusterPlacement
+from daskvars.execution.engine.values import feeds
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.lowering.shard import Machine
+from daskvars.lowering.planner.shard import Machine
 
 WORKERS, QUICK_WORKERS = (2, 10, 100, 400, 1000), (2, 4)
 LIMIT_WORKERS, LIMIT_S = 400, 1.0

@@ -52,8 +52,8 @@ import typing
 from importlib import import_module as _import_module
 from pkgutil import iter_modules as _iter_modules
 
-from daskvars.loading import load_with as _load_with
 from daskvars.remote.main_guard import refuse_clusters_of_imports as _refuse_clusters_of_imports
+from daskvars.surface.loading import load_with as _load_with
 
 __version__ = "0.1.0"
 

@@ -23,7 +23,6 @@ from enum import Enum
 from typing import Any
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import variant
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.gradient_registry import gradient_of
@@ -42,6 +41,7 @@ from daskvars.ops.control.subgraphs import is_differentiable, use_gradients
 from daskvars.ops.control.tensor_lists import list_sum
 from daskvars.ops.gather_scatter.densify import densify, joined
 from daskvars.ops.math.arithmetic import add_n
+from daskvars.surface.accepted import accepts
 
 Gradient = Tensor | IndexedSlices
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from daskvars import backend
-from daskvars.forwarding import forwards
+from daskvars.surface.forwarding import forwards
 
 
 class DeviceArray:

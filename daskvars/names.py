@@ -15,7 +15,7 @@ from daskvars.dtypes import (
 )
 from daskvars.shapes import Dimension, TensorShape
 from daskvars import config, errors
-from daskvars.progress_bars import progress
+from daskvars.surface.progress_bars import progress
 
 # -- graph
 from daskvars.graph.scopes.collections import GraphKeys
@@ -314,7 +314,7 @@ __all__ = [
     "zeros_initializer", "zeros_like", "zeta",
 ]
 
-from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+from daskvars.surface.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 
 if not typing.TYPE_CHECKING:
     __getattr__ = _refuses_names_of_v1("daskvars", __all__)

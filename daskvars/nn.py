@@ -11,7 +11,7 @@ from daskvars.layers.recurrent.bidirectional import (
     bidirectional_dynamic_rnn, static_bidirectional_rnn,
 )
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn, static_state_saving_rnn
-from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
+from daskvars.surface.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 from daskvars.ops.array.rearranging import depth_to_space, space_to_batch, space_to_depth
 from daskvars.ops.math.clip import global_norm
 from daskvars.ops.math.counting import zero_fraction

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from daskvars.forwarding import forwards
+from daskvars.surface.forwarding import forwards
 
 VERSIONED_BYTES = 1 << 20  # from which blocks are; below, a copy costs less than the bookkeeping
 SLAB_BYTES = 16 << 20  # of a slab: enough to hide what a piece costs, little beside a block

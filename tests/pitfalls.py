@@ -44,7 +44,7 @@ PITFALLS = {
                 "each_change_of_the_store_may_be_the_last",
             ],
             "state/test_checkpoint.py": ["a_copied_or_moved_checkpoint_is_valid"],
-            "execution/cluster/test_total_loss.py": [
+            "execution/cluster/saving/test_total_loss.py": [
                 "the_store_opens_after_the_loss_of_everything"
             ],
         },
@@ -52,20 +52,22 @@ PITFALLS = {
     4: (
         "the death of a worker does not change the numbers",
         {
-            "execution/cluster/test_sealing.py": [
+            "execution/cluster/saving/test_sealing.py": [
                 "a_killed_worker_does_not_change_the_numbers",
                 "what_cannot_be_rebuilt_is_an_error_until_recovery",
             ],
             "execution/cluster/test_distributed.py": [
                 "lost_data_is_named_with_the_last_durable_version"
             ],
-            "execution/cluster/test_worker_loss.py": ["training_survives"],
+            "execution/cluster/runs/test_worker_loss.py": ["training_survives"],
         },
     ),
     5: (
         "updates apply exactly once under retries",
         {
-            "execution/cluster/test_exactly_once.py": ["updates_that_run_twice_have_the_same_bits"],
+            "execution/cluster/runs/test_exactly_once.py": [
+                "updates_that_run_twice_have_the_same_bits"
+            ],
         },
     ),
     6: (
@@ -78,14 +80,14 @@ PITFALLS = {
     7: (
         "long runs cost the same from first to last",
         {
-            "execution/cluster/test_sealing.py": ["long_runs_leave_no_trace"],
-            "execution/cluster/test_shared_durability.py": ["long_runs_leave_no_trace"],
+            "execution/cluster/saving/test_sealing.py": ["long_runs_leave_no_trace"],
+            "execution/cluster/saving/test_shared_durability.py": ["long_runs_leave_no_trace"],
         },
     ),
     8: (
         "placement survives optimization",
         {
-            "execution/cluster/test_placement.py": [
+            "execution/cluster/workers/test_placement.py": [
                 "the_log_of_where_tasks_ran_shows_no_violation",
                 "explain_says_why",
                 "in_this_process_every_device_is_here",
@@ -95,7 +97,7 @@ PITFALLS = {
     9: (
         "work that nobody can do fails at once",
         {
-            "execution/cluster/test_placement.py": [
+            "execution/cluster/workers/test_placement.py": [
                 "an_impossible_demand_is_refused_before_anything_is_sent",
                 "a_variable_nobody_may_have_is_refused",
                 "soft_placement_falls_back_and_says_so",
@@ -150,7 +152,7 @@ PITFALLS = {
                 "twenty_of_them_leave_no_memory_behind",
                 "an_error_is_told_once",
             ],
-            "execution/cluster/test_distributed_checkpoints.py": [
+            "execution/cluster/saving/test_checkpoints.py": [
                 "an_asynchronous_save_has_the_values_of_its_moment",
                 "an_asynchronous_save_of_a_run_that_fails",
             ],
@@ -169,7 +171,7 @@ PITFALLS = {
         "tasks per step are bounded and reported",
         {
             "execution/cluster/test_distributed.py": ["a_run_is_few_tasks_and_few_bytes"],
-            "execution/cluster/test_sealing.py": ["long_runs_leave_no_trace"],
+            "execution/cluster/saving/test_sealing.py": ["long_runs_leave_no_trace"],
         },
     ),
     17: (
@@ -183,14 +185,14 @@ PITFALLS = {
             "execution/cluster/test_row_shards.py": [
                 "rows_change_in_place_at_their_owners_and_only_rows_travel",
             ],
-            "lowering/test_route.py": ["rows_of_a_cut_table_travel_once"],
+            "lowering/rewrites/test_route.py": ["rows_of_a_cut_table_travel_once"],
         },
     ),
     18: (
         "placement balances bytes, not counts",
         {
             "v1/servers/test_cluster.py": ["bytes_are_balanced"],
-            "execution/cluster/test_placement.py": ["bytes_are_balanced_not_counts"],
+            "execution/cluster/workers/test_placement.py": ["bytes_are_balanced_not_counts"],
         },
     ),
     19: (
@@ -198,7 +200,7 @@ PITFALLS = {
         {
             "test_layers.py": ["only_backend_imports_cupy"],
             "ops/test_every_op_on_gpu.py": ["a_gpu_computes_what_numpy_does"],
-            "execution/cluster/test_gpu_worker.py": [
+            "execution/cluster/workers/test_gpu_worker.py": [
                 "a_layer_on_a_gpu_trains_as_on_a_cpu",
                 "a_variable_on_a_gpu_is_saved_sealed_and_restored",
             ],

@@ -10,8 +10,8 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars import accepted as module
-from daskvars.accepted import ACCEPTED, accepted, accepts
+from daskvars.surface import accepted as module
+from daskvars.surface.accepted import ACCEPTED, accepted, accepts
 
 # What callers give to all implementations of an interface, whether one of them needs it or not.
 INTERFACES = {
@@ -116,7 +116,7 @@ def test_no_argument_is_ignored_in_silence():
         for place, function in FUNCTIONS.items()
         if (names := [n for n in unread(function) if not is_declared(function, n)])
     }
-    assert not silent, "read them, or say in daskvars.accepted why they change nothing"
+    assert not silent, "read them, or say in daskvars.surface.accepted why they change nothing"
 
 
 def test_a_silent_argument_is_found():

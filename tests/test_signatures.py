@@ -11,7 +11,7 @@ import pytest
 
 import daskvars as dv
 import daskvars.v1 as tf
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 from tests.test_public_surface import MODULES
 
 

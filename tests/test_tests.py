@@ -15,7 +15,7 @@ MAKES_CLUSTERS = {"clusters.py", "typed/cluster_training.py"}
 SLEEPS = {
     "waiting.py": "between two questions",
     "execution/cluster/test_clients.py": "a slow Python function",
-    "execution/cluster/test_elastic.py": "between two steps, while a cluster adapts",
+    "execution/cluster/workers/test_elastic.py": "between two steps, while a cluster adapts",
     "execution/test_commits.py": "a reader that reads now and then; the moment of a kill",
     "state/stores/test_crash.py": "the moment of a kill",
     "state/stores/test_objects.py": "slow requests",

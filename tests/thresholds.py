@@ -11,11 +11,11 @@ from functools import cache
 
 LOWEST = {
     "daskvars.versioned": {"VERSIONED_BYTES": 1, "SLAB_BYTES": 1},
-    "daskvars.execution.cluster.chunk_tasks": {"SPLIT_BYTES": 1},
-    "daskvars.execution.cluster.placement": {"SLACK_BYTES": 0, "MIN_CUT_BYTES": 1},
-    "daskvars.lowering.fuse": {"SMALL_BYTES": 0},
-    "daskvars.lowering.shard": {"MIN_CONSTANT_BYTES": 1},
-    "daskvars.execution.cluster.run_feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
+    "daskvars.execution.cluster.saving.chunk_tasks": {"SPLIT_BYTES": 1},
+    "daskvars.execution.cluster.workers.placement": {"SLACK_BYTES": 0, "MIN_CUT_BYTES": 1},
+    "daskvars.lowering.planner.fuse": {"SMALL_BYTES": 0},
+    "daskvars.lowering.planner.shard": {"MIN_CONSTANT_BYTES": 1},
+    "daskvars.execution.cluster.runs.feeds": {"SHARED_BYTES": 0, "MAX_GRAPH_BYTES": 1},
     "daskvars.kernels.nn.batch_norm": {"BLOCK_ELEMENTS": 1, "LINE_ELEMENTS": 1},
     "daskvars.kernels.nn.candidates": {"LARGEST_DRAW": 2},
     "daskvars.remote.regions.inplace": {"MIN_BYTES": 1},
@@ -28,7 +28,7 @@ LOWEST = {
     "daskvars.kernels.gather_scatter.rows": {"ROUNDS": 1, "NARROW_ROW": 0, "FEW_ELEMENTS": 0},
     "daskvars.kernels.math.special": {"BLOCK_ELEMENTS": 1},
     "daskvars.remote.regions.tiling": {"THREAD_ELEMENTS": 1},
-    "daskvars.lowering.stages": {"SPLIT_BYTES": 0},
+    "daskvars.lowering.emission.stages": {"SPLIT_BYTES": 0},
     "daskvars.remote.exchange": {"SMALL_BYTES": 0},
     "daskvars.remote.task_outputs": {"MAX_SHOWN_BYTES": 0, "MAX_NUMBERS": 0},
     "daskvars.remote.scope_seconds": {"MIN_SHOWN_S": 0.0},
@@ -109,7 +109,7 @@ def lower():
     """Set all thresholds of this process to their lowest; return what sets them back."""
     from daskvars import config
     from daskvars.execution.eager import EAGER_CONTEXT
-    from daskvars.execution.engine.plan_cache import PlanCache
+    from daskvars.execution.engine.plans.cache import PlanCache
 
     for name in LOWEST:
         importlib.import_module(name)

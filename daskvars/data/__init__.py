@@ -20,7 +20,6 @@ was read before.
 """
 
 from daskvars.data import experimental
-from daskvars.data.batching import Batches, batches
 from daskvars.data.dataset import (
     Dataset,
     FixedLengthRecordDataset,
@@ -32,8 +31,9 @@ from daskvars.data.dataset import (
     make_initializable_iterator,
     make_one_shot_iterator,
 )
-from daskvars.data.eager_iterator import DatasetIterator
-from daskvars.data.examples import (
+from daskvars.data.iterators.eager import DatasetIterator
+from daskvars.data.iterators.graph import Iterator
+from daskvars.data.records.examples import (
     BytesList,
     Example,
     Feature,
@@ -44,13 +44,13 @@ from daskvars.data.examples import (
     Int64List,
     SequenceExample,
 )
-from daskvars.data.graph_iterators import Iterator
-from daskvars.data.records import (
+from daskvars.data.records.tfrecords import (
     TFRecordCompressionType,
     TFRecordOptions,
     TFRecordWriter,
     tf_record_iterator,
 )
+from daskvars.data.rows.batching import Batches, batches
 
 __all__ = [
     "Batches",

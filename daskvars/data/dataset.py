@@ -9,9 +9,8 @@ from typing import Any
 import numpy
 
 from daskvars import dtypes, shapes
-from daskvars.accepted import accepts
-from daskvars.data.eager_iterator import DatasetIterator
-from daskvars.data.graph_iterators import Iterator
+from daskvars.data.iterators.eager import DatasetIterator
+from daskvars.data.iterators.graph import Iterator
 from daskvars.data.nodes.ahead import Prefetched
 from daskvars.data.nodes.batches import Batched, PaddedBatched, Unbatched
 from daskvars.data.nodes.elements import (
@@ -39,7 +38,7 @@ from daskvars.data.nodes.ordering import (
     Zipped,
 )
 from daskvars.data.nodes.sources import Generated, Range, Slices, Tensors
-from daskvars.data.records import PathName
+from daskvars.data.records.tfrecords import PathName
 from daskvars.dtypes import int64, string
 from daskvars.errors import UnimplementedError
 from daskvars.graph.interpreter import builder_for
@@ -47,6 +46,7 @@ from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.random.distributions import get_seed
 from daskvars.shapes import Shape
+from daskvars.surface.accepted import accepts
 
 CYCLE_LENGTH = 4  # of an interleave for which nobody says it: the same on every machine
 _LAST = 2**63 - 1

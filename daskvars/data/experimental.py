@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.data.dataset import Dataset
-from daskvars.data.graph_iterators import Iterator
+from daskvars.data.iterators.graph import Iterator
 from daskvars.data.nodes.ignoring import Ignoring
 from daskvars.data.nodes.mapping import AUTOTUNE
 from daskvars.graph.tensor import TensorLike
+from daskvars.surface.accepted import accepts
 from daskvars.variables.variable import Variable
 
 __all__ = [

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from daskvars.messages import Message
+from daskvars.surface.messages import Message
 
 
 class GPUOptions(Message):

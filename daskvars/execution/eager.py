@@ -23,18 +23,17 @@ import dask.array
 import numpy
 
 from daskvars import config, shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import DType
 from daskvars.errors import OpError
-from daskvars.execution.cluster.dask_arrays import ValueOnWorkers
-from daskvars.execution.cluster.result_futures import ResultFuture
+from daskvars.execution.cluster.results.dask_arrays import ValueOnWorkers
+from daskvars.execution.cluster.results.futures import ResultFuture
 from daskvars.execution.eager_records import EagerOperation, History, Record, record_of
-from daskvars.execution.engine.dask_arrays import array_name, cut_array, may_be_dask
 from daskvars.execution.engine.engine import Engine, random_key
-from daskvars.execution.engine.exact_keys import exactly
-from daskvars.execution.engine.executables import Executable
-from daskvars.execution.engine.fetches import as_scalar
-from daskvars.execution.engine.lazy_feeds import LazyFeed
+from daskvars.execution.engine.plans.exact_keys import exactly
+from daskvars.execution.engine.plans.executables import Executable
+from daskvars.execution.engine.values.dask_arrays import array_name, cut_array, may_be_dask
+from daskvars.execution.engine.values.fetches import as_scalar
+from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.definitions.patterns import Effect, Opaque
 from daskvars.graph.graph import Graph
@@ -42,13 +41,14 @@ from daskvars.graph.interpreter import register_eager
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.graph.user_line import user_line
-from daskvars.lowering.prune import prune
+from daskvars.lowering.rewrites.prune import prune
 from daskvars.ops.array.constant import CONST
 from daskvars.ops.protocols.array_protocols import ArrayProtocols
 from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import identity_hash
 from daskvars.ops.state.assign import read_variable
 from daskvars.shape_arithmetic import is_known
+from daskvars.surface.accepted import accepts
 
 
 class EagerTensor(DaskCollection, ArrayProtocols, Tensor):

@@ -15,9 +15,9 @@ import numpy
 from daskvars import config
 from daskvars.dtypes import as_dtype, to_numpy
 from daskvars.execution.eager import EAGER_CONTEXT, EagerTensor, computed, evaluated, has_effect
-from daskvars.execution.engine.exact_keys import exactly
-from daskvars.execution.engine.executables import Executable
-from daskvars.execution.engine.feeds import as_array, feed_value
+from daskvars.execution.engine.plans.exact_keys import exactly
+from daskvars.execution.engine.plans.executables import Executable
+from daskvars.execution.engine.values.feeds import as_array, feed_value
 from daskvars.graph import nest
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.convert import convert_to_tensor
@@ -26,8 +26,8 @@ from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.notebooks import ShownInNotebooks
 from daskvars.ops.control.subgraphs import PARAMETER, copy_body, parameter
+from daskvars.surface.notebooks import ShownInNotebooks
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

@@ -9,26 +9,26 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray
 
-from daskvars.accepted import accepts
 from daskvars.errors import OpError, UnimplementedError
 from daskvars.execution.config_proto import ConfigProto, RunMetadata, RunOptions
-from daskvars.execution.engine.conversions import feed_pairs
 from daskvars.execution.engine.engine import Engine, forget_state
-from daskvars.execution.engine.feeds import feed_tensor, feed_value
-from daskvars.execution.engine.fetches import IndexedSlicesValue, Structure
 from daskvars.execution.engine.run_records import (
     DeviceAttributes,
     devices_of,
     log_placement,
     recorded_run,
 )
+from daskvars.execution.engine.values.conversions import feed_pairs
+from daskvars.execution.engine.values.feeds import feed_tensor, feed_value
+from daskvars.execution.engine.values.fetches import IndexedSlicesValue, Structure
 from daskvars.execution.host.resources import waiting_at_most
 from daskvars.graph.graph import Graph
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor, WithOperators
-from daskvars.notebooks import ShownInNotebooks
+from daskvars.surface.accepted import accepts
+from daskvars.surface.notebooks import ShownInNotebooks
 
 CLOSED = (
     "Attempted to use a closed Session. Make another, and restore or initialize its variables: "

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
-from daskvars.accepted import accepts
 from daskvars.backpropagation import Gradient, UnconnectedGradients, gradients
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.eager_records import History
 from daskvars.graph import nest
 from daskvars.graph.tensor import TensorLike, WithOperators
+from daskvars.surface.accepted import accepts
 
 F = TypeVar("F", bound=WithOperators)
 K = TypeVar("K")

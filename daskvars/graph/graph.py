@@ -12,10 +12,8 @@ from itertools import count
 from typing import Any
 
 from daskvars import config
-from daskvars.accepted import accepts
 from daskvars.dtypes import as_dtype
 from daskvars.errors import did_you_mean
-from daskvars.forwarding import forwards
 from daskvars.graph.definitions.gradient_registry import Overrides
 from daskvars.graph.definitions.opdef import REGISTRY, OpDef, Spec, UnregisteredOp, registered
 from daskvars.graph.indexed_slices import IndexedSlices
@@ -27,7 +25,9 @@ from daskvars.graph.scopes.collections import Collections
 from daskvars.graph.scopes.placement import Placement
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.graph.user_line import user_line
-from daskvars.notebooks import ShownInNotebooks
+from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
+from daskvars.surface.notebooks import ShownInNotebooks
 
 OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")

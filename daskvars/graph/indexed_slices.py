@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from daskvars.forwarding import forwards
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import TensorShape
+from daskvars.surface.forwarding import forwards
 
 
 class IndexedSlices:

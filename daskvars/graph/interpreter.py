@@ -19,8 +19,8 @@ from daskvars.graph.definitions.patterns import Pattern
 from daskvars.graph.definitions.static_values import as_attr, constant_value, partial_value
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.loading import load_until
 from daskvars.shapes import Shape, in_brackets
+from daskvars.surface.loading import load_until
 
 _eager: list[Any] = []
 _spec_of = operator.attrgetter("spec")

@@ -9,12 +9,12 @@ import numpy
 
 from daskvars import shapes
 from daskvars.dtypes import DType, int64
-from daskvars.forwarding import forwards
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import partial_value
 from daskvars.graph.scopes import stacks
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.shapes import TensorShape
+from daskvars.surface.forwarding import forwards
 
 
 class SparseTensorValue(NamedTuple):

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from daskvars import shapes
 from daskvars.dtypes import DType
-from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import Reference
 from daskvars.graph.definitions.opdef import OpDef, Spec
 from daskvars.graph.records.node_def import AttrValue, NodeDef, attr_value
 from daskvars.graph.scopes import stacks as scopes
-from daskvars.notebooks import ShownInNotebooks
 from daskvars.shapes import Dimension, ShapeLike, TensorShape
+from daskvars.surface.forwarding import forwards
+from daskvars.surface.notebooks import ShownInNotebooks
 
 if TYPE_CHECKING:
     import dask.array

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from daskvars.layers.layer import Layer
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 from daskvars.variables.initializers import Ones, Zeros
 
 _Class = TypeVar("_Class", bound="type[Layer]")

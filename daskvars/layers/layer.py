@@ -14,7 +14,6 @@ import numpy
 
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.errors import did_you_mean
-from daskvars.forwarding import forwards
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
@@ -24,6 +23,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.layers.input_spec import check_inputs
 from daskvars.layers.layer_losses import LayerLosses, collect
 from daskvars.shapes import ShapeLike
+from daskvars.surface.forwarding import forwards
 from daskvars.variables.colocation import building_in, colocate_with, owner
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.scopes.variable_scope import VariableScope, get_variable, variable_scope

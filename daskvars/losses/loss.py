@@ -13,7 +13,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.losses.reduction import Reduction, compute_weighted_loss
 from daskvars.ops.math.casting import cast
 from daskvars.ops.nn.weighting import check_same_shape
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 
 LOSSES = Family(
     {

@@ -16,16 +16,16 @@ from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.collector import paused_collector
-from daskvars.lowering.emit import emit
-from daskvars.lowering.functionalize import functionalize
-from daskvars.lowering.fuse import fuse
-from daskvars.lowering.place import Places, place
+from daskvars.lowering.emission.emit import emit
 from daskvars.lowering.plan import Plan
-from daskvars.lowering.prune import prune
-from daskvars.lowering.route import route
-from daskvars.lowering.shard import ALONE, Machine, shard
-from daskvars.lowering.specialize import specialize
-from daskvars.lowering.split_update import split_update
+from daskvars.lowering.planner.fuse import fuse
+from daskvars.lowering.planner.place import Places, place
+from daskvars.lowering.planner.shard import ALONE, Machine, shard
+from daskvars.lowering.rewrites.functionalize import functionalize
+from daskvars.lowering.rewrites.prune import prune
+from daskvars.lowering.rewrites.route import route
+from daskvars.lowering.rewrites.specialize import specialize
+from daskvars.lowering.rewrites.split_update import split_update
 from daskvars.lowering.verify import passed
 
 num_lowerings = 0  # counts calls of `lower`: a second run of a signature must not add to it

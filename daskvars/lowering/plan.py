@@ -17,13 +17,13 @@ import numpy
 from daskvars import chunk_grid
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.lowering.place import device_type_of
+from daskvars.lowering.planner.place import device_type_of
+from daskvars.lowering.planner.sharding import ShardingChoice
 from daskvars.lowering.program import block_bytes, concrete, spec_bytes
-from daskvars.lowering.sharding import ShardingChoice
-from daskvars.notebooks import ShownInNotebooks
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.tasks.block_arguments import Cut
 from daskvars.remote.tasks.table_rows import Rows
+from daskvars.surface.notebooks import ShownInNotebooks
 
 Index = tuple[int, ...]
 

@@ -10,13 +10,13 @@ import numpy
 from daskvars import dtypes
 from daskvars.chunk_grid import Chunks
 from daskvars.graph.definitions.opdef import Spec
-from daskvars.lowering.emit import emit
-from daskvars.lowering.fuse import fuse
-from daskvars.lowering.place import Places, place
+from daskvars.lowering.emission.emit import emit
 from daskvars.lowering.plan import Plan
+from daskvars.lowering.planner.fuse import fuse
+from daskvars.lowering.planner.place import Places, place
+from daskvars.lowering.planner.propagate import is_cut
+from daskvars.lowering.planner.shard import shard
 from daskvars.lowering.program import CONSTANT, STATE, Program
-from daskvars.lowering.propagate import is_cut
-from daskvars.lowering.shard import shard
 from daskvars.lowering.verify import passed
 
 

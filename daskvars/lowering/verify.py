@@ -11,10 +11,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from daskvars import config
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.lowering.fuse import Group, lines_up
 from daskvars.lowering.plan import Plan, PlanValue
+from daskvars.lowering.planner.fuse import Group, lines_up
+from daskvars.lowering.planner.propagate import is_cut
 from daskvars.lowering.program import STALE, STATE, Leaf, Node, Program, Ref, is_visible
-from daskvars.lowering.propagate import is_cut
 from daskvars.remote.regions.region_check import check_region
 
 Taken = ParamSpec("Taken")

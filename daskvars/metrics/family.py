@@ -15,7 +15,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import zeros
 from daskvars.ops.math.arithmetic import maximum, number
 from daskvars.ops.math.division import div_no_nan
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 from daskvars.variables.scopes.variable_scope import variable_scope
 from daskvars.variables.variable import Variable
 

@@ -44,7 +44,7 @@ from daskvars.ops.math.scans import cumsum
 from daskvars.ops.nn.ranking import top_k
 from daskvars.ops.nn.weighting import assert_broadcastable, broadcast_weights
 from daskvars.ops.state.assign import assign_add
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 
 
 def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:

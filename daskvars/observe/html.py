@@ -1,8 +1,8 @@
 """What notebooks show of variables, tensors, graphs, sessions, functions, plans and checkpoints.
 
-One function per kind, which `daskvars.notebooks.html_of` finds by the class, on a few pieces that
-escape their text. Nothing here runs a program or fetches a large value to show it; what is too long
-is cut off, and how much is said.
+One function per kind, which `daskvars.surface.notebooks.html_of` finds by the class, on a few
+pieces that escape their text. Nothing here runs a program or fetches a large value to show it; what
+is too long is cut off, and how much is said.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from daskvars.graph.graph import Graph
 from daskvars.graph.scopes.stacks import get_default_session
 from daskvars.graph.tensor import Operation, Tensor
 from daskvars.lowering.plan import Plan
-from daskvars.notebooks import html_of
 from daskvars.observe.drawing import MAX_DRAWN, draw
 from daskvars.observe.where import chunk_places
 from daskvars.shapes import Chunks
 from daskvars.state.format.encoding import item_bytes
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.stores.store import Store
+from daskvars.surface.notebooks import html_of
 from daskvars.train.checkpoints.reader import CheckpointReader
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.variable import Variable

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from daskvars.chunk_grid import block_shape
-from daskvars.execution.cluster.remote_blocks import RemoteBlock, remote_blocks
+from daskvars.execution.cluster.results.remote_blocks import RemoteBlock, remote_blocks
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.local.devices import CPU
 from daskvars.execution.session import Session

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import DType, DTypeLike, as_dtype, float32, int64, string, to_numpy
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -20,6 +19,7 @@ from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.kernels import parsing as kernels
 from daskvars.shapes import Shape, ShapeLike
+from daskvars.surface.accepted import accepts
 
 _PARSED = (float32, int64, string)
 

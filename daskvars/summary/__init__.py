@@ -19,7 +19,6 @@ table reader, and the log says so once.
 
 import typing
 
-from daskvars.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 from daskvars.summary.file_writer import FileWriter
 from daskvars.summary.projector import projector
 from daskvars.summary.records import Event, SessionLog, Summary
@@ -33,6 +32,7 @@ from daskvars.summary.summary_ops import (
     tensor_summary,
     text,
 )
+from daskvars.surface.names_of_v1 import refuses_names_of_v1 as _refuses_names_of_v1
 
 __all__ = [
     "Event",

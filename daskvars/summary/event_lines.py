@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from daskvars.messages import from_plain
 from daskvars.summary.records import Event, SummaryValue
+from daskvars.surface.messages import from_plain
 
 FILE_VERSION = "daskvars.Event:1"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from daskvars.messages import Message
+from daskvars.surface.messages import Message
 
 
 class HistogramProto(Message):

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import float32, string
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -17,6 +16,7 @@ from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor
 from daskvars.kernels import summaries
+from daskvars.surface.accepted import accepts
 
 _NOT_IN_NAMES = re.compile(r"[^-/\w\.]", re.ASCII)
 

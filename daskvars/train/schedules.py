@@ -22,7 +22,7 @@ from daskvars.ops.math.comparison import equal, greater, where
 from daskvars.ops.math.division import divide
 from daskvars.ops.math.transcendental import cos, exp, log, pow
 from daskvars.ops.random.distributions import random_normal
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 
 Rate = Tensor | Callable[[], Tensor]
 Formula = Callable[..., Tensor]

@@ -13,7 +13,8 @@ of very many classes), ``contrib``. Files: ``graph_mode`` (makes the names), ``r
 is always on.
 
 Nothing else in the package imports this room, and ``import daskvars`` does not load it; which names
-are here alone stands in `daskvars.names_of_v1`, for the error of who looks for them elsewhere.
+are here alone stands in `daskvars.surface.names_of_v1`, for the error of who looks for them
+elsewhere.
 """
 
 from __future__ import annotations

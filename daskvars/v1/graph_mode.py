@@ -12,7 +12,8 @@ from typing import Any
 
 import daskvars
 from daskvars import data, dtypes, initializers, layers, nn, summary, train
-from daskvars.data import examples, experimental
+from daskvars.data import experimental
+from daskvars.data.records import examples
 from daskvars.errors import did_you_mean
 from daskvars.execution.config_proto import ConfigProto
 from daskvars.graph.graph import Graph
@@ -24,8 +25,8 @@ from daskvars.graph.scopes.default_graph import (
     in_graph_context,
     in_graph_of_inputs,
 )
-from daskvars.messages import Message
 from daskvars.summary import records
+from daskvars.surface.messages import Message
 from daskvars.v1 import (
     app,
     contrib,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daskvars.data.records import (
+from daskvars.data.records.tfrecords import (
     TFRecordCompressionType,
     TFRecordOptions,
     TFRecordWriter,

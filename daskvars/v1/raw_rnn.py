@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor
@@ -27,6 +26,7 @@ from daskvars.ops.control.while_loop import while_loop
 from daskvars.ops.math.arithmetic import add
 from daskvars.ops.math.comparison import logical_not, logical_or
 from daskvars.ops.math.reduce import reduce_all
+from daskvars.surface.accepted import accepts
 
 __all__ = ["raw_rnn"]
 

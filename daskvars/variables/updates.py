@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, overload
 
-from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
@@ -15,6 +14,7 @@ from daskvars.ops.gather_scatter import scatter as scattering
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.state import assign as assign_ops
 from daskvars.ops.state.slice_assign import strided_slice_assign
+from daskvars.surface.accepted import accepts
 
 
 class Assigning(Protocol):

@@ -9,22 +9,22 @@ from typing import Any
 import dask.array
 from numpy.typing import NDArray
 
-from daskvars.accepted import accepts
 from daskvars.chunk_grid import ChunksLike
 from daskvars.dtypes import DType, DTypeLike, as_dtype
-from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.device import DeviceLike
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Operation, Tensor
-from daskvars.notebooks import ShownInNotebooks
 from daskvars.ops.protocols.array_protocols import ArrayProtocols
 from daskvars.ops.protocols.dask_collection import DaskCollection
 from daskvars.ops.protocols.operators import override_operators
 from daskvars.ops.state.assign import first_assignment, first_read, read_variable, variable_handle
 from daskvars.shapes import ShapeLike, TensorShape
+from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
+from daskvars.surface.notebooks import ShownInNotebooks
 from daskvars.variables import initial_value as initial_values
 from daskvars.variables.arguments import (
     checked_constraint,

@@ -11,7 +11,7 @@ import zarr
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars.data import Dataset, TFRecordDataset, TFRecordWriter, tf_record_iterator
-from daskvars.data.records import RecordReader
+from daskvars.data.records.tfrecords import RecordReader
 from daskvars.errors import DataLossError, NotFoundError, UnimplementedError
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import daskvars.v1 as tf
 from daskvars import config
-from daskvars.execution.engine.conversions import register_session_run_conversion_functions
-from daskvars.execution.engine.fetches import IndexedSlicesValue
+from daskvars.execution.engine.values.conversions import register_session_run_conversion_functions
+from daskvars.execution.engine.values.fetches import IndexedSlicesValue
 from daskvars.state import forget_values
 
 pytestmark = pytest.mark.usefixtures("graph")

@@ -8,8 +8,8 @@ import pytest
 import daskvars as dv
 import daskvars.v1 as tf
 from daskvars import lowering
-from daskvars.execution.engine.feeds import feed_specs
-from daskvars.lowering.shard import Machine
+from daskvars.execution.engine.values.feeds import feed_specs
+from daskvars.lowering.planner.shard import Machine
 
 
 def mlp(units=(16, 32, 10)):

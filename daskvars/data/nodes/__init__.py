@@ -12,7 +12,7 @@ Two decisions:
   cutting rows of arrays in memory so is a matter of small integers, and a batch is gathered in one
   step, as by hand.
 - Nothing of a pass is ever stored but how many elements were taken. All else follows from seeds,
-  so it need not be; see `daskvars.data.cursor`.
+  so it need not be; see `daskvars.data.iterators.cursor`.
 
 Files: ``elements`` (structures and components), ``node`` (the three words above), ``sources``,
 ``files``, ``ordering`` (shuffle, repeat, take, zip, cache, ...), ``batches``, ``functions``

@@ -13,7 +13,7 @@ import numpy
 
 from daskvars.data.nodes.elements import Element
 from daskvars.data.nodes.node import Elements, Node, Pass, read_elements
-from daskvars.data.records import RecordReader, compression_of, opened, opened_plain
+from daskvars.data.records.tfrecords import RecordReader, compression_of, opened, opened_plain
 from daskvars.dtypes import string
 from daskvars.errors import DataLossError, InvalidArgumentError, OpError
 from daskvars.graph.definitions.opdef import Spec

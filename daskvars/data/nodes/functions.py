@@ -28,7 +28,7 @@ from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import UnimplementedError
 from daskvars.execution.eager import has_effect
 from daskvars.execution.engine.engine import Engine, random_key
-from daskvars.execution.engine.executables import Executable
+from daskvars.execution.engine.plans.executables import Executable
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.func_graph import FuncGraph

@@ -21,7 +21,7 @@ from daskvars.data.nodes.elements import (
     spec_of,
 )
 from daskvars.data.nodes.node import Elements, InTurn, Node, Pass, Rows
-from daskvars.data.row_sources import joined
+from daskvars.data.rows.sources import joined
 from daskvars.dtypes import int64, to_numpy
 from daskvars.errors import InvalidArgumentError
 from daskvars.graph.definitions.opdef import Spec

@@ -20,7 +20,7 @@ it is sent again, in its place among the runs of this client, with the same rand
 of a run that nobody waits for is raised at the next call. A run that fetches nothing has been sent
 when the call returns, and may not have arrived: another client sees it a moment later.
 
-With ``consistency="async"`` (`lowering.split_update`) a run is sent in two parts. The first
+With ``consistency="async"`` (`lowering.rewrites.split_update`) a run is sent in two parts. The first
 computes gradients from the newest version that is finished or includes this client's own last run;
 it is in no chain, and takes as long as it takes. When it is done the second, the updates, is bound
 to what is newest then: a slow client delays nobody, and no update is lost.
@@ -50,24 +50,29 @@ from daskvars import config
 from daskvars.chunk_grid import Chunks
 from daskvars.dtypes import as_dtype
 from daskvars.errors import AbortedError, UnavailableError, enumerated, permanent
-from daskvars.execution.cluster import checkpoints as cluster_checkpoints
 from daskvars.execution.cluster import reports
-from daskvars.execution.cluster.bound_plan import BoundPlan
-from daskvars.execution.cluster.dask_arrays import Part, on_workers
 from daskvars.execution.cluster.errors import GONE, LostError, unavailable
-from daskvars.execution.cluster.in_flight import InFlight
-from daskvars.execution.cluster.placement import ClusterPlacement, by_annotation
-from daskvars.execution.cluster.remote_blocks import Reference, RemoteBlock, own, remote_blocks
-from daskvars.execution.cluster.result_futures import RunResults
-from daskvars.execution.cluster.run_feeds import MAX_GRAPH_BYTES, scattered
-from daskvars.execution.cluster.seals import Sealer
-from daskvars.execution.cluster.sent_run import SentRun
+from daskvars.execution.cluster.results.dask_arrays import Part, on_workers
+from daskvars.execution.cluster.results.futures import RunResults
+from daskvars.execution.cluster.results.remote_blocks import (
+    Reference,
+    RemoteBlock,
+    own,
+    remote_blocks,
+)
+from daskvars.execution.cluster.runs.bound_plan import BoundPlan
+from daskvars.execution.cluster.runs.feeds import MAX_GRAPH_BYTES, scattered
+from daskvars.execution.cluster.runs.in_flight import InFlight
+from daskvars.execution.cluster.runs.sent import SentRun
+from daskvars.execution.cluster.saving import checkpoints as cluster_checkpoints
+from daskvars.execution.cluster.saving.seals import Sealer
 from daskvars.execution.cluster.traces import traces_of
-from daskvars.execution.cluster.worker_info import workers_of
+from daskvars.execution.cluster.workers.info import workers_of
+from daskvars.execution.cluster.workers.placement import ClusterPlacement, by_annotation
 from daskvars.execution.engine import events
-from daskvars.execution.engine.dask_arrays import array_name
-from daskvars.execution.engine.durable import MAX_ATTEMPTS, REMEDY, no_durable_version
 from daskvars.execution.engine.executors import before_close, forget_executor, registered
+from daskvars.execution.engine.saving.durable import MAX_ATTEMPTS, REMEDY, no_durable_version
+from daskvars.execution.engine.values.dask_arrays import array_name
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import Plan
 from daskvars.remote.dask_internals import (

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from distributed import Client, Future
 
-from daskvars.execution.cluster.placement import ClusterPlacement
+from daskvars.execution.cluster.workers.placement import ClusterPlacement
 from daskvars.state import Values
 
 

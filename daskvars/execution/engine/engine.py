@@ -20,7 +20,10 @@ from daskvars.chunk_grid import Chunks, whole
 from daskvars.dtypes import DType
 from daskvars.errors import UnavailableError
 from daskvars.execution.cluster.executor import ClusterExecutor, cluster_executor, drop_state
-from daskvars.execution.engine.durable import (
+from daskvars.execution.engine.executors import active_client, forget_closed
+from daskvars.execution.engine.plans.cache import PlanCache
+from daskvars.execution.engine.plans.executables import Executable, SharedExecutable
+from daskvars.execution.engine.saving.durable import (
     Durable,
     load_if_changed,
     no_durable_version,
@@ -28,12 +31,9 @@ from daskvars.execution.engine.durable import (
     read_version,
     state_name,
 )
-from daskvars.execution.engine.executables import Executable, SharedExecutable
-from daskvars.execution.engine.executors import active_client, forget_closed
-from daskvars.execution.engine.pending_saves import PendingSave, PendingSaves
-from daskvars.execution.engine.plan_cache import PlanCache
-from daskvars.execution.engine.reconcile import reconcile
-from daskvars.execution.engine.targets import client_of
+from daskvars.execution.engine.saving.pending_saves import PendingSave, PendingSaves
+from daskvars.execution.engine.saving.reconcile import reconcile
+from daskvars.execution.engine.saving.targets import client_of
 from daskvars.execution.host.resources import forget_resources, resources_of
 from daskvars.execution.host.staged import StagedExecutable, stages_of
 from daskvars.execution.local.executor import LocalExecutor

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar
 from distributed import Client
 
 from daskvars.errors import UnimplementedError
-from daskvars.lowering.place import Places
 from daskvars.lowering.plan import Plan
+from daskvars.lowering.planner.place import Places
 from daskvars.remote import dask_internals
 
 Executor = TypeVar("Executor", bound=Any)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from daskvars.execution.config_proto import DeviceStepStats, RunMetadata, RunOptions
 from daskvars.execution.engine import events
 from daskvars.execution.engine.engine import Engine
-from daskvars.execution.engine.executables import Executable
+from daskvars.execution.engine.plans.executables import Executable
 from daskvars.execution.local.devices import CPU
 from daskvars.graph.scopes.device import DeviceSpec
-from daskvars.lowering.prune import prune
+from daskvars.lowering.rewrites.prune import prune
 from daskvars.remote import tracing
 
 

@@ -11,11 +11,11 @@ import dask.array
 import numpy
 
 from daskvars.errors import OpError
-from daskvars.execution.engine.lazy_feeds import LazyFeed
+from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.execution.host.resources import Call, Waiting, alongside, timeout_s
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
-from daskvars.lowering.prune import prune
+from daskvars.lowering.rewrites.prune import prune
 
 _NOT_FOR_KERNELS = ANNOTATIONS | {"operands"}
 Slots = dict[Tensor, Any]  # what is known so far in a run

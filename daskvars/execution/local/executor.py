@@ -28,24 +28,23 @@ from daskvars.chunk_grid import Chunks
 from daskvars.device_array import on_host
 from daskvars.dtypes import as_dtype
 from daskvars.errors import FailedPreconditionError
-from daskvars.execution.engine.blocks import block_steps, owned, whole
-from daskvars.execution.engine.dask_arrays import (
+from daskvars.execution.engine.interrupts import shielded
+from daskvars.execution.engine.plans.steps import full_layout, measured, only, steps_of
+from daskvars.execution.engine.saving.durable import Durable, read_version
+from daskvars.execution.engine.values.blocks import block_steps, owned, whole
+from daskvars.execution.engine.values.dask_arrays import (
     array_name,
     chunks_of,
     cut_array,
     dask_array,
     read_only,
 )
-from daskvars.execution.engine.durable import Durable, read_version
-from daskvars.execution.engine.interrupts import shielded
-from daskvars.execution.engine.lazy_feeds import LazyFeed, LazyTasks
-from daskvars.execution.engine.steps import full_layout, measured, only, steps_of
+from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.local.devices import on_devices
 from daskvars.execution.local.leased_blocks import kept
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan, PlanValue, Region
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
-from daskvars.progress_bars import long_work
 from daskvars.remote import tracing
 from daskvars.remote.regions import inplace, tiling
 from daskvars.remote.tasks.block_arguments import Literal, plain, run_block
@@ -53,6 +52,7 @@ from daskvars.shape_arithmetic import is_known
 from daskvars.state import checkpoint
 from daskvars.state.format.manifest import VariableRecord
 from daskvars.state.values import Lease, Values
+from daskvars.surface.progress_bars import long_work
 
 Keys = Callable[[Any], tuple[int, int]]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy
 
 from daskvars.device_array import on_host
-from daskvars.execution.engine.dask_arrays import read_only
+from daskvars.execution.engine.values.dask_arrays import read_only
 from daskvars.state.format.grids import Blocks, Index
 from daskvars.state.values import Lease
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 from daskvars import dtypes
 from daskvars.dtypes import COMPLEX, FLOATING, INDEX, INTEGER, NUMERIC, REAL, DType, string
 from daskvars.graph.definitions.patterns import Opaque, Pattern
-from daskvars.loading import load_until
 from daskvars.shapes import Shape
+from daskvars.surface.loading import load_until
 
 
 class Spec(NamedTuple):

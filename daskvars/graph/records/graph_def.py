@@ -15,10 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph.records.attribute_json import decode, encode, shape_json, shortened
 from daskvars.graph.scopes.collections import Collections
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.surface.accepted import accepts
 
 FORMAT = 1
 """Number of the format that this code writes, and the only one that it reads."""

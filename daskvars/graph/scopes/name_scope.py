@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from daskvars.forwarding import forwards
 from daskvars.graph.func_graph import FuncGraph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
+from daskvars.surface.forwarding import forwards
 
 
 def entered_graph(builder: Any) -> AbstractContextManager[Any]:

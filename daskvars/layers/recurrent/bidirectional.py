@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -16,6 +15,7 @@ from daskvars.layers.recurrent.cell import RNNCell, check_is_cell
 from daskvars.layers.recurrent.rnn import dynamic_rnn, static_rnn
 from daskvars.ops.array.joining import concat, stack, unstack
 from daskvars.ops.array.rearranging import reverse, reverse_sequence
+from daskvars.surface.accepted import accepts
 from daskvars.variables.scopes.scope_stack import VariableScope
 from daskvars.variables.scopes.variable_scope import variable_scope
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars.dtypes import DTypeLike
-from daskvars.forwarding import forwards
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.static_values import constant_value
@@ -23,6 +22,7 @@ from daskvars.ops.math.division import divide
 from daskvars.ops.nn.dropout import dropout
 from daskvars.ops.random.distributions import random_uniform
 from daskvars.shapes import TensorShape
+from daskvars.surface.forwarding import forwards
 from daskvars.variables.scopes.scope_stack import VariableScope
 
 

@@ -18,7 +18,7 @@ from daskvars.ops.math.clip import clip_by_value
 from daskvars.ops.math.transcendental import sigmoid, tanh
 from daskvars.ops.nn.bias import bias_add
 from daskvars.shapes import ShapeLike, TensorShape
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 from daskvars.variables.initializers import Ones, Zeros
 from daskvars.variables.partitions.partitioners import fixed_size_partitioner
 from daskvars.variables.scopes.variable_scope import variable_scope

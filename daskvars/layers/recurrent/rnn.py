@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -30,6 +29,7 @@ from daskvars.ops.control.while_loop import while_loop
 from daskvars.ops.math.arithmetic import add, maximum, minimum
 from daskvars.ops.math.comparison import greater_equal, less
 from daskvars.ops.math.reduce import reduce_max
+from daskvars.surface.accepted import accepts
 from daskvars.variables.scopes.scope_stack import VariableScope
 
 

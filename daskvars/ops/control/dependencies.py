@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -17,6 +16,7 @@ from daskvars.graph.interpreter import apply, apply_op, builder_for
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.kernels.control import flow as control_kernels
 from daskvars.ops.array.reshaping import identity
+from daskvars.surface.accepted import accepts
 
 NO_OP = OpDef(
     "NoOp", "", infer=lambda inputs: (), pattern=Opaque(), kernel=None, gradient=NO_GRADIENT

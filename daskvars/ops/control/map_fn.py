@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import DTypeLike
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -18,6 +17,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.constant import shape
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.control.while_loop import while_loop
+from daskvars.surface.accepted import accepts
 
 
 class _Rows:

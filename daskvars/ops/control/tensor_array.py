@@ -8,10 +8,8 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import DType, DTypeLike, as_dtype, int32
 from daskvars.errors import InvalidArgumentError
-from daskvars.forwarding import forwards
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.definitions.static_values import constant_value
 from daskvars.graph.interpreter import apply, builder_for
@@ -22,6 +20,8 @@ from daskvars.ops.array.ranges import range as range_
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.control import tensor_lists as ops
 from daskvars.shapes import ShapeLike
+from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
 
 
 class _Shared:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import bool_, variant
 from daskvars.graph import nest
 from daskvars.graph.convert import convert_to_tensor
@@ -24,6 +23,7 @@ from daskvars.ops.control import subgraphs
 from daskvars.ops.control.dependencies import control_dependencies
 from daskvars.ops.control.tensor_array import TensorArray
 from daskvars.ops.math.comparison import less, logical_and
+from daskvars.surface.accepted import accepts
 
 
 def _while_gradient(op: Operation, *dys: Any) -> list[Any]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import dtypes, shapes
-from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import (
@@ -35,6 +34,7 @@ from daskvars.ops.array.joining import concat, single_axis
 from daskvars.ops.array.reshaping import reshape
 from daskvars.ops.array.slicing import slice
 from daskvars.ops.rules import axes
+from daskvars.surface.accepted import accepts
 
 # -- rows --------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.accepted import ACCEPTED, accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec, opdef
 from daskvars.graph.definitions.patterns import (
@@ -30,6 +29,7 @@ from daskvars.ops.math.arithmetic import negative
 from daskvars.ops.rules import axes
 from daskvars.ops.state.assign import handle_of
 from daskvars.shapes import Shape
+from daskvars.surface.accepted import ACCEPTED, accepts
 
 
 def _slices(params: Shape, indices: Shape, batch_dims: int = 0) -> Shape:

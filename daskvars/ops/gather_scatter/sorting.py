@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -18,6 +17,7 @@ from daskvars.kernels.gather_scatter import gather as kernels
 from daskvars.ops.array.transposing import transpose
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.rules import axes
+from daskvars.surface.accepted import accepts
 
 
 def _ordered(inputs: Sequence[Spec], *, axis: Any, descending: bool) -> Spec:

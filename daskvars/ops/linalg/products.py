@@ -12,7 +12,6 @@ from typing import Any
 import numpy
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import OpDef, Spec
@@ -42,6 +41,7 @@ from daskvars.ops.math.reduce import reduce_prod
 from daskvars.ops.rules.axes import is_symbolic
 from daskvars.ops.rules.families import same_dtype
 from daskvars.ops.rules.shapes import broadcasted
+from daskvars.surface.accepted import accepts
 
 # -- matrix products ---------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from daskvars.ops.math.division import truediv
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_sum
 from daskvars.ops.nn.weighting import remove_squeezable_dimensions
 from daskvars.ops.rules.axes import either
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 
 
 def count_nonzero(

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from daskvars import dtypes
-from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -25,6 +24,7 @@ from daskvars.ops.math.casting import cast, conj, real
 from daskvars.ops.math.reduce import reduce_max, reduce_mean, reduce_prod, reduce_sum
 from daskvars.ops.math.transcendental import pow, reciprocal, sqrt
 from daskvars.ops.rules.axes import either
+from daskvars.surface.accepted import accepts
 
 
 def reduce_variance(

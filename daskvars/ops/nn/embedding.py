@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
@@ -23,6 +22,7 @@ from daskvars.ops.math.casting import cast
 from daskvars.ops.math.clip import clip_by_norm
 from daskvars.ops.math.comparison import less, where_v2
 from daskvars.ops.math.division import floordiv, floormod
+from daskvars.surface.accepted import accepts
 
 
 @accepts("validate_indices")

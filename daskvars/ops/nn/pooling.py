@@ -28,7 +28,7 @@ from daskvars.ops.nn.windows import (
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
 from daskvars.shapes import Shape
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 
 
 def _each_channel(inputs: RankedShapes, attrs: Attrs) -> str:

@@ -16,7 +16,7 @@ from daskvars.ops.array.transposing import transpose
 from daskvars.ops.nn.pooling import avg_pool, max_pool
 from daskvars.ops.nn.windows import PaddingLike
 from daskvars.ops.rules.axes import either
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 
 Given = dict[str, Any]
 

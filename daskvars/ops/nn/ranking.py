@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import bool as bool_
 from daskvars.dtypes import int32
 from daskvars.graph.convert import convert_to_tensor
@@ -19,6 +18,7 @@ from daskvars.kernels.array import arrays
 from daskvars.kernels.nn import forms as kernels
 from daskvars.ops.array.constant import shape as shape_of
 from daskvars.ops.rules.axes import as_operand
+from daskvars.surface.accepted import accepts
 
 
 class TopK(NamedTuple):

@@ -18,7 +18,7 @@ from daskvars.ops.math.scans import static_axis, whole_along
 from daskvars.ops.math.transcendental import exp
 from daskvars.ops.rules.axes import either
 from daskvars.ops.rules.shapes import like_first
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 
 
 def whole_classes(inputs: Any, attrs: Any) -> str:

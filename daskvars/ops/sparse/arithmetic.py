@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
@@ -35,6 +34,7 @@ from daskvars.ops.sparse.places import (
     parts,
     picked,
 )
+from daskvars.surface.accepted import accepts
 
 
 def _is_sparse(value: Any) -> bool:

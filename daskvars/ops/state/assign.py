@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from daskvars import dtypes, shapes
-from daskvars.accepted import ACCEPTED, accepts
 from daskvars.dtypes import DType
 from daskvars.graph.definitions.opdef import NO_GRADIENT, PASS_GRADIENT, OpDef, Spec
 from daskvars.graph.definitions.patterns import (
@@ -29,6 +28,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike, VariableLike
 from daskvars.kernels.control import effects as effect_kernels
 from daskvars.kernels.gather_scatter import segments as segment
 from daskvars.shapes import Shape
+from daskvars.surface.accepted import ACCEPTED, accepts
 
 
 def _handle(
@@ -91,7 +91,7 @@ _of_newest: ContextVar[bool] = ContextVar("reads_of_newest", default=False)
 def reading_newest() -> Iterator[None]:
     """Have reads made inside be of the newest version also where a run is on an older one.
 
-    That matters for asynchronous training (`lowering.split_update`): what an update makes of a
+    That matters for asynchronous training (`lowering.rewrites.split_update`): what an update makes of a
     variable's value it makes of the newest.
     """
     token = _of_newest.set(True)

@@ -28,7 +28,6 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
-from daskvars.progress_bars import long_work
 from daskvars.state.failures import store_failure
 from daskvars.state.stores.archive import ArchiveStore
 from daskvars.state.stores.disk import (
@@ -46,6 +45,7 @@ from daskvars.state.stores.disk import (
     put_file,
 )
 from daskvars.state.stores.local_files import MAX_BYTES, path_in
+from daskvars.surface.progress_bars import long_work
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

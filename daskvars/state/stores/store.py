@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 
 from daskvars.errors import enumerated
-from daskvars.notebooks import ShownInNotebooks
 from daskvars.shapes import Chunks
 from daskvars.state.failures import conflict, invalid
 from daskvars.state.format.assembly import Load, assemble_selection, assemble_values, stored_chunk
 from daskvars.state.format.grids import Blocks, Index, Selection
 from daskvars.state.format.manifest import NO_VERSION, Manifest, VariableRecord, VersionId
+from daskvars.surface.notebooks import ShownInNotebooks
 
 Digests = Mapping[str, Mapping[Index, int]]
 """key -> stored chunk index -> crc32c of the chunk's bytes."""

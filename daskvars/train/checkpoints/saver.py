@@ -12,14 +12,14 @@ from typing import Any
 from daskvars.errors import FailedPreconditionError, did_you_mean, enumerated
 from daskvars.execution.eager import EAGER_CONTEXT
 from daskvars.execution.engine.engine import Engine
-from daskvars.execution.engine.pending_saves import PendingSave, saved_already
+from daskvars.execution.engine.saving.pending_saves import PendingSave, saved_already
 from daskvars.execution.session import Session
-from daskvars.forwarding import forwards
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.shapes import is_known
 from daskvars.state import is_announced
 from daskvars.state.format.sharding import codec_name, parsed
+from daskvars.surface.forwarding import forwards
 from daskvars.train.checkpoints import ops as saver_ops
 from daskvars.train.checkpoints.kept import KeptCheckpoints, check_place
 from daskvars.train.checkpoints.ops import SaverOps

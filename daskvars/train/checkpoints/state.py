@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.errors import NotFoundError
 from daskvars.state import delete_snapshot, is_complete, open_zarr_store
 from daskvars.state.external.tensorflow.reading import object_names_of
@@ -27,6 +26,7 @@ from daskvars.state.stores.addresses import (
 )
 from daskvars.state.stores.files import read_file, remove_file, write_file
 from daskvars.state.stores.objects import delete
+from daskvars.surface.accepted import accepts
 
 
 @dataclass

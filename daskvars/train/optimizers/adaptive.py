@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.math.arithmetic import square
 from daskvars.ops.math.transcendental import sqrt
 from daskvars.ops.state.assign import assign, read_variable, scatter_add
+from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers.optimizer import GradsAndVars
 from daskvars.train.optimizers.update_rule import (
     Cell,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daskvars.accepted import accepts
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.math.arithmetic import square
 from daskvars.ops.math.comparison import greater, logical_and, where_v2
 from daskvars.ops.math.reduce import reduce_sum
 from daskvars.ops.math.transcendental import sqrt
+from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers.adaptive import AdamOptimizer
 from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, as_dtype_of
 

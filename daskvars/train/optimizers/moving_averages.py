@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from daskvars.dtypes import bfloat16, float16, float32, float64
-from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import Reference, is_among
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import builder_for
@@ -19,6 +18,7 @@ from daskvars.ops.math.arithmetic import minimum
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.transcendental import pow
 from daskvars.ops.state.assign import assign, assign_add, assign_sub
+from daskvars.surface.forwarding import forwards
 from daskvars.train.optimizers import slots
 from daskvars.variables.collections import (
     global_variables,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.backpropagation import gradients, why_none
 from daskvars.dtypes import DType, bfloat16, float16, float32, float64
 from daskvars.execution.tape import GradientTape
@@ -23,6 +22,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.control.dependencies import control_dependencies, group
 from daskvars.ops.gather_scatter.gather import deduplicate
 from daskvars.ops.state.assign import assign_add, reading_newest
+from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers import slots
 from daskvars.variables import colocation
 from daskvars.variables.colocation import owner

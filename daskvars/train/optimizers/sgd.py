@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import IndexedSlices
 from daskvars.graph.tensor import Operation, Tensor
+from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer
 from daskvars.variables.variable import Variable
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.records.graph_def import GraphDef
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.state.stores.files import write_file
+from daskvars.surface.accepted import accepts
 from daskvars.v1.graphs.meta_graph import (
     MetaGraphDef,
     MetaInfoDef,

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import DType
 from daskvars.errors import did_you_mean
 from daskvars.graph.convert import convert_to_tensor
@@ -26,6 +25,7 @@ from daskvars.graph.records.graph_def import OUTER, GraphDef, NodeDef, body_plac
 from daskvars.graph.scopes.device import merged
 from daskvars.graph.scopes.stacks import device_string
 from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
+from daskvars.surface.accepted import accepts
 from daskvars.v1.graphs.attribute_checks import check_attributes
 
 

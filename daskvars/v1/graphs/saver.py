@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
-from daskvars.execution.engine.pending_saves import PendingSave
+from daskvars.execution.engine.saving.pending_saves import PendingSave
 from daskvars.graph.graph import Graph
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.ops.state.checkpoints import SAVE
+from daskvars.surface.accepted import accepts
 from daskvars.train.checkpoints import saver
 from daskvars.train.checkpoints.kept import KeptCheckpoints
 from daskvars.train.checkpoints.ops import SaverOps

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array.reshaping import identity
@@ -13,6 +12,7 @@ from daskvars.ops.math.arithmetic import abs, negative, sign, square
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, where_v2
 from daskvars.ops.math.transcendental import pow, sqrt
+from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer, as_dtype_of
 from daskvars.v1.optimizers.proximal import is_zero, shrunk
 from daskvars.variables.variable import Variable

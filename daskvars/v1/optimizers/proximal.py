@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.arithmetic import abs, maximum, sign, square
 from daskvars.ops.math.transcendental import sqrt
+from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers.update_rule import Cell, Hyperparameter, RuleOptimizer
 from daskvars.variables.variable import Variable
 

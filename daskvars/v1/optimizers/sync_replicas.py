@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph.indexed_slices import Gradient, IndexedSlices
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
@@ -26,6 +25,7 @@ from daskvars.ops.gather_scatter.gather import deduplicate, gather
 from daskvars.ops.math.casting import cast
 from daskvars.ops.math.comparison import greater, greater_equal, where
 from daskvars.ops.state.assign import assign, assign_add, scatter_add, scatter_update
+from daskvars.surface.accepted import accepts
 from daskvars.train.optimizers.optimizer import GradsAndVars, Optimizer
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.session_run_hook import SessionRunHook

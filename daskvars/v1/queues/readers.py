@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy
 
-from daskvars.data.records import compression_of
+from daskvars.data.records.tfrecords import compression_of
 from daskvars.dtypes import int64, string
 from daskvars.execution.host.resources import Call
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec

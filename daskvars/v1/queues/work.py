@@ -6,7 +6,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 
-from daskvars.data.records import RecordReader, opened
+from daskvars.data.records.tfrecords import RecordReader, opened
 from daskvars.errors import InvalidArgumentError
 
 Record = tuple[bytes, bytes]  # key and value

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy
 
 from daskvars import shapes
-from daskvars.accepted import accepts
 from daskvars.dtypes import float32, int32, int64
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.definitions.opdef import NO_GRADIENT, OpDef, Spec
@@ -24,6 +23,7 @@ from daskvars.kernels.nn import candidates as kernels
 from daskvars.ops.array.constant import constant, ones, ones_like
 from daskvars.ops.array.ranges import range as number_range
 from daskvars.ops.random.distributions import drawn_with
+from daskvars.surface.accepted import accepts
 
 
 class Candidates(NamedTuple):

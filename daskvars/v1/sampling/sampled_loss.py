@@ -24,7 +24,7 @@ from daskvars.ops.nn.loss import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
 )
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 from daskvars.v1.sampling.candidates import log_uniform_candidate_sampler
 
 SAMPLED = Family(

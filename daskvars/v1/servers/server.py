@@ -18,8 +18,8 @@ from distributed import Client
 
 from daskvars.errors import InternalError, InvalidArgumentError, NotFoundError, UnknownError
 from daskvars.execution.config_proto import ConfigProto
-from daskvars.execution.engine import targets
-from daskvars.forwarding import forwards
+from daskvars.execution.engine.saving import targets
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.servers.cluster_member import ClusterMember
 from daskvars.v1.servers.cluster_spec import ClusterDef, ClusterSpec
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from daskvars.errors import OutOfRangeError
-from daskvars.forwarding import forwards
 from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.surface.forwarding import forwards
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.hook_timers import required_global_step

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from daskvars.errors import OutOfRangeError
-from daskvars.forwarding import forwards
+from daskvars.surface.forwarding import forwards
 from daskvars.v1 import logging
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]

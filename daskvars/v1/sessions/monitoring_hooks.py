@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy
 
-from daskvars.accepted import accepts
 from daskvars.execution.config_proto import RunOptions, StepStats
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import TensorLike
 from daskvars.summary import SessionLog, Summary
 from daskvars.summary.file_writer import FileWriter
+from daskvars.surface.accepted import accepts
 from daskvars.v1 import logging
 from daskvars.v1.sessions.hook_timers import (
     NeverTriggerTimer,

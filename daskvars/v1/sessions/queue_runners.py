@@ -9,12 +9,12 @@ from typing import Any
 
 from daskvars.errors import OpError, OutOfRangeError
 from daskvars.execution.session import Session
-from daskvars.forwarding import forwards
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.stacks import SessionLike
 from daskvars.graph.tensor import Operation
+from daskvars.surface.forwarding import forwards
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
 

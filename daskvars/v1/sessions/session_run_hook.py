@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from daskvars.forwarding import forwards
 from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.surface.forwarding import forwards
 from daskvars.v1.sessions.coordinator import Coordinator
 
 

@@ -14,13 +14,13 @@ from daskvars import summary
 from daskvars.errors import AbortedError
 from daskvars.execution.config_proto import ConfigProto, RunOptions
 from daskvars.execution.session import Session
-from daskvars.forwarding import forwards
 from daskvars.graph.graph import Graph
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.ops.control.dependencies import group
 from daskvars.summary import SessionLog, Summary
 from daskvars.summary.file_writer import FileWriter
+from daskvars.surface.forwarding import forwards
 from daskvars.train.training_step import get_global_step, global_step
 from daskvars.v1 import logging
 from daskvars.v1.graphs.saver import Saver

@@ -13,8 +13,8 @@ from typing import Any
 from daskvars import config
 from daskvars.errors import AbortedError, OpError, UnavailableError
 from daskvars.execution.config_proto import RunMetadata, RunOptions
-from daskvars.forwarding import forwards
 from daskvars.graph.scopes.stacks import SessionLike
+from daskvars.surface.forwarding import forwards
 from daskvars.v1 import logging
 from daskvars.v1.sessions.coordinator import Coordinator
 from daskvars.v1.sessions.session_run_hook import (

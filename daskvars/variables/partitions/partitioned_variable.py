@@ -11,18 +11,18 @@ from typing import Any
 
 import dask.array
 
-from daskvars.accepted import accepts
 from daskvars.dtypes import DType, DTypeLike, as_dtype
-from daskvars.forwarding import forwards
 from daskvars.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.tensor import Tensor, TensorLike, WithOperators
-from daskvars.notebooks import ShownInNotebooks
 from daskvars.ops.array.joining import concat, split
 from daskvars.ops.array.reshaping import identity
 from daskvars.ops.protocols.operators import override_operators
 from daskvars.shapes import ShapeLike, TensorShape
+from daskvars.surface.accepted import accepts
+from daskvars.surface.forwarding import forwards
+from daskvars.surface.notebooks import ShownInNotebooks
 from daskvars.variables.partitions.slices import cut_axis
 from daskvars.variables.variable import Variable
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from daskvars.dtypes import DTypeLike, as_dtype, float32
-from daskvars.forwarding import forwards
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.device import DeviceLike
+from daskvars.surface.forwarding import forwards
 from daskvars.variables.colocation import owner
 from daskvars.variables.initializers import InitializerLike
 from daskvars.variables.scopes.scope_counts import ScopeCounts

@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from daskvars.forwarding import forwards
 from daskvars.graph.by_identity import is_among
 from daskvars.graph.interpreter import builder_for
 from daskvars.graph.scopes import stacks as scopes
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.user_line import user_line
+from daskvars.surface.forwarding import forwards
 from daskvars.variables.colocation import owner
 from daskvars.variables.scopes.scope_stack import pure_variable_scope, scopes_of
 from daskvars.variables.scopes.variable_scope import VariableScope, variable_scope

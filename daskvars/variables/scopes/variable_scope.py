@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeAlias, overload
 
-from daskvars.accepted import accepts
 from daskvars.chunk_grid import ChunksLike
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.graph.interpreter import builder_for
@@ -18,6 +17,7 @@ from daskvars.graph.scopes.name_scope import entered_graph
 from daskvars.graph.scopes.placement import DeviceFunction
 from daskvars.graph.tensor import Tensor
 from daskvars.shapes import ShapeLike
+from daskvars.surface.accepted import accepts
 from daskvars.variables.arguments import value_dtype
 from daskvars.variables.colocation import owner
 from daskvars.variables.initializers import InitializerLike

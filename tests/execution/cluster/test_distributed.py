@@ -20,7 +20,7 @@ from daskvars.errors import (
 )
 from daskvars.execution.cluster.errors import unavailable
 from daskvars.execution.cluster.executor import ClusterExecutor
-from daskvars.execution.cluster.remote_blocks import RemoteBlock
+from daskvars.execution.cluster.results.remote_blocks import RemoteBlock
 from daskvars.execution.engine.engine import Engine
 from daskvars.execution.local.executor import LocalExecutor
 from daskvars.remote.exchange import Exchanges

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.execution.cluster.remote_blocks import RemoteBlock
+from daskvars.execution.cluster.results.remote_blocks import RemoteBlock
 from tests.execution.cluster.shared_counters import blocks_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("graph")]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import daskvars.v1 as tf
 from daskvars import config
-from daskvars.execution.cluster import placement
+from daskvars.execution.cluster.workers import placement
 from daskvars.remote.tasks.region_tasks import aligned
 
 pytestmark = pytest.mark.cluster

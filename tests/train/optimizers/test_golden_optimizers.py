@@ -217,6 +217,7 @@ def test_an_update_is_one_region(name):
         plan = program.plan([np.ones((8, 4), "float32")])
     # AdagradDA takes the step, which is read once for all chunks where it does not count as small.
     reads_apart = (
-        name.startswith("adagrad_da") and not sys.modules["daskvars.lowering.fuse"].SMALL_BYTES
+        name.startswith("adagrad_da")
+        and not sys.modules["daskvars.lowering.planner.fuse"].SMALL_BYTES
     )
     assert plan.num_tasks == 2 + reads_apart  # one for each chunk

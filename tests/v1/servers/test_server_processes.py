@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import daskvars.v1 as tf
-from daskvars.execution.engine import targets
+from daskvars.execution.engine.saving import targets
 from daskvars.v1.servers.cluster_member import first_task, numeric
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(110)]

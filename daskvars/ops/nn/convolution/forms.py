@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from daskvars.accepted import accepts
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
@@ -14,6 +13,7 @@ from daskvars.ops.array.reshaping import expand_dims, squeeze
 from daskvars.ops.nn.convolution.families import CONV2D, CONV3D, DEPTHWISE
 from daskvars.ops.nn.windows import PaddingLike, PerAxis, per_axis
 from daskvars.ops.rules.axes import either
+from daskvars.surface.accepted import accepts
 
 
 def depthwise_conv2d(

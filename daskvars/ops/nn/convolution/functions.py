@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from daskvars import shapes
-from daskvars.accepted import ACCEPTED
 from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.interpreter import apply
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.nn.convolution.families import CONV2D, CONV3D, DEPTHWISE, Convolution
 from daskvars.ops.rules.axes import as_operand, either
-from daskvars.signatures import Argument, Family
+from daskvars.surface.accepted import ACCEPTED
+from daskvars.surface.signatures import Argument, Family
 
 IMAGES = "[batch, {space}, inputs] floating, or in the order of `data_format`."
 GRADIENT = "[batch, {windows}, {outputs}], the gradient of the result."

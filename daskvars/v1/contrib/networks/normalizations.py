@@ -29,7 +29,7 @@ from daskvars.ops.math.transcendental import rsqrt, sqrt
 from daskvars.ops.nn.normalization.batch_norm import batch_moments, fused_batch_norm
 from daskvars.ops.nn.normalization.moments import batch_normalization
 from daskvars.shapes import TensorShape
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 from daskvars.train.optimizers.moving_averages import assign_moving_average
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.v1.contrib.networks.collected import add_to_collections

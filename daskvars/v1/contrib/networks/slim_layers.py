@@ -15,7 +15,7 @@ from daskvars.graph.convert import convert_to_tensor
 from daskvars.graph.scopes.name_scope import name_scope
 from daskvars.layers.convolution.separable import SeparableConvolution
 from daskvars.ops.nn.activation import relu
-from daskvars.signatures import Argument, Family
+from daskvars.surface.signatures import Argument, Family
 from daskvars.v1.contrib.arg_scopes import add_arg_scope
 from daskvars.v1.contrib.model_variables import model_variable
 from daskvars.v1.contrib.networks.collected import (

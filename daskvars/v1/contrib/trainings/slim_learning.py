@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from daskvars import summary
-from daskvars.accepted import accepts
 from daskvars.dtypes import string
 from daskvars.errors import OutOfRangeError
 from daskvars.execution.config_proto import ConfigProto
@@ -17,6 +16,7 @@ from daskvars.ops.array.constant import constant
 from daskvars.ops.control.dependencies import group, no_op
 from daskvars.ops.math.comparison import equal, greater_equal
 from daskvars.ops.math.division import mod
+from daskvars.surface.accepted import accepts
 from daskvars.train.training_step import get_or_create_global_step
 from daskvars.train.training_step import global_step as value_of_step
 from daskvars.v1 import logging

@@ -1,0 +1,76 @@
+"""The iterator of a dataset in eager code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import dask.array
+import numpy
+
+from daskvars.data.iterators.cursor import Cursor
+from daskvars.data.nodes.elements import Element, flatten, pack
+from daskvars.data.nodes.node import Node
+from daskvars.dtypes import as_dtype
+from daskvars.errors import InvalidArgumentError
+from daskvars.execution.eager import EAGER_CONTEXT
+from daskvars.graph.convert import convert_to_tensor
+from daskvars.graph.sparse_tensor import SparseTensor, SparseTensorValue
+
+
+class DatasetIterator(Iterator[Any]):
+    """Gives the elements of a dataset, once; ``iter(dataset)`` makes it.
+
+    Args:
+      node: the last step of the dataset.
+      iteration: how many iterators of it were made before.
+      caches: what the dataset's ``cache`` keeps.
+      as_numpy: whether elements are arrays, not tensors.
+    """
+
+    def __init__(
+        self, node: Node, iteration: int, caches: dict[Node, Any], as_numpy: bool = False
+    ) -> None:
+        self._structure, self._as_numpy = node.structure, as_numpy
+        self._cursor = Cursor(node, {}, iteration, caches)
+
+    def __next__(self) -> Any:
+        element = self._cursor.take()
+        parts = element if self._as_numpy else self._tensors(element)
+        return pack(self._structure, parts)
+
+    def _tensors(self, element: Element) -> list[Any]:
+        return [
+            _tensor(part, spec.dtype)
+            for part, spec in zip(element, flatten(self._structure), strict=True)
+        ]
+
+    def state(self) -> dict[str, int]:
+        """Return where it is, to be stored: numbers from which `restore` goes on."""
+        return dict(zip(("position", "entropy", "iteration"), self._cursor.state, strict=True))
+
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Go to where another iterator of the same dataset was, here or in another process.
+
+        Raises:
+          InvalidArgumentError: it is no such state, or the dataset has fewer elements.
+        """
+        try:
+            found = [state[name] for name in ("position", "entropy", "iteration")]
+        except (KeyError, TypeError):
+            raise InvalidArgumentError(
+                None, None, f"{state!r} is no state of an iterator, see DatasetIterator.state"
+            ) from None
+        self._cursor.restore(found)
+
+    def close(self) -> None:
+        """End its threads and close its files; it ends with its last reference as well."""
+        self._cursor.close()
+
+
+def _tensor(part: Any, dtype: Any) -> Any:
+    if isinstance(part, SparseTensorValue):
+        return SparseTensor(*[_tensor(array, as_dtype(array.dtype)) for array in part])
+    if isinstance(part, dask.array.Array):
+        return convert_to_tensor(part)
+    return EAGER_CONTEXT.constant(numpy.ascontiguousarray(part) if part.ndim else part, dtype)

@@ -1,0 +1,207 @@
+"""The feeds of one run on a cluster: inside the tasks, as tasks, scattered, or lazy.
+
+A small array is part of the tasks' specifications, so that Dask can run them again; a large one is
+scattered, and its futures are kept until the variables are sealed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+from distributed import Client, Future
+
+from daskvars import chunk_grid, config
+from daskvars.execution.cluster.runs.graphs import Template, joined
+from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks
+from daskvars.lowering.plan import BlockId, Plan
+from daskvars.lowering.program import FEED
+from daskvars.remote.dask_internals import DataNode, TaskRef
+
+SHARED_BYTES = 1_024  # a smaller block is repeated in each task that takes it
+MAX_GRAPH_BYTES = 4 << 20  # of feeds in one run's graph; Dask warns at 10 MB
+SCATTER_ATTEMPTS, SCATTER_PAUSE_S = 5, 0.3  # Dask notices within a second that a worker is gone
+SCATTER_TIMEOUT_S = 2.0  # that a worker which takes no data is waited for, while there are others
+
+
+class RunFeeds:
+    """Gives the blocks of feeds to the tasks of one run.
+
+    Attributes:
+      tasks: those that the run's graph must have besides its own.
+      retained: what must be kept alive for the run to be repeatable.
+      nbytes: bytes of the arrays.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        template: Template,
+        stamp: str,
+        feeds: Sequence[Any],
+        addresses: Sequence[str],
+    ) -> None:
+        self.template, self.stamp, self.feeds = template, stamp, feeds
+        self.tasks: dict[Any, Any] = {}
+        self.retained: list[Any] = []
+        self.nbytes = 0
+        self._scattered: dict[str, Future] = {}
+        self._room = MAX_GRAPH_BYTES
+        self._lazy = LazyTasks(feeds, stamp)
+        self.tasks.update(self._lazy.tasks)
+        large: dict[str, Any] = {}
+        for number, leaf in enumerate(template.plan.leaves):
+            if leaf.kind != FEED:
+                continue
+            value = feeds[leaf.what]
+            if isinstance(value, LazyFeed):
+                self.retained.append(value)
+                continue
+            self.nbytes += value.nbytes
+            if value.nbytes > min(config.get().feed_scatter_bytes, self._room):
+                large.update(self._leaf_blocks(number))
+            else:
+                self._room -= value.nbytes
+        if large:
+            self._scattered = scattered(client, large, addresses)
+            self.retained.extend(self._scattered.values())
+
+    def argument(self, block_id: BlockId) -> Any:
+        """Return what a task that takes this block has as its argument."""
+        leaf = self.template.plan.leaves[block_id.origin.position]
+        if isinstance(self.feeds[leaf.what], LazyFeed):
+            return self.reference(block_id)
+        if self._key(block_id) not in self._scattered:
+            array = self._cut(block_id)
+            if array.nbytes <= SHARED_BYTES or self.template.uses[block_id] == 1:
+                return array
+        return self.reference(block_id)
+
+    def reference(self, block_id: BlockId) -> TaskRef:
+        """Return a reference to a key that holds this block."""
+        leaf = self.template.plan.leaves[block_id.origin.position]
+        if isinstance(self.feeds[leaf.what], LazyFeed):
+            return TaskRef(self._lazy.key(leaf.what, block_id.block))
+        key = self._key(block_id)
+        if key not in self._scattered and key not in self.tasks:
+            self.tasks[key] = DataNode(key, self._cut(block_id))
+        return TaskRef(key)
+
+    def _key(self, block_id: BlockId) -> str:
+        return f"feed-{self.stamp}-{joined(block_id.origin.position, *block_id.block)}"
+
+    def _cut(self, block_id: BlockId) -> Any:
+        leaf = self.template.plan.leaves[block_id.origin.position]
+        return cut(self.feeds[leaf.what], leaf.layout, block_id.block)
+
+    def _leaf_blocks(self, number: int) -> dict[str, Any]:
+        block_ids = [
+            block_id
+            for block_id in leaf_block_ids(self.template)
+            if block_id.origin.position == number
+        ]
+        return {self._key(block_id): self._cut(block_id) for block_id in block_ids}
+
+
+def leaf_block_ids(template: Template) -> list[BlockId]:
+    """Return the blocks from outside that a plan's tasks take, or that become a variable's."""
+    plan: Plan = template.plan
+    assigned = [
+        value.block_id(index)
+        for value in plan.updates.values()
+        if value.origin.region < 0
+        for index in value.indices()
+    ]
+    return list(dict.fromkeys([*template.uses, *assigned]))
+
+
+def cut(value: Any, layout: chunk_grid.Chunks | None, block: Any) -> Any:
+    """Return one block of an array; a part of one in C order."""
+    if layout is None:
+        return value
+    return numpy.asarray(value[chunk_grid.block_slices(layout, block)], order="C")
+
+
+def scattered(
+    client: Client,
+    data: dict[str, Any],
+    addresses: Sequence[str],
+    annotations_of: Mapping[str, dict[str, Any]] | None = None,
+) -> dict[str, Future]:
+    """Send arrays to the workers, spread over them in order, and return their futures.
+
+    A worker may have died that the scheduler still counts in, or be about to leave, or take nothing
+    since its memory is full: then others are tried.
+
+    Args:
+      client: the cluster.
+      data: arrays by key.
+      addresses: the workers.
+      annotations_of: key -> Dask annotations, of arrays that certain workers are to have.
+    """
+    wanted_worker = {
+        key: found["workers"][0] for key, found in (annotations_of or {}).items() if found
+    }
+    futures: dict[str, Future] = {}
+    refusing: set[str | None] = set()
+    timeout_s: float | None = SCATTER_TIMEOUT_S
+    for attempt in range(1, SCATTER_ATTEMPTS + 1):
+        # What has arrived is kept: a key that is released and scattered anew may be let go by a
+        # worker's word that is about the old one.
+        rest = {key: array for key, array in data.items() if key not in futures}
+        sent, errors = client.sync(_scatter, client, rest, addresses, wanted_worker, timeout_s)
+        futures.update(sent)
+        if not errors:
+            break
+        for error in errors.values():
+            if attempt == SCATTER_ATTEMPTS or not isinstance(error, OSError | KeyError):
+                raise error
+        time.sleep(SCATTER_PAUSE_S)
+        refusing.update(errors)
+        there, wanted_worker = sorted(client.nthreads()), {}
+        addresses = [address for address in there if address not in refusing]
+        if not addresses:
+            addresses, timeout_s = there, None
+    return {key: futures[key] for key in data}
+
+
+async def _scatter(
+    client: Client,
+    data: dict[str, Any],
+    addresses: Sequence[str],
+    wanted_worker: Mapping[str, str],
+    timeout_s: float | None,
+) -> tuple[dict[str, Future], dict[str | None, BaseException]]:
+    """Send arrays to the workers; return futures of those that arrived, and errors by worker.
+
+    Args:
+      timeout_s: how long to wait for workers that take data; None as long as Dask's configuration
+        says.
+    """
+    options: dict[str, Any] = {} if timeout_s is None else {"timeout": timeout_s}
+    shares: dict[str | None, dict[str, Any]] = {}
+    for number, (key, array) in enumerate(data.items()):
+        address = wanted_worker.get(key) or (
+            addresses[number * len(addresses) // len(data)] if addresses else None
+        )
+        shares.setdefault(address, {})[key] = array
+    found = await asyncio.gather(
+        *(
+            client.scatter(
+                share, workers=address and [address], hash=False, asynchronous=True, **options
+            )
+            for address, share in shares.items()
+        ),
+        return_exceptions=True,
+    )
+    futures: dict[str, Future] = {}
+    errors: dict[str | None, BaseException] = {}
+    for address, sent in zip(shares, found, strict=True):
+        if isinstance(sent, BaseException):
+            errors[address] = sent
+        else:
+            futures.update(sent)
+    return futures, errors

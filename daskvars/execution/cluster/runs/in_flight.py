@@ -1,0 +1,378 @@
+"""The runs in flight on a cluster's state: sent, perhaps undone and sent again, finished.
+
+What becomes of them the scheduler tells (`remote.versions.version_keeper`). It is noted in the
+client's own thread (`on_message`), and acted on by whoever sends the next run or waits for one
+(`process_messages`).
+
+Where data is lost, `lost_runs` sends them again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from distributed import Future
+
+from daskvars import config
+from daskvars.errors import AbortedError, UnavailableError
+from daskvars.execution.cluster.errors import (
+    error_of,
+    is_gone,
+    unavailable,
+    with_run_note,
+)
+from daskvars.execution.cluster.results.remote_blocks import BAD, wait
+from daskvars.execution.cluster.runs.bound_plan import Dispatch
+from daskvars.execution.cluster.runs.lost import LostRuns, num_updates
+from daskvars.execution.cluster.runs.sent import SentRun
+from daskvars.execution.cluster.saving.seals import Sealer
+from daskvars.execution.cluster.state_client import StateClient
+from daskvars.execution.engine.saving.durable import MAX_ATTEMPTS
+from daskvars.remote.dask_internals import sync_while_connected
+from daskvars.remote.versions.shared_versions import StaleViewError
+from daskvars.state.format.manifest import VersionId
+
+POLL_S = 1.0  # how often whoever waits makes sure that the cluster is there
+
+
+class SealedState(StateClient, Protocol):
+    """A state that is sealed while runs are in flight: `executor.ClusterExecutor`.
+
+    Attributes:
+      sealer: what makes versions durable.
+    """
+
+    sealer: Sealer
+
+    def seal_if_requested(self) -> None:
+        """Make what is finished durable if the scheduler has asked for it."""
+
+    def rewind(self) -> tuple[int, int]:
+        """Set the state back to its last durable version, if this client can go on from there."""
+
+
+class InFlight:
+    """The runs in flight of a `ClusterExecutor`.
+
+    Attributes:
+      runs: by the number under which they were sent last.
+      messages: what the scheduler has told and nobody has acted on.
+      epoch: see `remote.versions.shared_versions`.
+      changed: held while the runs or their log change.
+      run_lock: held while runs are sent, one after the other.
+      lost_runs: sends runs again where data is lost.
+    """
+
+    def __init__(self, executor: SealedState) -> None:
+        self.executor = executor
+        self.epoch = 0
+        self.runs: dict[int, SentRun] = {}
+        self.messages: deque[dict[str, Any]] = deque()
+        self.changed = threading.Condition()
+        self.run_lock = executor.values.run_lock
+        self.lost_runs = LostRuns(self)
+
+    @property
+    def num_unsealed(self) -> int:
+        """How many runs that change variables were sent since the last seal."""
+        with self.changed:
+            return len(self.lost_runs.log) + num_updates(self.runs.values())
+
+    @property
+    def num_returned(self) -> int:
+        """How many of those have returned to their callers: the others get their own errors."""
+        with self.changed:
+            returned = (run for run in self.runs.values() if not run.is_awaited)
+            return len(self.lost_runs.log) + num_updates(returned)
+
+    # -- sending --------------------------------------------------------------------------------
+
+    def admit(self, nbytes: int) -> None:
+        """Raise what has failed; wait while too many runs are in flight, and seal when asked to.
+
+        Too many are also those whose new values take more memory than workers can spare: each is
+        there beside what it follows until all of its run is finished.
+
+        A seal is begun at once, not when there is room again: else what is durable would be older
+        than it need be by the time of half the runs in flight.
+
+        Args:
+          nbytes: of new values that the next run will make.
+        """
+        self.process_messages()
+        executor, limit = self.executor, config.get().max_in_flight
+        executor.seal_if_requested()
+        self._wait_while(lambda: len(self.runs) >= limit, lambda: len(self.runs) <= limit // 2)
+        most = max(executor.placement.most_in_flight_bytes - nbytes, 0)
+        self._wait_while(lambda: self._new_bytes() > most, lambda: self._new_bytes() <= most)
+
+    def _wait_while(self, is_full: Callable[[], bool], has_room: Callable[[], bool]) -> None:
+        """Wait for room, and seal when asked to."""
+        while is_full():
+            self.wait(lambda: has_room() or self.executor.sealer.is_requested)
+            self.executor.seal_if_requested()
+
+    def _new_bytes(self) -> int:
+        """Return the bytes of new values that runs in flight make."""
+        with self.changed:
+            return sum(run.bound.new_bytes for run in self.runs.values())
+
+    def send(self, run: SentRun) -> None:
+        """Send a run, or send it again."""
+        run.attempts += 1
+        run.is_done = False
+        executor = self.executor
+        if run.attempts > MAX_ATTEMPTS:
+            run.error = AbortedError(
+                None,
+                None,
+                f"a run was given up after {MAX_ATTEMPTS} attempts, each undone by a loss of data "
+                f"or the failure of another client's run on {executor.description}; it changed "
+                "nothing. Run it again once the cluster is in order",
+            )
+            return
+        while True:
+            dispatch = Dispatch(run.bound, run.feeds, run.random_keys, self.epoch)
+            dispatch.send_first_phase()
+            self._check_first_phase(dispatch)
+            with self.run_lock:
+                if dispatch.epoch == self.epoch:  # what it has seen was not undone meanwhile
+                    dispatch.number = executor.next_number()  # in the order of sending
+                    self.runs[dispatch.number], run.dispatch = run, dispatch
+                    dispatch.send()
+                    return
+
+    def _check_first_phase(self, dispatch: Dispatch) -> None:
+        """Wait for what must be computed before the rest of a run is sent; raise its error."""
+        wait(self.executor.client, dispatch.first_phase)
+        failed = next((f for f in dispatch.first_phase if f.status in BAD), None)
+        if failed is not None:
+            raise self._error_of(failed, dispatch)
+
+    def rewind(self) -> tuple[int, int]:
+        """Set the state back to what is sealed; see `executor.ClusterExecutor.rewind`."""
+        return self.executor.rewind()
+
+    # -- waiting --------------------------------------------------------------------------------
+
+    def results(self, run: SentRun) -> list[Any]:
+        """Wait until a run is finished, and return its outputs.
+
+        Raises:
+          OpError: it failed, or one before it; the variables are as before that run.
+        """
+        while True:
+            dispatch = run.dispatch
+            if run.error is not None:
+                raise run.error
+            futures = dispatch.fetched_futures()
+            data = self._gathered(dispatch, futures)
+            self.wait(partial(run.is_settled, dispatch))
+            if run.error is not None:
+                raise run.error
+            if run.dispatch is not dispatch:
+                continue
+            if data is not None:
+                keys = [future.key for future in futures]
+                return dispatch.assembled(dict(zip(keys, data, strict=True)))
+            self.lost_runs.resend(run)
+
+    def settled(self, run: SentRun) -> Dispatch:
+        """Wait until a run is finished, and return what was sent of it, whose outputs stay there.
+
+        Raises:
+          OpError: it failed, or one before it; the variables are as before that run.
+        """
+        while True:
+            dispatch = run.dispatch
+            if run.error is None:
+                self.wait(partial(run.is_settled, dispatch))
+            if run.error is not None:
+                raise run.error
+            if run.dispatch is dispatch:
+                return dispatch
+
+    def fetch(self, wanted: SentRun, others: Sequence[SentRun]) -> list[tuple[SentRun, list[Any]]]:
+        """Bring the results of a run, and with them those of others that are finished.
+
+        Returns:
+          Runs and their outputs: `wanted` is among them.
+
+        Raises:
+          OpError: `wanted` failed, or a run before it.
+        """
+        if wanted.error is None and others:
+            found = [(run, run.dispatch) for run in {wanted: None, **dict.fromkeys(others)}]
+            futures = {f.key: f for _, dispatch in found for f in dispatch.fetched_futures()}
+            data = self._gathered(wanted.dispatch, list(futures.values()))
+            if data is not None and all(run.is_done for run, _ in found):
+                by_key = dict(zip(futures, data, strict=True))
+                return [(run, dispatch.assembled(by_key)) for run, dispatch in found]
+        return [(wanted, self.results(wanted))]
+
+    def _gathered(self, dispatch: Dispatch, futures: list[Future]) -> list[Any] | None:
+        """Return what is under the keys of outputs; None if it cannot be had."""
+        executor = self.executor
+        if not futures:
+            return []
+        try:
+            gather = partial(executor.client.gather, asynchronous=True)
+            return sync_while_connected(executor.client, gather, futures)
+        except Exception as error:  # noqa: BLE001 - what it means is told with the run
+            executor.check_connected()
+            if is_gone(error):  # Dask may not have taken the run: then nobody else says so
+                executor.call_scheduler(
+                    "withdraw", name=executor.name, session=executor.token, number=dispatch.number
+                )
+            return None
+
+    def wait(self, condition: Callable[[], Any]) -> None:
+        """Wait until something is so, and settle what the scheduler tells meanwhile."""
+        while True:
+            with self.changed:
+                self.changed.wait_for(lambda: condition() or self.messages, timeout=POLL_S)
+                if condition():
+                    return
+            self.executor.check_connected()
+            with self.run_lock:
+                self.process_messages()
+                self._drop_cancelled()
+
+    def finish(self) -> None:
+        """Wait for all runs in flight.
+
+        Raises:
+          OpError: one failed; the variables are as they were before it.
+        """
+        self.wait(lambda: not (self.runs or self.messages or self.lost_runs.is_pending))
+
+    def _drop_cancelled(self) -> None:
+        """Fail runs that are cancelled and of which the scheduler knows nothing: nobody tells."""
+        for number, run in sorted(self.runs.items()):
+            future = run.dispatch.failed
+            if future is None or future.status != "cancelled" or self.messages:
+                continue
+            executor = self.executor
+            asked = {"name": executor.name, "session": executor.token, "number": number}
+            if not executor.call_scheduler("withdraw", **asked):
+                self.messages.append({"failed": number, "why": "lost"})
+
+    # -- what the scheduler tells ---------------------------------------------------------------
+
+    def on_message(self, event: tuple[float, dict[str, Any]]) -> None:
+        """Take note of what the scheduler tells, in the client's thread."""
+        message = event[1]
+        with self.changed:
+            if message.get("seal"):
+                self.executor.sealer.is_requested = True
+            if "sealed" in message:
+                self.lost_runs.note_seal(message["sealed"])
+                self.executor.sealer.version = VersionId(*message["durable"])
+            elif "done" not in message:
+                self.messages.append(message)
+            elif (run := self.runs.pop(message["done"], None)) is not None:
+                self.lost_runs.add(message["done"], run)
+            self.changed.notify_all()
+
+    def process_messages(self) -> None:
+        """Act on what the scheduler has told: send again what was undone.
+
+        Raises:
+          OpError: a run failed that nobody waits for.
+        """
+        if self.lost_runs.is_pending and not any("reset" in message for message in self.messages):
+            self.lost_runs.repeat_pending()
+        error: Exception | None = None
+        while self.messages:
+            message = self.messages.popleft()
+            if message.get("epoch", self.epoch + 1) <= self.epoch:
+                continue
+            self.epoch = message.get("epoch", self.epoch)
+            if "reset" in message:
+                self.abandon(self.epoch)
+                self.executor.refresh()
+            elif "failed" in message:
+                error = self._failed(message) or error
+            else:
+                self._resend_from(message["undone"])
+        if error is not None:
+            raise error
+
+    def _resend_from(self, number: int) -> None:
+        to_resend = [run for sent, run in sorted(self.runs.items()) if sent >= number]
+        for sent in [sent for sent in self.runs if sent >= number]:
+            del self.runs[sent]
+        for run in to_resend:
+            self.send(run)
+
+    def _failed(self, message: dict[str, Any]) -> Exception | None:
+        """Give a run its error, and those after it; return it if nobody waits for it."""
+        number = message["failed"]
+        failed = self.runs.get(number)
+        if failed is None:  # no run, but values that were put
+            if "epoch" in message:
+                self._resend_from(number)
+            return None
+        error = self._error(failed, number)
+        if self.lost_runs.can_repeat(error):
+            attempts = max(run.attempts for run in self.runs.values())
+            if attempts >= MAX_ATTEMPTS:
+                return self.lost_runs.postpone(error)
+            self.lost_runs.repeat()
+            return None
+        del self.runs[number]
+        unwaited = None if failed.is_awaited else reported_error(error, number)
+        failed.error = unwaited or error
+        if "epoch" in message:
+            for sent in sorted(sent for sent in self.runs if sent > number):
+                self.runs.pop(sent).error = reported_error(error, number)
+            self.executor.refresh()
+        return unwaited
+
+    def _error(self, failed: SentRun, number: int) -> Exception:
+        """Return the error of a run of which the scheduler has told that it failed."""
+        wait(self.executor.client, failed.dispatch.futures)
+        future = failed.dispatch.failed
+        if future is None:
+            return AbortedError(None, None, f"run {number} was undone; run it again")
+        return self._error_of(future, failed.dispatch)
+
+    def _error_of(self, future: Future, dispatch: Dispatch) -> Exception:
+        error = error_of(future)
+        if not is_gone(error):
+            return error
+        names = list(dispatch.plan.updates) or dispatch.bound.state_keys
+        version = self.executor.sealer.version
+        found: Exception = unavailable(error, f"run {dispatch.number}", names, version)
+        found.__cause__ = error
+        return found
+
+    def abandon(self, epoch: int) -> None:
+        """Give up all runs: the state was set to what is sealed."""
+        with self.changed:
+            self.epoch = epoch
+            for run in self.runs.values():
+                run.error = AbortedError(None, None, "the variables were set back meanwhile")
+            self.runs = {}
+            self.lost_runs.abandon()
+
+
+def reported_error(error: Exception, number: int) -> Exception:
+    """Return the error of a run as it surfaces later."""
+    if isinstance(error, UnavailableError):
+        return error
+    if isinstance(error, StaleViewError):  # which means something else where it is raised
+        return AbortedError(
+            None,
+            None,
+            f"{error.message}: run {number}, dispatched before, and those after it "
+            "changed nothing; run them again",
+        )
+    found = with_run_note(error, number)
+    if found is not error:
+        found.__cause__ = error
+    return found

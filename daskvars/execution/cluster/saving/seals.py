@@ -1,0 +1,191 @@
+"""Seals of a state on a cluster: one client writes, and training goes on.
+
+Dask recovers lost blocks by running again what made them, so it keeps every ancestor of a block as
+long as the block: a chain of updates would grow for ever. So every now and then the scheduler asks
+a client (`remote.versions.version_keeper`) to have the workers write the blocks that changed, as
+they were when it began, and to commit them as the next version of the state's store. Runs go on
+meanwhile, its own after the writing. Then the scheduler replaces what the blocks are computed from
+by loading them, so nothing is loaded that is still on a worker.
+
+Seals come so far apart that they cost at most a twentieth of the time, but not farther than
+`config.seal_every_s`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+import warnings
+import weakref
+from typing import Any, Protocol
+
+from daskvars import config
+from daskvars.chunk_grid import block_slices
+from daskvars.execution.cluster.runs.lost import LostRuns
+from daskvars.execution.cluster.saving.chunk_tasks import write_chunks
+from daskvars.execution.cluster.state_client import StateClient
+from daskvars.execution.engine.saving.durable import seal_version
+from daskvars.remote.dask_internals import Task
+from daskvars.remote.tasks.chunk_tasks import load_outputs
+from daskvars.remote.versions.shared_versions import Variables
+from daskvars.state import VersionId, ZarrStore
+from daskvars.state.format.grids import Blocks
+from daskvars.state.stores.store import Digests
+
+SHARE = 20  # a seal may cost 1/20 of the time
+WAIT_S = 0.02  # between questions whether another client has finished its seal
+SEAL_PRIORITY = 1  # before the tasks of runs in flight, which have 0
+
+
+class Sealable(StateClient, Protocol):
+    """A state that can be sealed: `executor.ClusterExecutor`.
+
+    Attributes:
+      lost_runs: what sends runs again on what was sealed.
+    """
+
+    lost_runs: LostRuns
+
+    def fetch(self) -> None:
+        """Bring results that were not waited for."""
+
+    def pinned(self, variables: Variables) -> dict[str, Blocks]:
+        """Return the blocks of variables, which this client keeps as long as it has them."""
+
+    def workers_without_access(self, path: str) -> list[str]:
+        """Return the workers that do not see a directory."""
+
+
+class Sealer:
+    """Seals a state on a cluster when asked to.
+
+    Args:
+      executor: the state's executor.
+      store: where to; without it that is a directory: for a private state on this machine, else on
+        the scheduler's.
+
+    Attributes:
+      is_durable: whether versions outlive the cluster, in a store that somebody named.
+      version: the last one that is durable, as far as is known here; None before the first.
+      is_requested: whether the scheduler has asked this client.
+      num_seals: how many snapshots were written from here.
+    """
+
+    def __init__(self, executor: Sealable, store: ZarrStore | None) -> None:
+        self.executor, self.store = executor, store
+        self.is_durable = store is not None
+        self.version: VersionId | None = None
+        self.is_requested = False
+        self.num_seals = 0
+        self._works = True
+        self._scratch: weakref.finalize | None = None
+
+    def seal_if_requested(self) -> None:
+        """Seal if the scheduler has asked for it and no other client has begun."""
+        if self.is_requested:
+            self.is_requested = False
+            self._attempt()
+
+    def seal(self) -> None:
+        """Make what is finished durable, once no other client is doing so."""
+        while not self._attempt():
+            time.sleep(WAIT_S)
+
+    def _attempt(self) -> bool:
+        executor = self.executor
+        session = {"name": executor.name, "session": executor.token}
+        executor.fetch()  # what the scheduler will not be able to compute again
+        granted = executor.call_scheduler("begin_seal", client=executor.client.id, **session)
+        if granted is None:
+            return False
+        start = time.monotonic()
+        done: dict[str, Any] = {"durable": None, "reload_tasks": {}}
+        try:
+            done = self._written(*granted)
+        finally:
+            took = time.monotonic() - start
+            pause = min(SHARE * took, config.get().seal_every_s) if self._works else float("inf")
+            executor.call_scheduler("end_seal", pause_s=pause, **done, **session)
+        if not self._works:
+            executor.lost_runs.discard_log()
+        return True
+
+    def _written(self, variables: Variables, changed: set[str], base: VersionId) -> dict[str, Any]:
+        """Write a version; return its number and what loads the blocks from it."""
+        executor = self.executor
+        # Made whatever comes: that they go tells the scheduler that this client wants them no more.
+        state = executor.pinned(variables)
+        store = self.open_store() if changed else None
+        if store is None:
+            return {"durable": None, "reload_tasks": {}}
+        self.num_seals += 1
+        stamp = f"seal-{executor.token}.{self.num_seals}"
+
+        def write(writer: Any, keys: set[str]) -> Digests:
+            blocks = {key: state[key] for key in keys}
+            return write_chunks(
+                executor.client, stamp, writer, store.storage, blocks, priority=SEAL_PRIORITY
+            )
+
+        records = {key: record for key, (record, _) in variables.items()}
+        manifest = seal_version(store, records, changed, base, write)
+        self.version = manifest.id
+        path = store.version_path(manifest.version)
+        reload_tasks = self._reload_tasks(variables, store.storage, path, manifest.token)
+        return {"durable": manifest.id, "reload_tasks": reload_tasks}
+
+    def _reload_tasks(
+        self, variables: Variables, storage: Any, path: str, token: str
+    ) -> dict[Any, Task]:
+        """Return for each key of some variables the task that loads what is under it."""
+        wanted: dict[Any, list[Any]] = {}
+        for name, (record, blocks) in variables.items():
+            for index, location in blocks.items():
+                selection = block_slices(record.chunks, index)
+                wanted.setdefault(location.key, []).append((location.position, name, selection))
+        type_of = self.executor.placement.type_of
+        return {
+            key: Task(key, load_outputs, storage, path, found, token, type_of(found[0][1]))
+            for key, found in wanted.items()
+        }
+
+    # -- the store ------------------------------------------------------------------------------
+
+    def open_store(self) -> ZarrStore | None:
+        """Return where to; None, with a warning, where workers do not see that."""
+        if self.store is None and self._works:
+            path = self._new_location()
+            blind = self.executor.workers_without_access(path)
+            self._works = not blind
+            if blind:
+                warnings.warn(
+                    f"workers {', '.join(blind)} do not see the directory {path!r}, so history is "
+                    "kept and grows with every run; set config.scratch to a directory or URL that "
+                    "all workers reach, or give the session a store",
+                    stacklevel=2,
+                )
+            else:
+                self.store = ZarrStore(path, keep=1)
+        return self.store
+
+    def _new_location(self) -> str:
+        executor, scratch = self.executor, config.get().scratch
+        if not executor.is_private:
+            return executor.call_scheduler("scratch_location", name=executor.name, scratch=scratch)
+        if scratch is not None and "://" in scratch:
+            return f"{scratch}/{executor.name}"
+        if scratch is not None:
+            os.makedirs(scratch, exist_ok=True)
+        path = tempfile.mkdtemp(prefix="daskvars-", dir=scratch)
+        self._scratch = weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    def close(self) -> None:
+        """Remove what a private state has written; what others may want stays."""
+        if self._scratch is not None:
+            self._scratch()
+        elif self.executor.is_private and self.store is not None:
+            for version in self.store.snapshots():
+                self.store.drop(version)

@@ -1,0 +1,171 @@
+"""Programs: fetches of a graph that are run again and again, through an engine's plan cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import partial
+from typing import Any
+
+from daskvars import config
+from daskvars.execution.engine import events
+from daskvars.execution.engine.executors import Binder
+from daskvars.execution.engine.values import feeds
+from daskvars.execution.engine.values.dask_arrays import check_as_dask
+from daskvars.execution.local.devices import check_devices, local_places
+from daskvars.graph.tensor import Operation, Tensor
+from daskvars.lowering import lower
+from daskvars.lowering.plan import Plan
+from daskvars.lowering.planner.shard import Machine
+from daskvars.lowering.rewrites.prune import prune
+
+
+class Executable:
+    """Fetches and targets with a fixed list of fed tensors, run through the plan cache."""
+
+    __slots__ = (
+        "_last",
+        "done",
+        "engine",
+        "fed",
+        "fetches",
+        "identify",
+        "key_of",
+        "sequential",
+        "signature",
+        "targets",
+    )
+
+    def __init__(
+        self,
+        engine: Any,
+        signature: Hashable,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        fed: Sequence[Tensor],
+        sequential: bool = False,
+        identify: Callable[[Operation], Any] = lambda op: op,
+        key_of: Callable[[Any], tuple[int, int]] | None = None,
+        done: Collection[Operation] = (),
+    ) -> None:
+        self.engine = engine
+        self.done = done
+        self.signature = signature
+        self.fetches = tuple(fetches)
+        self.targets = tuple(targets)
+        self.fed = tuple(fed)
+        self.sequential = sequential
+        self.identify = identify
+        self.key_of = key_of or engine.next_random_key
+        # A plan, what it was for, and the arrivals then: together, as threads run one program.
+        self._last: tuple[Any, Any, int] = (None, None, -1)
+
+    def __call__(
+        self, values: Sequence[Any], as_futures: bool = False, as_dask: bool = False
+    ) -> list[Any]:
+        """Run on the values of the fed tensors (checked already) and return those fetched.
+
+        Args:
+          values: of the fed tensors.
+          as_futures: whether results may be `ResultFuture`, where waiting for them costs time.
+          as_dask: whether they are dask arrays, which stay where they are.
+
+        Raises:
+          InvalidArgumentError: one of them cannot be a dask array; nothing has run.
+        """
+        if not events.subscribers:
+            return self._run(values, as_futures, as_dask)
+        start = time.perf_counter()
+        results = self._run(values, as_futures, as_dask)
+        duration = time.perf_counter() - start
+        events.flush()
+        bound, version = self._last[0], self.engine.values.version
+        events.publish(
+            events.RunFinished(
+                bound.plan, version, duration, bound.tasks_by_scope, bound.transfer_bytes
+            )
+        )
+        return results
+
+    def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
+        engine = self.engine
+        executor = engine.acquire()
+        shapes = feeds.signature(values) if values else ()
+        bound, last_shapes, external_updates = self._last
+        if (
+            bound is None
+            or shapes != last_shapes
+            or bound.plan.presence
+            or bound.executor is not executor
+            or external_updates != engine.values.external_updates
+        ):
+            last = bound
+            bound = engine.plans.get((self.signature, shapes), engine.values.__contains__)
+            if bound is None:
+                bound = self._lowered(values)
+                engine.plans.put((self.signature, shapes), bound)
+            if bound is not last or external_updates != engine.values.external_updates:
+                external_updates = engine.reconcile(bound.plan)
+            self._last = bound, shapes, external_updates
+        if as_dask:
+            names = [tensor.op.name for tensor in self.fetches]
+            check_as_dask(names, [value.spec for value in bound.plan.outputs])
+            return bound.as_dask(values, self.key_of, names)
+        return (bound.submit if as_futures else bound)(values, self.key_of)
+
+    @property
+    def last_bound(self) -> Any:
+        """The plan that ran last, as it is bound to what ran it; None before it."""
+        return self._last[0]
+
+    def plan(self, values: Sequence[Any]) -> Any:
+        """Return the plan for these fed values without running it."""
+        return self._lowered(values).plan
+
+    def explain(self, values: Sequence[Any]) -> str:
+        """Return the plan for these fed values as text: what runs where, and why."""
+        return self._lowered(values).explain()
+
+    def _lowered(self, values: Sequence[Any]) -> Any:
+        start = time.perf_counter()
+        executor = self.engine.acquire()
+        if executor.placement is None:
+            operations = prune(self.fetches, self.targets, self.fed, self.done)
+            check_devices(operations, self.engine.is_soft)
+        plan = self._lower(values, executor)
+        events.publish(events.PlanLowered(plan, time.perf_counter() - start))
+        return executor.bind(plan, [tensor.name for tensor in self.fetches])
+
+    def _lower(self, values: Sequence[Any], executor: Binder) -> Plan:
+        specs = feeds.feed_specs(self.fed, values)
+        engine = self.engine
+        return lower(
+            self.fetches,
+            self.targets,
+            specs,
+            engine.state_of,
+            self.sequential,
+            self.identify,
+            executor.placement or local_places(),
+            engine.updates_newest,
+            machine_of(executor),
+            self.done,
+        )
+
+
+def machine_of(executor: Binder) -> Machine:
+    """Return for what the work of a plan is cut."""
+    knobs = config.get()
+    if knobs.batch_parts is not None:
+        return Machine(knobs.batch_parts, True)
+    return Machine(executor.num_workers, False, knobs.batch_parts_min_flops)
+
+
+class SharedExecutable(Executable):
+    """A program on variables that others may have a share in."""
+
+    __slots__ = ()
+
+    def _run(self, values: Sequence[Any], as_futures: bool, as_dask: bool) -> list[Any]:
+        """Run in step with the others, perhaps several times: only the last counts as a run."""
+        return self.engine.transact(partial(Executable._run, self, values, as_futures, as_dask))

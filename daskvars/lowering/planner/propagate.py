@@ -1,0 +1,510 @@
+"""Layouts of all values of a program whose leaves are cut in some way; `shard` chooses that way.
+
+Each node's access pattern labels its dimensions. The chunks of a label are those of the inputs
+that carry it; inputs that disagree, or are cut where they must be whole, are rechunked on the
+way in. A label that an output lacks leaves partial results, merged by a node of their own.
+A source (a fill, random numbers) takes the layout of its first cut consumer, and so does a merge:
+each block of the sum is made where it is needed, from slices of the partial results.
+
+Where variables and the data of a step are cut both, a node that computes with both can be cut along
+both, or a cut variable is gathered for the data's parts (`gathers`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from daskvars import shapes
+from daskvars.chunk_grid import Chunks
+from daskvars.graph.definitions.patterns import (
+    ALIKE,
+    ASSEMBLE_ROWS,
+    CONCATENATE_ROWS,
+    Access,
+    Contraction,
+    Dims,
+    Elementwise,
+    Gather,
+    Items,
+    Movement,
+    Source,
+)
+from daskvars.lowering.planner import control_flow
+from daskvars.lowering.program import (
+    CONSTANT,
+    FEED,
+    STALE,
+    STATE,
+    Leaf,
+    Node,
+    Program,
+    Ref,
+    ranked,
+    spec_bytes,
+    used_values,
+)
+
+
+def propagate(program: Program, parts: int = 1, gathers: bool = False) -> Program:
+    """Return `program` with layouts, grids and block maps on every node.
+
+    Args:
+      program: with an access for each node, and layouts for the leaves.
+      parts: how many blocks of a node are of use, where inputs are cut differently.
+      gathers: whether cut variables come whole to whatever is cut as the data is.
+    """
+    if not _is_cut(program):
+        for node in program.nodes:
+            node.layouts = [None] * len(node.specs)
+            node.wanted = [None] * len(node.inputs)
+            node.in_maps = [()] * len(node.inputs)
+            node.out_maps = [()] * len(node.specs)
+        return program
+    _Propagation(program, parts, gathers).run()
+    return program
+
+
+def _is_cut(program: Program) -> bool:
+    layouts = [leaf.layouts[0] for leaf in program.leaves.values()]
+    is_constrained = any(len(sizes) > 1 for node in program.nodes for sizes in node.cut.values())
+    return is_constrained or any(map(is_cut, [*layouts, *program.stored.values()]))
+
+
+def is_cut(layout: Chunks | None) -> bool:
+    """Return whether a layout has more than one block."""
+    if layout is not None:
+        for sizes in layout:
+            if len(sizes) > 1:
+                return True
+    return False
+
+
+class _Propagation:
+    def __init__(self, program: Program, parts: int, gathers: bool) -> None:
+        self.program, self.parts, self.gathers = program, parts, gathers
+        self.nodes: list[Node] = []
+        self.merged: dict[Ref, Ref] = {}  # partial result -> merged result
+        self.free: set[int] = set()  # nodes whose layout nobody has asked for yet
+        self.data: set[Ref] = set()  # values that are cut as the data of the step is
+        self.used = used_values(program)
+        # Values that are cut as the user, or the planner, said: for the same parts the same cuts.
+        self.settled: set[Ref] = set()
+
+    def run(self) -> None:
+        program = self.program
+        for leaf in program.leaves.values():
+            if is_cut(leaf.layouts[0]):
+                if leaf.kind in (FEED, CONSTANT):
+                    self.data.add(Ref(leaf))
+                if leaf.kind not in (STATE, STALE) or leaf.what not in program.automatic:
+                    self.settled.add(Ref(leaf))
+        for node in program.nodes:
+            if self.merged:
+                node.inputs = [self.merged.get(ref, ref) for ref in node.inputs]
+            self._lay_out(node)
+        program.nodes = self.nodes
+        program.outputs = [self.merged.get(ref, ref) for ref in program.outputs]
+        program.evaluated = [self.merged.get(ref, ref) for ref in program.evaluated]
+        program.updates = {k: self.merged.get(ref, ref) for k, ref in program.updates.items()}
+        for key, layout in program.stored.items():
+            if key in program.updates:
+                self._retarget(program.updates[key], layout)
+                program.updates[key] = self._rechunk(program.updates[key], layout)
+        self._repeat_sources()
+
+    def _repeat_sources(self) -> None:
+        """Make what is made of nothing (zeros that sums begin with) in each block that takes it.
+
+        That costs less than to make it once and send it to all.
+        """
+        program, copies = self.program, dict[tuple[int, tuple[int, ...]], Node]()
+        nodes: list[Node] = []
+        for node in program.nodes:
+            for i, ref in enumerate(node.inputs if node.grid and node.merges is None else ()):
+                if node.wanted[i] is not None or not _is_made_of_nothing(ref.node):
+                    continue
+                copy = copies.get((id(ref.node), node.grid))
+                if copy is None:
+                    copy = copies[id(ref.node), node.grid] = ref.producer.copy()
+                    copy.grid = node.grid
+                    nodes.append(copy)
+                node.inputs[i] = Ref(copy, ref.index)
+            nodes.append(node)
+        if copies:
+            program.nodes = nodes
+            program.drop_dead()
+
+    def _lay_out(self, node: Node) -> None:
+        if self._looks_up(node):
+            node.access, node.by_rows = _by_ids(node.access), True
+        access = node.access
+        labels = self._label_chunks(node, access)
+        self._finish(node, access, labels)
+        if node.by_rows:
+            node.wanted[0] = node.inputs[0].layout
+        self.nodes.append(node)
+        if not labels:
+            return
+        self._note(node, access, self.data)
+        if self.program.automatic:
+            self._note(node, access, self.settled)
+        for i, axes in enumerate(node.out_maps):
+            missing = tuple(axis for axis in range(len(node.grid)) if axis not in axes)
+            if missing and Ref(node, i) in self.used:
+                self._merge(node, i, missing)
+
+    def _note(self, node: Node, access: Access, values: set[Ref]) -> None:
+        """Add to some values the outputs that are cut as an input among them is."""
+        labels = {
+            label
+            for dims, ref in zip(access.inputs, node.inputs, strict=True)
+            if ref in values and ref.layout is not None
+            for label in _label_sizes(dims, ref.layout)
+        }
+        if not labels:
+            return
+        for i, (dims, layout) in enumerate(zip(access.outputs, node.layouts, strict=True)):
+            if layout is not None and not labels.isdisjoint(_label_sizes(dims, layout)):
+                values.add(Ref(node, i))
+
+    def _label_chunks(self, node: Node, access: Access) -> dict[int, Any]:
+        """Return the chunks (in units of one) of each label that is cut."""
+        given: list[Given] = []
+        key = _written_key(node)
+        wanted = None if key is None else self.program.stored.get(key)
+        if wanted is not None:
+            is_settled = key not in self.program.automatic
+            given.append(Given(_label_sizes(access.outputs[0], wanted), math.inf, is_settled))
+        for dims, ref in zip(access.inputs, self._deciding(node), strict=True):
+            if ref is not None and ref.layout is not None:
+                nbytes = math.inf if _stays(ref) else spec_bytes(ref.spec)
+                given.append(Given(_label_sizes(dims, ref.layout), nbytes, self._is_settled(ref)))
+        labels: dict[int, tuple[int, ...]] = dict(node.cut)
+        # What the number of workers decided comes last: the rest must be cut as without it.
+        for is_settled in (True, False):
+            found = [one for one in given if one.is_settled == is_settled]
+            if found:
+                labels = {**_agreed(node, found, self.parts), **labels}
+        labels = {label: sizes for label, sizes in labels.items() if len(sizes) > 1}
+        if labels and self.program.automatic:
+            self._drop_unsettled(node, access, labels)
+        if labels:
+            for i, dims in enumerate(access.outputs):
+                if access.combine_of(i) is None:
+                    names = {dim.label for dim in dims if dim}
+                    labels = {label: sizes for label, sizes in labels.items() if label in names}
+        if not labels and not node.cut and self._is_free(node):
+            self.free.add(id(node))
+        return labels
+
+    def _is_settled(self, ref: Ref) -> bool:
+        return not self.program.automatic or ref in self.settled
+
+    def _drop_unsettled(self, node: Node, access: Access, labels: dict[int, Any]) -> None:
+        """Drop cuts whose number is that of the workers, where bits would depend on them.
+
+        They would of partial sums, and of products, which BLAS rounds by the shapes that it is
+        given. Rows that a table gives, or gets, are put together, not summed.
+        """
+        if access.combine is None or _is_gather(node):
+            return
+        settled = {
+            label
+            for dims, ref in zip(access.inputs, node.inputs, strict=True)
+            if ref in self.settled and ref.layout is not None
+            for label in _label_sizes(dims, ref.layout)
+        }
+        is_product = node.contracts
+        summed = [
+            dims
+            for i, dims in enumerate(access.outputs)
+            if access.combine_of(i) not in (ALIKE, CONCATENATE_ROWS)
+        ]
+        for label in labels.keys() - settled:
+            if is_product or not all(any(d and d.label == label for d in dims) for dims in summed):
+                del labels[label]
+
+    def _deciding(self, node: Node) -> list[Ref | None]:
+        """Return the inputs whose layouts cut a node: all, or where variables are gathered data's.
+
+        A table stays where it is, and gives the rows that it owns, unless it is smaller than these.
+        """
+        inputs: list[Ref | None] = list(node.inputs)
+        if not self.gathers or node.pinned is not None:
+            return inputs
+        has_data = [ref in self.data for ref in node.inputs]
+        if not any(has_data):
+            return inputs
+        found = [ref if is_data else None for ref, is_data in zip(inputs, has_data, strict=True)]
+        if _is_gather(node) and spec_bytes(node.inputs[0].spec) > spec_bytes(node.specs[0]):
+            found[0] = node.inputs[0]
+        return found
+
+    def _looks_up(self, node: Node) -> bool:
+        """Return whether the data's parts look rows up in a table that is cut by rows.
+
+        A smaller table than what is looked up comes whole.
+        """
+        pattern = node.pattern
+        if not self.gathers or node.pinned is not None or not isinstance(pattern, Gather):
+            return False
+        table, ids = node.inputs[:2]
+        if pattern.partial is None or not _stays(table) or ids not in self.data:
+            return False
+        cut = [axis for axis, sizes in enumerate(table.layout or ()) if len(sizes) > 1]
+        return cut == [0] and is_cut(ids.layout) and table.nbytes > spec_bytes(node.specs[0])
+
+    def _is_free(self, node: Node) -> bool:
+        """Return whether the node only computes with what any layout will do for.
+
+        Those are sources, whole feeds and constants, single numbers, and elementwise results of
+        these, moved or not.
+        """
+        if isinstance(node.pattern, Source):
+            return True
+        return isinstance(node.pattern, Elementwise | Movement) and all(
+            id(ref.node) in self.free or _is_loose(ref) for ref in node.inputs
+        )
+
+    def _finish(self, node: Node, access: Access, labels: dict[int, Any]) -> None:
+        if not labels:
+            node.grid, node.wanted = (), [None] * len(node.inputs)
+            node.layouts = [None] * len(node.specs)
+            node.in_maps = [(-1,) * len(dims) for dims in access.inputs]
+            node.out_maps = [(-1,) * len(dims) for dims in access.outputs]
+            return
+        # Blocks of a table, not of ids, are neighbours: they stay on its owner, and ids go there.
+        table = {dim.label for dim in access.inputs[0] if dim} if _is_gather(node) else set()
+        ordered = sorted(labels, key=lambda label: (label not in table, label))
+        axis = {label: i for i, label in enumerate(ordered)}
+        node.grid = tuple(len(labels[label]) for label in ordered)
+        node.wanted = []
+        for ref, dims in zip(node.inputs, access.inputs, strict=True):
+            layout = _layout(dims, ref.spec.shape, labels)
+            if is_cut(layout):
+                self._retarget(ref, layout)
+                node.wanted.append(layout)
+            else:
+                node.wanted.append(None)
+        node.in_maps = [_map(dims, axis) for dims in access.inputs]
+        node.out_maps = [_map(dims, axis) for dims in access.outputs]
+        node.layouts = [
+            layout if is_cut(layout := _layout(dims, spec.shape, labels)) else None
+            for dims, spec in zip(access.outputs, node.specs, strict=True)
+        ]
+
+    def _retarget(self, ref: Ref, layout: Chunks | None) -> None:
+        """Let what nobody has cut yet make its values in the blocks wanted."""
+        if id(ref.node) not in self.free or layout is None or not is_cut(layout):
+            return
+        node = ref.producer
+        if node.merges is not None:
+            self.free.discard(id(node))
+            node.layouts = node.wanted = [layout]
+            axes, node.grid = by_dimension(layout)
+            node.in_maps = node.out_maps = [axes]
+            return
+        dims = node.access.outputs[ref.index]
+        cut = [(dim, sizes) for dim, sizes in zip(dims, layout, strict=True) if len(sizes) > 1]
+        if any(dim is None or any(size % dim.factor for size in sizes) for dim, sizes in cut):
+            return
+        self.free.discard(id(node))
+        labels = {
+            dim.label: tuple(size // dim.factor for size in sizes) for dim, sizes in cut if dim
+        }
+        self._finish(node, node.access, labels)
+
+    def _merge(self, node: Node, index: int, missing: tuple[int, ...]) -> None:
+        rest = [axis for axis in range(len(node.grid)) if axis not in missing]
+        merge = Node(
+            node.name,
+            None,
+            node.access.combine_of(index),
+            [Ref(node, index)],
+            {},
+            (node.specs[index],),
+            op=node.op,
+        )
+        merge.merges, merge.ragged, merge.filled = missing, node.ragged, node.filled
+        merge.grid = tuple(node.grid[axis] for axis in rest)
+        renumbered = {axis: i for i, axis in enumerate(rest)}
+        merge.layouts = [node.layouts[index]]
+        merge.wanted = [node.layouts[index]]
+        merge.out_maps = [tuple(renumbered.get(a, -1) for a in node.out_maps[index])]
+        merge.in_maps = [merge.out_maps[0]]
+        self.nodes.append(merge)
+        merged = self.merged[Ref(node, index)] = Ref(merge)
+        if not rest and merge.kernel != ASSEMBLE_ROWS:
+            self.free.add(id(merge))
+        for values in (self.data, self.settled):
+            if Ref(node, index) in values:
+                values.add(merged)
+
+    def _rechunk(self, ref: Ref, layout: Chunks | None) -> Ref:
+        """Return the value in `layout`, through a node that gives it on if it has another."""
+        if ref.layout == (layout if is_cut(layout) else None):
+            return ref
+        node = Node("relayout", None, "copy", [ref], {}, (ref.spec,))
+        cut = layout if is_cut(layout) else None
+        node.layouts, node.wanted = [cut], [cut]
+        axes, node.grid = by_dimension(layout or ((0,),) * len(ranked(ref.spec.shape)))
+        node.in_maps = node.out_maps = [axes]
+        self.program.nodes.append(node)
+        return Ref(node)
+
+
+def _label_sizes(dims: Dims, layout: Chunks) -> dict[int, tuple[int, ...]]:
+    """Return the chunks of each label along which a value is cut, in units of one."""
+    found: dict[int, tuple[int, ...]] = {}
+    for dim, sizes in zip(dims, layout, strict=False):
+        if dim is None or len(sizes) == 1:
+            continue
+        if dim.factor == 1:
+            found[dim.label] = sizes
+        elif not any(size % dim.factor for size in sizes):
+            found[dim.label] = tuple(size // dim.factor for size in sizes)
+    return found
+
+
+def _stays(ref: Ref) -> bool:
+    return isinstance(ref.node, Leaf) and ref.node.kind in (STATE, STALE)
+
+
+class Given(NamedTuple):
+    """How one value that a node takes or makes is cut.
+
+    Attributes:
+      labels: the chunks of each label along which it is.
+      nbytes: of the value; infinite where it stays as it is.
+      is_settled: whether that does not depend on the number of workers.
+    """
+
+    labels: dict[int, tuple[int, ...]]
+    nbytes: float
+    is_settled: bool
+
+
+def _agreed(node: Node, given: Sequence[Given], parts: int) -> dict[int, tuple[int, ...]]:
+    """Return the chunks of the labels along which a node is cut.
+
+    Inputs that are cut along different labels would make a block of every pair of theirs. If these
+    are more than there are parts, only the labels of one input are kept, and other inputs gathered:
+    a variable, or that with the most bytes.
+    """
+    union = {label: sizes for one in reversed(given) for label, sizes in one.labels.items()}
+    blocks = math.prod(map(len, union.values()))
+    pattern = node.pattern
+    is_pairwise = isinstance(pattern, Elementwise | Contraction)
+    if (
+        not is_pairwise
+        or blocks <= parts
+        or any(one.labels.keys() == union.keys() for one in given)
+    ):
+        return union
+    return max(given, key=lambda one: (bool(one.labels), one.nbytes)).labels
+
+
+def _is_gather(node: Node) -> bool:
+    return isinstance(node.pattern, Gather)
+
+
+def _by_ids(access: Access) -> Access:
+    """Return the labels of rows that are looked up by ids, those of the table left out."""
+    table, ids = access.inputs[:2]
+    (found,) = access.outputs
+    labels = {dim.label for dim in ids if dim}
+    kept = tuple(dim if dim and dim.label in labels else None for dim in found)
+    return Access(((None,) * len(table), ids), (kept,))
+
+
+def _is_made_of_nothing(node: Node | Leaf) -> bool:
+    """Return whether a whole value is made of constants alone, by an op that but fills memory."""
+    return (
+        isinstance(node, Node)
+        and not node.grid
+        and isinstance(node.pattern, Source | Items)
+        and all(isinstance(r.node, Leaf) and r.node.kind == CONSTANT for r in node.inputs)
+    )
+
+
+def by_dimension(layout: Chunks) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the map of dimensions to axes, and the grid, of a node with an axis for each cut."""
+    cut = [dim for dim, sizes in enumerate(layout) if len(sizes) > 1]
+    axes = tuple(cut.index(dim) if dim in cut else -1 for dim in range(len(layout)))
+    return axes, tuple(len(layout[dim]) for dim in cut)
+
+
+def full_access(node: Node) -> Access:
+    """Return the labels of a node's dimensions, those of a random op's key included."""
+    if node.subgraphs:
+        return control_flow.access(node, full_access)
+    in_shapes = [ref.spec.shape for ref in node.inputs]
+    seeded = node.rules.seeded
+    access = _access(node, in_shapes[seeded:], [spec.shape for spec in node.specs])
+    return Access(((), *access.inputs), access.outputs, access.combine) if seeded else access
+
+
+def _access(
+    node: Node, in_shapes: Sequence[shapes.Shape], out_shapes: Sequence[shapes.Shape]
+) -> Access:
+    """Return the labels of a node's dimensions, where only the run can tell a size without any.
+
+    A tensor with such a dimension stays whole, and so does what shares a label with it.
+    """
+    ins = [shape for shape in in_shapes if shape is not None]
+    outs = [shape for shape in out_shapes if shape is not None]
+    if len(ins) < len(in_shapes) or len(outs) < len(out_shapes):
+        whole = [tuple((None,) * len(s or ()) for s in each) for each in (in_shapes, out_shapes)]
+        return Access(whole[0], whole[1])
+    access = node.rules.pattern.access(ins, outs, node.rule_attrs)
+    every = (*ins, *outs)
+    if not any(None in shape for shape in every):
+        return access
+    terms = (*access.inputs, *access.outputs)
+    open_labels = {
+        dim.label
+        for dims, shape in zip(terms, every, strict=True)
+        if None in shape
+        for dim in dims
+        if dim is not None
+    }
+
+    def kept(dims: Dims) -> Dims:
+        return tuple(None if d is None or d.label in open_labels else d for d in dims)
+
+    return Access(tuple(map(kept, access.inputs)), tuple(map(kept, access.outputs)), access.combine)
+
+
+def _is_loose(ref: Ref) -> bool:
+    node = ref.node
+    if isinstance(node, Leaf) and node.kind in (FEED, CONSTANT):
+        return True
+    return ref.spec.shape is not None and shapes.size(ref.spec.shape) == 1
+
+
+def _written_key(node: Node) -> str | None:
+    pattern = node.pattern
+    if getattr(pattern, "writes", False) and node.op is not None:
+        return node.op.inputs[0].op.attrs["key"]
+    return None
+
+
+def _layout(dims: Dims, shape: Any, labels: dict[int, tuple[int, ...]]) -> Chunks | None:
+    if shape is None or None in shape:
+        return None
+    layout: list[tuple[int, ...]] = []
+    for dim, n in zip(dims, shape, strict=True):
+        sizes = None if dim is None else labels.get(dim.label)
+        if dim is None or sizes is None:
+            layout.append((n,))
+        elif dim.factor == 1:
+            layout.append(sizes)
+        else:
+            layout.append(tuple(size * dim.factor for size in sizes))
+    return tuple(layout)
+
+
+def _map(dims: Dims, axis: dict[int, int]) -> tuple[int, ...]:
+    return tuple([-1 if dim is None else axis.get(dim.label, -1) for dim in dims])

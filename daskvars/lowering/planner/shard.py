@@ -1,0 +1,265 @@
+"""Pass 5: how the work of a step is cut, chosen by cost for the whole program.
+
+What can be cut are the dimensions of what a step is fed with and of its large constants, into as
+many parts as there are workers, and what follows from a choice is the same for all (`propagate`):
+a dimension keeps its parts through products, reshapes and loops, sums over it become partial
+results, which are merged. So the planner tries: each length that some input has, along the first
+dimension of every input of that length, is a candidate; a few candidates, each laid out on a copy
+of the program, and the one of the least estimated seconds is taken. Dimensions of static size are
+like any other. Where variables are cut, each candidate is tried with the variables gathered for its
+parts and with them staying where they are, and so is no candidate at all.
+
+Why not a search over every value's sharding: a step's data has one dimension that everything else
+follows from, so a search over nodes found what the trials find, at many times the cost (trials of
+2,000 operations: some 50 ms each; most programs need one, since the first candidate, the leading
+dimension of the largest input, is within a few percent of what perfect division would give).
+
+What the user cut, chunks of a dask array that is fed, is a constraint: nothing else is cut then.
+A program of little work stays whole, and is one call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from daskvars import chunk_grid
+from daskvars.graph.definitions.patterns import Constraint, Contraction, Elementwise
+from daskvars.lowering.planner.fuse import fuse
+from daskvars.lowering.planner.place import device_type_of
+from daskvars.lowering.planner.propagate import full_access, is_cut, propagate
+from daskvars.lowering.planner.sharding import Sharding, movement
+from daskvars.lowering.program import (
+    CONSTANT,
+    FEED,
+    STATE,
+    Leaf,
+    Node,
+    Program,
+    concrete,
+    spec_bytes,
+)
+from daskvars.shapes import is_known
+
+# Of one thread here, about: only their ratios matter, and hardly.
+FLOPS_PER_S = 4e10
+MEMORY_BYTES_PER_S = 8e9
+CALL_S = 3e-6
+TASK_S = 3e-4
+
+MIN_GAIN = 0.95  # of the seconds of what is simpler: what is no better than that is not chosen
+NEAR_IDEAL = 1.15  # of the seconds of a perfect division: nothing better is looked for
+MAX_CANDIDATES = 8
+MAX_NODES_TRIED = 4_000  # beyond the first two candidates: large programs are to be planned in time
+MIN_CONSTANT_BYTES = 1 << 16  # of a constant that may be a data set
+
+
+class Machine(NamedTuple):
+    """What runs the plan.
+
+    Attributes:
+      parts: into how many parts work is cut.
+      is_forced: whether the user said so: then the best candidate is taken, whether it pays or not.
+      min_flops: of a step that is worth being cut.
+    """
+
+    parts: int = 1
+    is_forced: bool = False
+    min_flops: float = 0.0
+
+
+Identity = tuple[str, Any]
+Cut = tuple[tuple[Identity, int], ...]
+"""Which dimension of which leaves is cut: ((kind and identity of the leaf, dimension), ...)."""
+
+
+ALONE = Machine()
+
+
+def shard(program: Program, machine: Machine = ALONE, names: Sequence[str] = ()) -> Program:
+    """Return `program` laid out: every value has a layout, and every node a grid of blocks.
+
+    Args:
+      program: with concrete shapes.
+      machine: for what it is cut.
+      names: of the feeds.
+    """
+    for node in program.nodes:
+        node.access = node.pinned or full_access(node)
+        _constrain(node, machine)
+    open_leaves = _normalized(program)
+    cuts = list(_cuts(open_leaves, machine)) if _is_worth_it(program, machine) else []
+    if not cuts:
+        return propagate(program, machine.parts)
+    state = [leaf.layouts[0] for leaf in program.leaves.values() if leaf.kind == STATE]
+    has_cut_state = any(map(is_cut, [*state, *program.stored.values()]))
+    whole, seconds = program, math.inf
+    if not machine.is_forced:
+        if has_cut_state:
+            whole = propagate(program.copy(), machine.parts)
+        seconds = step_seconds(whole, machine)
+    best = _Trial(Sharding((), 1, False, seconds), whole)
+    tried = [best]
+    undivided = sum(node.flops for node in program.nodes) if machine.is_forced else seconds
+    ideal = undivided / machine.parts * NEAR_IDEAL
+    for number, cut in enumerate(cuts):
+        if number >= 2 and number * len(program.nodes) > MAX_NODES_TRIED:
+            break
+        trials = []
+        dims = tuple((_name(identity, names), dim) for identity, dim in cut)
+        for gathers in (True, False) if has_cut_state else (False,):
+            trial = _laid_out(program.copy(), cut, machine.parts, gathers)
+            seconds = step_seconds(trial, machine)
+            trials.append(_Trial(Sharding(dims, machine.parts, gathers, seconds), trial))
+        tried += trials
+        found = min(trials, key=lambda trial: trial.sharding.seconds)
+        if found.cost(machine) < MIN_GAIN * best.cost(machine):
+            best = found
+        if best.cost(machine) <= ideal:
+            break
+    others = (trial.sharding for trial in tried if trial is not best)
+    best.program.sharding = best.sharding, min(others, key=lambda sharding: sharding.seconds)
+    return propagate(program, machine.parts) if best.program is program else best.program
+
+
+class _Trial(NamedTuple):
+    """A program laid out in one way."""
+
+    sharding: Sharding
+    program: Program
+
+    def cost(self, machine: Machine) -> float:
+        """Return by what it is compared: where parts were asked for, by the work that is cut."""
+        if not machine.is_forced or not self.sharding.dims:
+            return self.sharding.seconds  # infinite where parts were asked for and there are none
+        return sum(n.flops / min(math.prod(n.grid), machine.parts) for n in self.program.nodes)
+
+
+def _constrain(node: Node, machine: Machine) -> None:
+    """Cut what the user has said is cut (`dv.shard`)."""
+    pattern = node.pattern
+    if not isinstance(pattern, Constraint):
+        return
+    shape = node.specs[0].shape
+    if is_known(shape):
+        node.cut = pattern.cut(node.access, node.attrs, shape, machine.parts)
+
+
+def _name(identity: Identity, names: Sequence[str]) -> str:
+    kind, what = identity
+    return names[what] if kind == FEED and names else f"a {kind}"
+
+
+def _normalized(program: Program) -> dict[Identity, Leaf]:
+    """Return the leaves that may be cut: none if the user has cut what is fed.
+
+    A layout of one block is given where the user said that it is one; passes know it as None.
+    """
+    is_cut_already = False
+    found = {}
+    for identity, leaf in program.leaves.items():
+        given, leaf.layouts[0] = (
+            leaf.layouts[0],
+            leaf.layouts[0] if is_cut(leaf.layouts[0]) else None,
+        )
+        is_cut_already = is_cut_already or (leaf.kind == FEED and is_cut(given))
+        if given is None and _may_be_cut(leaf):
+            found[identity] = leaf
+    return {} if is_cut_already else found
+
+
+def _is_worth_it(program: Program, machine: Machine) -> bool:
+    """Return whether a step has work that can be shared; a GPU would take longer in parts.
+
+    Elementwise work is shared among threads tile by tile, whatever is cut.
+    """
+    if machine.parts < 2:
+        return False
+    if machine.is_forced:
+        return True
+    flops = sum(node.flops for node in program.nodes if device_type_of(node.device) != "GPU")
+    return flops >= machine.min_flops and flops > 0
+
+
+# -- candidates -----------------------------------------------------------------------------------
+
+
+def _cuts(leaves: Mapping[Identity, Leaf], machine: Machine) -> Iterator[Cut]:
+    """Yield what may be cut, the likeliest first: the leading dimension of the largest feed."""
+    inputs = [
+        (identity, concrete(leaf.specs[0].shape), spec_bytes(leaf.specs[0]))
+        for identity, leaf in leaves.items()
+    ]
+    inputs.sort(key=lambda found: (found[0][0] != FEED, -found[2]))
+    seen: set[Cut] = set()
+    dims = [
+        (dim, identity, shape[dim])
+        for identity, shape, _ in inputs
+        for dim in range(len(shape))
+        if shape[dim] >= machine.parts
+    ]
+    dims.sort(key=lambda found: found[0])
+    for dim, first, size in dims:
+        cut = tuple(
+            (identity, dim if identity == first else shape.index(size))
+            for identity, shape, _ in inputs
+            if size in shape
+        )
+        if cut not in seen and len(seen) < MAX_CANDIDATES:
+            seen.add(cut)
+            yield cut
+
+
+def _may_be_cut(leaf: Leaf) -> bool:
+    shape = leaf.specs[0].shape
+    if not shape or None in shape or 0 in shape:
+        return False
+    is_large = leaf.kind == CONSTANT and leaf.what.nbytes >= MIN_CONSTANT_BYTES
+    return leaf.kind == FEED or is_large
+
+
+def _laid_out(program: Program, cut: Cut, parts: int, gathers: bool) -> Program:
+    for identity, dim in cut:
+        leaf = program.leaves[identity]
+        shape = concrete(leaf.specs[0].shape)
+        leaf.layouts[0] = tuple(
+            chunk_grid.split_evenly(n, parts) if i == dim else (n,) for i, n in enumerate(shape)
+        )
+    return propagate(program, parts, gathers)
+
+
+# -- what it costs --------------------------------------------------------------------------------
+
+
+def step_seconds(program: Program, machine: Machine) -> float:
+    """Return the estimated seconds of a step of a program that is laid out, or is not cut."""
+    seconds = 0.0
+    is_laid_out = all(node.layouts for node in program.nodes)
+    for node in program.nodes:
+        blocks = math.prod(node.grid)
+        work = node.flops / FLOPS_PER_S
+        if not isinstance(node.pattern, Contraction):
+            work += _moved_bytes(node) / MEMORY_BYTES_PER_S
+        shared = machine.parts if _is_tiled(node) else min(blocks, machine.parts)
+        seconds += work / shared + CALL_S * math.ceil(blocks / machine.parts)
+        if is_laid_out:
+            moves = [movement(node, i) for i in range(len(node.inputs))]
+            seconds += sum(move.times * move.nbytes for move in moves) / MEMORY_BYTES_PER_S
+    if is_laid_out:
+        num_tasks = sum(math.prod(group.grid) for group in fuse(program))
+        seconds += TASK_S * num_tasks if num_tasks > 1 else 0.0
+    return seconds
+
+
+def _is_tiled(node: Node) -> bool:
+    """Return whether all threads share the work of a node whatever is cut."""
+    return node.merges is not None or isinstance(node.kernel_pattern, Elementwise)
+
+
+def _moved_bytes(node: Node) -> float:
+    """Return the bytes that a node reads and writes."""
+    taken = sum(spec_bytes(ref.spec) for ref in node.inputs)
+    if node.merges is not None:
+        taken *= math.prod(node.inputs[0].producer.grid[axis] for axis in node.merges)
+    return taken + sum(map(spec_bytes, node.specs))

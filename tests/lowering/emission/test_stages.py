@@ -1,0 +1,175 @@
+"""Stages: how many tasks, how many exchanges of how many bytes, for workers that are described."""
+
+import time
+
+import numpy as np
+import pytest
+
+import daskvars.v1 as tf
+from daskvars import config
+from daskvars.lowering.emission.stages import ANYWHERE, described, stages
+from daskvars.lowering.plan import in_this_process
+
+UNITS, ROWS = 64, 128
+WORKERS = [1, 2, 8, 32]
+
+
+def dense_step(num_layers=2, shards=1, units=UNITS):
+    """A training step of a dense model whose weights are cut in columns."""
+    x = tf.placeholder(tf.float32, [None, units])
+    h = x
+    for i in range(num_layers):
+        w = tf.get_variable(f"w{i}", [units, units], chunks=(units, units // shards))
+        h = tf.nn.relu(tf.matmul(h, w))
+    loss = tf.reduce_mean(tf.square(h))
+    return x, loss, tf.train.AdamOptimizer().minimize(loss)
+
+
+def plan_of(x, *fetches, parts=1, rows=ROWS, units=UNITS):
+    with config.set(batch_parts=parts), tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        program, _ = session._executable(list(fetches), (x,))
+        return program.plan([np.ones((rows, units), np.float32)])
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("shards", [1, 4])
+def test_a_task_for_each_worker_and_stage(graph, workers, shards):
+    x, loss, step = dense_step(shards=shards)
+    plan = plan_of(x, loss, step, parts=min(workers, 4))
+    found = described(plan, workers)
+    assert len(found.stages) <= found.num_stages * workers
+    assert found.num_tasks <= found.num_stages * (workers + 1) + 1
+    assert sum(len(stage.blocks) for stage in found.stages) == plan.num_tasks
+    if workers == 1:
+        assert (found.num_tasks, found.exchanged_bytes, found.exchanges) == (1, 0, {})
+
+
+def test_neither_layers_nor_variables_nor_chunks_add_tasks_where_the_batch_is_cut(graph):
+    counts = set()
+    for num_layers, name in ((1, "a"), (3, "b")):
+        with tf.variable_scope(name):
+            x, _, step = dense_step(num_layers)
+        counts.add(described(plan_of(x, step, parts=4), 4).num_tasks)
+    assert len(counts) == 1
+    assert counts.pop() <= 2 * 4 + 2
+
+
+@pytest.mark.parametrize("workers", [2, 8, 32])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_rows_that_are_looked_up_are_updated_in_the_stage_of_all_updates(graph, workers, dim):
+    table_shape, chunks = [32, 64], [32, 64]
+    chunks[dim] = table_shape[dim] // workers
+    ids = tf.placeholder(tf.int32, [None, 4])
+    table = tf.get_variable("table", table_shape, chunks=tuple(chunks))
+    w = tf.get_variable("w", [64, 64], chunks=(64, 64 // workers))
+    h = tf.matmul(tf.reduce_mean(tf.nn.embedding_lookup(table, ids), 1), w)
+    loss = tf.reduce_mean(tf.square(h))
+    step = tf.train.AdamOptimizer().minimize(loss)
+    with config.set(batch_parts=workers), tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        program, _ = session._executable([loss, step], (ids,))
+        plan = program.plan([np.zeros((256, 4), np.int32)])
+    assert described(plan, workers).num_tasks <= 2 * workers + 2
+
+
+@pytest.mark.parametrize("workers", [2, 8, 32])
+def test_only_rows_that_are_looked_up_travel_and_no_stage_gives_them(graph, workers):
+    rows, columns, count = 32_768, 16, 1024
+    table = tf.get_variable("table", [rows, columns], chunks=(rows // workers, columns))
+    ids = tf.placeholder(tf.int32, [None])
+    loss = tf.reduce_mean(tf.square(tf.nn.embedding_lookup(table, ids)))
+    step = tf.train.AdagradOptimizer(0.1).minimize(loss)
+    with config.set(batch_parts=workers), tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        program, _ = session._executable([loss, step], (ids,))
+        plan = program.plan([np.zeros(count, np.int32)])
+    found = described(plan, workers)
+    assert found.num_tasks <= 2 * workers + 2
+    there, back = count * 4 * columns, count * (4 * columns + 8)
+    assert found.exchanged_bytes <= 1.05 * (there + back)
+
+
+def test_stages_come_after_what_they_take(graph):
+    x, loss, step = dense_step(3, shards=4)
+    found = described(plan_of(x, loss, step, parts=4), 4)
+    place = {}
+    for number, stage in enumerate(found.stages):
+        assert len({(stage.worker, stage.level)}) == 1
+        for block in stage.blocks:
+            place[block.region, block.number] = number
+    for number, stage in enumerate(found.stages):
+        for takings in stage.takings:
+            for taking in takings:
+                for before in taking.stages:
+                    there = found.stages[before]
+                    crossed = there.worker != stage.worker
+                    assert before == number or there.level + crossed <= stage.level
+                    assert before <= number
+    for region, numbers in enumerate(found.stage_of):
+        assert [place[region, i] for i in range(len(numbers))] == numbers
+
+
+def test_bytes_are_those_of_the_slices_that_another_worker_has(graph):
+    v = tf.get_variable("v", [8, 4], chunks=(4, 4))
+    x = tf.placeholder(tf.float32, [None, 4])
+    y = tf.reduce_sum(tf.matmul(x, v, transpose_b=True))
+    plan = plan_of(x, y, parts=2, rows=6, units=4)
+    found = described(plan, 2)
+    of_variables = found.exchanges.get(0)
+    results = sum(e.nbytes for level, e in found.exchanges.items() if level)
+    assert found.exchanged_bytes == (of_variables.nbytes if of_variables else 0) + results
+    assert found.most_received_bytes <= found.exchanged_bytes
+    assert described(plan, 1).exchanged_bytes == 0
+
+
+def test_what_nobody_placed_is_where_most_of_its_bytes_are(graph):
+    v = tf.get_variable("v", [1000])
+    w = tf.get_variable("w", [10])
+    plan = plan_of(tf.placeholder(tf.float32, [None, UNITS]), tf.reduce_sum(v) + tf.reduce_sum(w))
+    homes = {"v": 2, "w": 1}
+    found = stages(plan, 3, lambda region, number: ANYWHERE, lambda key, i, n: homes[key])
+    assert [stage.worker for stage in found.stages] == [2]
+    assert found.exchanges[0].nbytes == 40
+
+
+def test_a_stage_of_more_than_a_task_should_hold_is_several(graph):
+    x, _, step = dense_step(2, shards=4)
+    plan = plan_of(x, step, parts=4)
+
+    def nowhere(*_):
+        return ANYWHERE
+
+    whole = stages(plan, 1, nowhere, nowhere)
+    cut = stages(plan, 1, nowhere, nowhere, most_bytes=UNITS * UNITS)
+    assert len(whole.stages) == 1
+    assert len(cut.stages) > 1
+    assert all(stage.level == 0 for stage in cut.stages)
+
+
+def test_many_pairs_wait_for_one_task(graph):
+    x, _, step = dense_step(1, shards=16)
+    few, many = plan_of(x, step, parts=2), plan_of(x, step, parts=16)
+    assert not any(e.has_barrier for level, e in described(few, 2).exchanges.items() if level)
+    found = described(many, 16)
+    assert any(e.has_barrier for e in found.exchanges.values())
+    assert found.num_barriers == sum(e.has_barrier for e in found.exchanges.values())
+
+
+def test_a_thousand_workers_are_laid_out_in_seconds(graph):
+    x, loss, step = dense_step(2)
+    plan = plan_of(x, loss, step, parts=1000, rows=1000)
+    begun = time.perf_counter()
+    found = described(plan, 1000)
+    assert time.perf_counter() - begun < 10
+    assert found.num_tasks <= 2 * 1000 + 2
+    assert f"{found.num_tasks} Dask tasks on 1000 workers" in found.summary()[0]
+
+
+def test_a_plan_says_what_its_stages_cost(graph):
+    x, loss, step = dense_step(1, shards=4)
+    plan = plan_of(x, loss, step, parts=4)
+    lines = described(plan, 4).summary()
+    assert len(lines) == 1 + len(described(plan, 4).exchanges)
+    assert all("bytes" in line for line in lines)
+    assert "Dask tasks" not in plan.explain(in_this_process)
