@@ -3,7 +3,8 @@
 Eager code (``import daskvars as dv``) and TensorFlow-1 graphs (``import daskvars.v1 as tf``) are
 two ways into one engine. The layers, lowest first; a module imports only from those below it:
 
-- foundation: ``errors``, ``dtypes``, ``shapes``, ``config``, ``backend`` (NumPy or CuPy)
+- foundation: ``errors``, ``dtypes``, ``shapes``, ``config``, ``backend`` (NumPy or CuPy), and
+  ``surface``: how functions, records and names are declared
 - ``graph`` (what a program is), ``kernels`` (what workers compute), ``state`` (values by key,
   version and chunk, in memory and in Zarr): three siblings, blind to one another
 - ``ops``: the catalogue; an op's shape rule, access pattern, kernel and gradient are neighbours;

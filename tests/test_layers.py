@@ -10,20 +10,13 @@ from tests.sources import nodes
 
 ROOT = Path(__file__).resolve().parent.parent / "daskvars"
 FOUNDATION = [
-    "loading",
-    "notebooks",
     "errors",
-    "names_of_v1",
-    "forwarding",
-    "messages",
-    "signatures",
-    "accepted",
+    "config",
+    "surface",
     "dtypes",
     "shape_arithmetic",
     "chunk_grid",
     "shapes",
-    "config",
-    "progress_bars",
     "backend",
     "device_array",
     "versioned",

@@ -238,7 +238,9 @@ LATER = ("data", "layers", "losses", "metrics", "nn", "observe", "summary", "tra
 def test_a_bare_import_leaves_all_that_computes():
     loaded = run(LOADED.format("import daskvars as dv; dv.config.set(tile_elements=9); dv.errors"))
     rooms = {name.split(".")[1] for name in loaded}
-    assert rooms == {"config", "errors", "loading", "remote"}
+    assert rooms == {"config", "errors", "surface", "remote"}
+    declaring = [name for name in loaded if name.startswith("daskvars.surface.")]
+    assert declaring == ["daskvars.surface.loading"]
 
 
 @pytest.mark.slow

@@ -5,18 +5,18 @@ through it is an *iterator*, whose state is a position: how many elements were t
 ``for element in dataset`` makes one; in a graph an `Iterator` is kept by the session, and each run
 takes the next element, as it takes feeds, before anything is computed. Functions of elements
 are traced into graphs that this process runs, in the thread that prepares elements. Steps and what
-goes through them are in ``nodes``; ``dataset`` has their public form, ``cursor`` the position,
-``eager_iterator`` and ``graph_iterators`` what users hold, ``records`` files of TFRecords,
-``examples`` what is in them as a rule, ``experimental`` what TensorFlow calls so.
+goes through them are in ``nodes``; ``dataset`` has their public form, ``iterators`` what users hold
+and the position, ``records`` files of TFRecords and what is in them as a rule, ``experimental``
+what TensorFlow calls so.
 
-*Batches* (`batches`) are simpler: rows of arrays, shuffled by a seed, larger than memory, the same
-again whenever asked for; with a Dask client it is workers that read and shuffle them. The rows come
-in blocks: the chunks of a Zarr or dask array, or the whole of a NumPy array. Rows come as they are
-stored; with ``shuffle=True`` an epoch goes through the blocks in a shuffled order, some at a time
-(a *window*), and through the rows of a window in a shuffled order. So every row occurs exactly once
-in an epoch, each block is read once, memory holds two windows at most, and which rows are in batch
-k of epoch e depends on the seed, the blocks and the window alone: not on threads, workers or what
-was read before.
+*Batches* (`batches`, in ``rows``) are simpler: rows of arrays, shuffled by a seed, larger than
+memory, the same again whenever asked for; with a Dask client it is workers that read and shuffle
+them. The rows come in blocks: the chunks of a Zarr or dask array, or the whole of a NumPy array.
+Rows come as they are stored; with ``shuffle=True`` an epoch goes through the blocks in a shuffled
+order, some at a time (a *window*), and through the rows of a window in a shuffled order. So every
+row occurs exactly once in an epoch, each block is read once, memory holds two windows at most, and
+which rows are in batch k of epoch e depends on the seed, the blocks and the window alone: not on
+threads, workers or what was read before.
 """
 
 from daskvars.data import experimental

@@ -4,6 +4,12 @@ Vocabulary: a *program* is operations made functional (no variables, only values
 the nodes that become one task per block; a *plan* is the frozen result. Each pass is one function
 `Program -> Program` in the file of its name, and none names an op: they look at access patterns.
 What each promises to the next stands in `verify`.
+
+- ``rewrites``: what is computed: operations made functional, with concrete shapes.
+- ``planner``: along what it is cut, where it runs, and which nodes share a task.
+- ``emission``: the plan, and on a cluster its stages.
+- ``program``, ``plan``: what passes go from and what they come to; ``verify``: what each promises;
+  ``rechunk``: a plan that no graph asks for; ``collector``: no garbage collection meanwhile.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def is_pass(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in PASSES
 
 
-ROOMS = sorted(Path(lowering.__file__).parent.glob("*.py"))
+ROOMS = sorted(Path(lowering.__file__).parent.rglob("*.py"))
 PASSES = {path.stem for path in ROOMS if re.match('"""Pass [0-9]+[ :]', path.read_text())}
 
 

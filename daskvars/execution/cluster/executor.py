@@ -20,10 +20,10 @@ it is sent again, in its place among the runs of this client, with the same rand
 of a run that nobody waits for is raised at the next call. A run that fetches nothing has been sent
 when the call returns, and may not have arrived: another client sees it a moment later.
 
-With ``consistency="async"`` (`lowering.rewrites.split_update`) a run is sent in two parts. The first
-computes gradients from the newest version that is finished or includes this client's own last run;
-it is in no chain, and takes as long as it takes. When it is done the second, the updates, is bound
-to what is newest then: a slow client delays nobody, and no update is lost.
+With ``consistency="async"`` (`lowering.rewrites.split_update`) a run is sent in two parts. The
+first computes gradients from the newest version that is finished or includes this client's own last
+run; it is in no chain, and takes as long as it takes. When it is done the second, the updates, is
+bound to what is newest then: a slow client delays nobody, and no update is lost.
 
 State has an owner, and changes it visibly. When the client is closed in order, values are fetched
 (`retrieve_values`): into their store, or into this process. When the cluster is lost, they are, and

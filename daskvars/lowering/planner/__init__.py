@@ -1,0 +1,17 @@
+"""Along what a program is cut, where its nodes run, and which of them share a task.
+
+- ``shard`` (pass 5): tries a few ways to cut what a step is fed with, and takes the cheapest;
+  ``sharding``: what it chose, as text and data.
+- ``propagate``: what follows for all other values from how the leaves are cut; ``control_flow``:
+  the same through branches and loops (a `dynamic_rnn` that is cut along its batch).
+- ``place`` (pass 6): the device of each node.
+- ``fuse`` (pass 7): nodes to regions, each one task for each block.
+
+Vocabulary: a *label* is a dimension that several values share, and what is cut alike has one label;
+a *partial* result lacks a label of what it was made from, and is merged (summed) over its parts; a
+*place* is a device, and with which of its workers the blocks begin.
+
+The rule: a choice is made by cost, from concrete shapes, and looks at access patterns and bytes,
+never at an op's name. `shard` tries a choice by running `propagate` and `fuse` on a copy of the
+program, so what it estimates is what would be run.
+"""

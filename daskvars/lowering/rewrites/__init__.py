@@ -1,0 +1,12 @@
+"""Passes that change what a program computes with, not where: the first four, and the update's own.
+
+- ``prune`` (pass 1): the operations that the fetches need, in the order of their effects.
+- ``functionalize`` (2): operations to a `Program`; variables become plain values.
+- ``specialize`` (3): concrete shapes, and everything that follows from them.
+- ``route`` (4): updates of rows are computed where the rows are.
+- ``split_update``: in asynchronous training the update is apart from the gradients.
+
+The rule: each takes a program and gives one that computes the same numbers. Layouts, devices and
+tasks are no business of this room; after it each node has all that ``planner`` chooses by: shapes,
+access patterns, and attributes as plain data.
+"""

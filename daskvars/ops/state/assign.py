@@ -91,8 +91,8 @@ _of_newest: ContextVar[bool] = ContextVar("reads_of_newest", default=False)
 def reading_newest() -> Iterator[None]:
     """Have reads made inside be of the newest version also where a run is on an older one.
 
-    That matters for asynchronous training (`lowering.rewrites.split_update`): what an update makes of a
-    variable's value it makes of the newest.
+    That matters for asynchronous training (`lowering.rewrites.split_update`): what an update makes
+    of a variable's value it makes of the newest.
     """
     token = _of_newest.set(True)
     try:

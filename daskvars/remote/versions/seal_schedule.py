@@ -2,8 +2,8 @@
 
 Until a version is durable the scheduler keeps what its blocks are computed from. So a seal is due,
 after some first runs, when the pause that the last one asked for is over (how long that is says
-`execution.cluster.saving.seals`), or at once where too much is kept. It is the duty of the session whose
-run was finished last; one that does not begin in time loses it to another.
+`execution.cluster.saving.seals`), or at once where too much is kept. It is the duty of the session
+whose run was finished last; one that does not begin in time loses it to another.
 """
 
 from __future__ import annotations

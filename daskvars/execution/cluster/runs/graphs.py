@@ -1,9 +1,9 @@
 """From a plan to the graph of one run: a template made once, filled with keys run by run.
 
-A run is a task for each stage of `lowering.emission.stages`. What a stage takes from its own worker it
-depends on; what it takes from others, too, where these are few: Dask then hands it a reference, and
-the worker pulls the slices (`remote.exchange`). Where an exchange has many pairs its stages depend
-on one task that gathers the references, so the graph stays linear in the workers.
+A run is a task for each stage of `lowering.emission.stages`. What a stage takes from its own worker
+it depends on; what it takes from others, too, where these are few: Dask then hands it a reference,
+and the worker pulls the slices (`remote.exchange`). Where an exchange has many pairs its stages
+depend on one task that gathers the references, so the graph stays linear in the workers.
 
 Keys. The first word is the stage's label, which is what the dashboard groups tasks by; a stamp
 follows (executor and run), then the stage's number. No key is ever used twice. The stamp begins

@@ -4,7 +4,7 @@ What becomes of them the scheduler tells (`remote.versions.version_keeper`). It 
 client's own thread (`on_message`), and acted on by whoever sends the next run or waits for one
 (`process_messages`).
 
-Where data is lost, `lost_runs` sends them again.
+Where data is lost, ``lost`` sends them again.
 """
 
 from __future__ import annotations

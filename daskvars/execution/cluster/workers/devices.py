@@ -1,7 +1,7 @@
 """Which workers a device names, and what happens where there are none.
 
 A device's job and task are told from the names of workers, its GPUs from their resources (see
-`worker_info`). A device whose workers are gone, or are starting, is waited for; one that no worker
+`info`). A device whose workers are gone, or are starting, is waited for; one that no worker
 offers is refused at once, or with soft placement softened until some worker meets it.
 """
 

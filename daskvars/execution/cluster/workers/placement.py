@@ -1,8 +1,8 @@
 """Where the tasks of plans run, and on which workers the chunks of variables live.
 
-`lowering.planner.place` asks here for places, which name no worker; a run's tasks get their workers when it
-is sent, from whoever is there then. Where a device leaves no choice a task is bound to its workers
-(and fails, to be placed anew, when they are gone: see `WorkerWatch`). Otherwise the worker
+`lowering.planner.place` asks here for places, which name no worker; a run's tasks get their workers
+when it is sent, from whoever is there then. Where a device leaves no choice a task is bound to its
+workers (and fails, to be placed anew, when they are gone: see `WorkerWatch`). Otherwise the worker
 is a preference: Dask lets a task run elsewhere if the worker is gone.
 
 Chunks of a variable are spread over its device's workers in order. With which worker they begin is
@@ -81,7 +81,7 @@ class ClusterPlacement(DeviceWorkers):
 
     @property
     def most_task_bytes(self) -> float:
-        """What a task should take and give: more is split where it can be; see `lowering.planner.fuse`."""
+        """What a task should take and give; more is split (`lowering.planner.fuse`)."""
         limits = [
             o.memory_limit_bytes / o.num_threads for o in self.worker_infos if o.memory_limit_bytes
         ]

@@ -1,0 +1,12 @@
+"""Values in and out of runs, of any nesting.
+
+- ``feeds``: checked against their placeholders before anything runs; ``lazy_feeds``: dask arrays,
+  which are computed in the run.
+- ``fetches``: nested fetches as a flat list, and values back into their nesting; ``conversions``:
+  what stands for several tensors (sparse ones, users' own).
+- ``blocks``: from the blocks that tasks give to whole arrays; ``dask_arrays``: values as arrays of
+  Dask.
+
+The rule: all that can be refused is refused here, before a run begins, by the name of the
+placeholder or fetch; behind it there are only blocks of known dtype and shape.
+"""
