@@ -33,6 +33,7 @@ KnownShapes = KnownShapes
 
 ASSEMBLE_ROWS = "assemble_rows"  # how partial results are merged that are rows with their places
 CONCATENATE_ROWS = "concatenate_rows"  # how they are where their places do not matter
+ROW_MERGES = frozenset({ASSEMBLE_ROWS, CONCATENATE_ROWS})
 ALIKE = "alike"  # how results are merged that are the same of every block: one of them is taken
 
 

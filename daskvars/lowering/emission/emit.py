@@ -15,6 +15,7 @@ from daskvars.graph.definitions import patterns
 from daskvars.graph.definitions.opdef import Spec
 from daskvars.graph.definitions.patterns import (
     ALIKE,
+    ROW_MERGES,
     Block,
     Contraction,
     Effect,
@@ -25,7 +26,6 @@ from daskvars.graph.definitions.patterns import (
 )
 from daskvars.lowering.emission.overlap import BEGIN, CALL, ScheduledCall, overlap
 from daskvars.lowering.emission.row_kernels import (
-    MERGES,
     block_kernel,
     looked_up_call,
     merge_rows_call,
@@ -343,11 +343,11 @@ class _RegionBuilder:
                 merged=merges,
                 grid=grid,
                 partial=number,
-                has_own_rows=node.kernel in MERGES,
+                has_own_rows=node.kernel in ROW_MERGES,
             )
             identity = (value.origin, "partial", merges, number)
             parts.append(self._input(identity, region_input, shape))
-        if node.kernel in MERGES:
+        if node.kernel in ROW_MERGES:
             self.registers[Ref(node)] = out = self._new_register()
             self.calls.append(merge_rows_call(node, tuple(parts), out, shape))
             return

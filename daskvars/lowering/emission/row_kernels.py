@@ -69,14 +69,14 @@ def looked_up_call(node: Node, args: tuple[int, ...], outs: tuple[int, ...], sha
     )
 
 
-MERGES = {ASSEMBLE_ROWS: assemble_rows, CONCATENATE_ROWS: concatenate_rows}
+_KERNELS = {ASSEMBLE_ROWS: assemble_rows, CONCATENATE_ROWS: concatenate_rows}  # of `ROW_MERGES`
 
 
 def merge_rows_call(node: Node, parts: tuple[int, ...], out: int, shape: Any) -> Call:
     """Return the call that puts the rows of all parts together."""
     dtypes = (node.specs[0].dtype.np,)
     return Call(
-        MERGES[node.kernel],
+        _KERNELS[node.kernel],
         parts,
         (out,),
         {},

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from daskvars.graph.definitions.patterns import ASSEMBLE_ROWS, CONCATENATE_ROWS
+from daskvars.graph.definitions.patterns import ROW_MERGES
 from daskvars.lowering.planner.fuse import lines_up
 from daskvars.lowering.program import STALE, STATE, Leaf, Node, Program, spec_bytes
 
@@ -154,7 +154,7 @@ def movement(node: Node, position: int) -> Movement:
         if ref.layout is None or ref.layout == wanted:
             return Movement("", 0, 0)
     elif node.merges is not None:
-        if node.kernel in (ASSEMBLE_ROWS, CONCATENATE_ROWS):
+        if node.kernel in ROW_MERGES:
             return Movement("rows routed", 1, ref.nbytes)
         times = math.prod(ref.producer.grid[axis] for axis in node.merges) - 1
         return Movement("reduce-scattered" if node.grid else "all-reduced", times, ref.nbytes)

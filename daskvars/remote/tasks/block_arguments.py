@@ -6,8 +6,10 @@ argument of the region's function is made from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
+
+import numpy
 
 from daskvars.device_array import as_input
 from daskvars.kernels.control.tensor_lists import joined
@@ -57,44 +59,46 @@ def run_block(
       The region's outputs, as one result.
     """
 
+    def taken(item: Take) -> Any:
+        value = plain(dependencies[item.dependency])
+        return value if item.position is None else value[item.position]
+
     def as_argument(value: Any, number: int) -> Any:
         return as_input(xp, value)
 
-    return function(*arguments_of(steps.value, dependencies, as_argument, xp))
+    return function(*arguments_of(steps.value, taken, as_argument, xp))
 
 
 def arguments_of(
     steps: Sequence[Any],
-    dependencies: Sequence[Any],
+    taken: Callable[[Take], Any],
     as_argument: Callable[[Any, int], Any],
     xp: Any,
+    pulled: Collection[int] = (),
 ) -> list[Any]:
     """Return the arguments of a region's function.
 
     Args:
       steps: as in `run_block`.
-      dependencies: results of other tasks and Literals.
+      taken: gives what a Take takes.
       as_argument: ``as_argument(value, number)`` gives what is taken for an argument, or put
         together with others to one.
       xp: the module of the arrays that `as_argument` gives.
+      pulled: the dependencies that are slices already, as the Cuts want them.
     """
-
-    def found(item: Take) -> Any:
-        value = plain(dependencies[item.dependency])
-        return value if item.position is None else value[item.position]
-
-    def take(item: Take, number: int) -> Any:
-        return as_argument(found(item), number)
-
     arguments: list[Any] = []
     for number, step in enumerate(steps):
         if isinstance(step, Take):
-            arguments.append(take(step, number))
+            arguments.append(as_argument(taken(step), number))
         elif isinstance(step, Cut):
-            parts = [(take(item, -1), s, t) for item, s, t in step.parts]
+            parts: list[Any] = []
+            for item, source, target in step.parts:
+                value = taken(item)
+                is_cut = item.dependency in pulled and isinstance(value, numpy.ndarray)
+                parts.append((as_argument(value, -1), ... if is_cut else source, target))
             arguments.append(joined(xp, step.shape, parts))
         elif isinstance(step, Rows):
-            arguments.append(TableBlocks(xp, list(map(found, step.parts))))
+            arguments.append(TableBlocks(xp, list(map(taken, step.parts))))
         else:
             arguments.append(step)
     return arguments

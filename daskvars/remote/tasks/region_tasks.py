@@ -13,7 +13,7 @@ Dask counts freed memory against a worker's limit, so only some of it is kept fo
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,7 +22,6 @@ import numpy
 
 from daskvars import backend
 from daskvars.device_array import as_input, as_result
-from daskvars.kernels.control.tensor_lists import joined
 from daskvars.remote import scope_seconds
 from daskvars.remote.dask_internals import pickle
 from daskvars.remote.regions.compilation import compiled
@@ -30,8 +29,7 @@ from daskvars.remote.regions.inplace import RegionSplit
 from daskvars.remote.regions.program import RegionProgram
 from daskvars.remote.regions.region_check import check_positions, check_region
 from daskvars.remote.regions.row_updates import inputs_read_by_rows, recording, row_updates
-from daskvars.remote.tasks.block_arguments import Cut, Take
-from daskvars.remote.tasks.table_rows import Rows, TableBlocks
+from daskvars.remote.tasks.block_arguments import Take, arguments_of
 from daskvars.remote.tracing import Labels, kernels_ran
 from daskvars.remote.worker_memory import ValueSizes, keep_freed_memory, reserve_memory
 from daskvars.versioned import VERSIONED_BYTES, Versioned, changed
@@ -138,7 +136,10 @@ class WorkerRegion:
                     value = lent.enter_context(value.lend())
                 return as_input(self.xp, value)
 
-            arguments = arguments_of(steps, slots, pulled, as_argument, self.xp)
+            def taken(item: Take) -> Any:
+                return slots[item.dependency]
+
+            arguments = arguments_of(steps, taken, as_argument, self.xp, pulled)
             with reserve_memory(self.nbytes, self.label, self.values):
                 found = list(self.main(*arguments))
                 if self.split is not None:
@@ -162,32 +163,6 @@ class WorkerRegion:
         outputs = dict(zip(split.kept, found, strict=False))
         outputs.update(zip(split.updates, new, strict=True))
         return [outputs[position] for position in range(len(outputs))]
-
-
-def arguments_of(
-    steps: Sequence[Any],
-    slots: Sequence[Any],
-    pulled: Collection[int],
-    as_argument: Callable[[Any, int], Any],
-    xp: Any,
-) -> list[Any]:
-    """Return the arguments of a region's function; see `WorkerRegion`."""
-    arguments: list[Any] = []
-    for number, step in enumerate(steps):
-        if isinstance(step, Take):
-            arguments.append(as_argument(slots[step.dependency], number))
-        elif isinstance(step, Cut):
-            parts: list[Any] = []
-            for take, source, target in step.parts:
-                value = slots[take.dependency]
-                is_cut = take.dependency in pulled and isinstance(value, numpy.ndarray)
-                parts.append((as_argument(value, -1), ... if is_cut else source, target))
-            arguments.append(joined(xp, step.shape, parts))
-        elif isinstance(step, Rows):
-            arguments.append(TableBlocks(xp, [slots[take.dependency] for take in step.parts]))
-        else:
-            arguments.append(step)
-    return arguments
 
 
 def to_dashboard(labels: Labels, times: Sequence[float]) -> None:

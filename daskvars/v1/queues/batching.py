@@ -7,7 +7,8 @@ those for which a condition holds (``maybe_``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from daskvars.graph.convert import convert_to_tensor
@@ -17,6 +18,7 @@ from daskvars.graph.sparse_tensor import SparseTensor
 from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.arithmetic import maximum
 from daskvars.shapes import as_shape
+from daskvars.surface.signatures import Argument, Family
 from daskvars.v1.queues.producers import summarize_fullness
 from daskvars.v1.queues.queue_ops import (
     FIFOQueue,
@@ -107,387 +109,161 @@ def _filled(
     add_queue_runner(QueueRunner(queue, operations))
 
 
-def _taken(queue: QueueBase, batch_size: TensorLike, smaller: bool, name: str) -> Any:
-    return (queue.dequeue_up_to if smaller else queue.dequeue_many)(batch_size, name=name)
+BATCHES = Family(
+    {
+        "tensors": Argument("a list, or a dict, of tensors of known shape.", type="Elements"),
+        "tensors_list": Argument(
+            "lists, or dicts, of tensors, all of the same dtypes; each is computed by a thread.",
+            type="Sequence[Elements]",
+        ),
+        "keep_input": Argument(
+            "[] bool, computed with the element: whether it is taken; with `enqueue_many` also "
+            "[rows] bool."
+        ),
+        "batch_size": Argument("int, or [] int32."),
+        "num_threads": Argument(
+            "how many threads compute them. With more than one the order may vary.", 1, "int"
+        ),
+        "capacity": Argument("of the queue.", 32, "int"),
+        "min_after_dequeue": Argument(
+            "how many elements stay in the queue to choose from; see `RandomShuffleQueue`.",
+            type="int",
+        ),
+        "seed": Argument(
+            "int, see `set_random_seed`. With one thread the order is that of the seed.",
+            None,
+            "int | None",
+        ),
+        "enqueue_many": Argument(
+            "whether the tensors are batches themselves, of any size; their rows are taken.",
+            False,
+            "bool",
+        ),
+        "shapes": Argument(
+            "of an element's components, by default those of the tensors.",
+            None,
+            "Sequence[Any] | None",
+        ),
+        "dynamic_pad": Argument(
+            "fill up components of different sizes with zeros; see `PaddingFIFOQueue`.",
+            False,
+            "bool",
+        ),
+        "allow_smaller_final_batch": Argument(
+            "give what is left at the end too; the batch's size is not known.", False, "bool"
+        ),
+        "shared_name": Argument("see `FIFOQueue`.", None, "str | None"),
+        "name": Argument("name of the operations.", None, "str | None"),
+    },
+    returns="""
+        What an element is, each tensor with one dimension more in front; for a list of one, a
+        tensor.""",
+    raises="""
+        ValueError: there is no tensor, or a shape is not known.
+        TypeError: the lists have other dtypes.
+        OutOfRangeError: (when run) there are no more.""",
+    result="Any",
+)
+_LAST = "allow_smaller_final_batch shared_name name"
+_IN_ORDER = f"capacity enqueue_many shapes dynamic_pad {_LAST}"
+_SHUFFLED = f"seed enqueue_many shapes {_LAST}"
 
 
-def _in_order(
-    where: str,
-    elements: Sequence[Elements],
-    batch_size: TensorLike,
-    keep_input: TensorLike = True,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    with name_scope(name, where.removeprefix("maybe_")) as scope:
-        lists = _lists_of(elements, f"{where}()")
-        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-        queue = kind(
-            capacity,
-            [tensor.dtype.base_dtype for tensor in lists[0]],
-            _shapes(lists, shapes, enqueue_many),
-            shared_name=shared_name,
+def _queue(lists: Sequence[Sequence[Tensor]], a: dict[str, Any]) -> QueueBase:
+    """Return the queue that some arguments ask for: only those that shuffle say how much stays."""
+    dtypes = [tensor.dtype.base_dtype for tensor in lists[0]]
+    shapes = _shapes(lists, a["shapes"], a["enqueue_many"])
+    capacity, shared_name = a["capacity"], a["shared_name"]
+    if "min_after_dequeue" in a:
+        stays = a["min_after_dequeue"]
+        return RandomShuffleQueue(
+            capacity, stays, dtypes, shapes, seed=a["seed"], shared_name=shared_name
         )
-        _filled(queue, lists, num_threads, enqueue_many, keep_input)
+    kind = PaddingFIFOQueue if a["dynamic_pad"] else FIFOQueue
+    return kind(capacity, dtypes, shapes, shared_name=shared_name)
+
+
+def _summarize(queue: QueueBase, capacity: int, stays: int | None) -> None:
+    if stays is None:
         summarize_fullness(f"fraction_of_{capacity}_full", queue.size(), capacity)
-        batch = _taken(queue, batch_size, allow_smaller_final_batch, scope)
-        return _like(elements[0], batch)
+        return
+    rest = capacity - stays
+    over = maximum(queue.size() - stays, 0)
+    summarize_fullness(f"fraction_over_{stays}_of_{rest}_full", over, rest)
 
 
-def _shuffled(
-    where: str,
-    elements: Sequence[Elements],
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: TensorLike = True,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    with name_scope(name, where.removeprefix("maybe_")) as scope:
+def _batches(where: str, a: dict[str, Any]) -> Any:
+    """Return what a function of the family gives for its arguments."""
+    elements = a["tensors_list"] if "tensors_list" in a else [a["tensors"]]
+    with name_scope(a["name"], where.removeprefix("maybe_")) as scope:
         lists = _lists_of(elements, f"{where}()")
-        queue = RandomShuffleQueue(
-            capacity,
-            min_after_dequeue,
-            [tensor.dtype.base_dtype for tensor in lists[0]],
-            _shapes(lists, shapes, enqueue_many),
-            seed=seed,
-            shared_name=shared_name,
-        )
-        _filled(queue, lists, num_threads, enqueue_many, keep_input)
-        rest = capacity - min_after_dequeue
-        summarize_fullness(
-            f"fraction_over_{min_after_dequeue}_of_{rest}_full",
-            maximum(queue.size() - min_after_dequeue, 0),
-            rest,
-        )
-        batch = _taken(queue, batch_size, allow_smaller_final_batch, scope)
-        return _like(elements[0], batch)
+        queue = _queue(lists, a)
+        keep, num_threads = a.get("keep_input", True), a.get("num_threads", 1)
+        _filled(queue, lists, num_threads, a["enqueue_many"], keep)
+        _summarize(queue, a["capacity"], a.get("min_after_dequeue"))
+        take = queue.dequeue_up_to if a["allow_smaller_final_batch"] else queue.dequeue_many
+        return _like(elements[0], take(a["batch_size"], name=scope))
 
 
-def batch(
-    tensors: Elements,
-    batch_size: TensorLike,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return batches of what tensors give from run to run.
+def _function(name: str, order: str, doc: str) -> Callable[..., Any]:
+    """Return a public function: its arguments in order, and what its docstring begins with."""
+    doc = f"{doc.strip()}\n\nSource: TensorFlow 1.15, ``tf.train.{name}``."
+    return BATCHES.function(__name__, name, order, partial(_batches, name), doc)
 
-    Threads, which `start_queue_runners` starts, compute the tensors again and again and put what
-    they give in a queue; a run of the batch takes `batch_size` of them.
 
-    Args:
-      tensors: a list, or a dict, of tensors of known shape.
-      batch_size: int, or [] int32.
-      num_threads: how many threads compute them. With more than one the order may vary.
-      capacity: of the queue.
-      enqueue_many: whether the tensors are batches themselves, of any size; their rows are taken.
-      shapes: of an element's components, by default those of the tensors.
-      dynamic_pad: fill up components of different sizes with zeros; see `PaddingFIFOQueue`.
-      allow_smaller_final_batch: give what is left at the end too; the batch's size is not known.
-      shared_name: see `FIFOQueue`.
-      name: name of the operations.
-
-    Returns:
-      What `tensors` is, each with one dimension more in front; for a list of one, a tensor.
-
-    Raises:
-      ValueError: there is no tensor, or a shape is not known.
-      OutOfRangeError: (when run) there are no more.
-
-    Source: TensorFlow 1.15, ``tf.train.batch``.
-
-    >>> import daskvars.v1 as tf
-    >>> with tf.Graph().as_default(), tf.Session() as sess:
-    ...     numbers = tf.train.range_input_producer(5, shuffle=False).dequeue()
-    ...     pairs = tf.train.batch([numbers, numbers * 10], batch_size=3)
-    ...     coord = tf.train.Coordinator()
-    ...     threads = tf.train.start_queue_runners(sess, coord)
-    ...     [part.tolist() for part in sess.run(pairs)]
-    ...     coord.request_stop()
-    ...     coord.join(threads)
-    [[0, 1, 2], [0, 10, 20]]
+batch = _function(
+    "batch",
+    f"tensors batch_size num_threads {_IN_ORDER}",
     """
-    return _in_order(
-        "batch",
-        [tensors],
-        batch_size,
-        True,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+Return batches of what tensors give from run to run.
 
+Threads, which `start_queue_runners` starts, compute the tensors again and again and put what
+they give in a queue; a run of the batch takes `batch_size` of them.
 
-def maybe_batch(
-    tensors: Elements,
-    keep_input: TensorLike,
-    batch_size: TensorLike,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return batches of those elements for which a condition holds. See `batch`.
-
-    Args:
-      keep_input: [] bool, computed with the element; with `enqueue_many` also [rows] bool.
-
-    Source: TensorFlow 1.15, ``tf.train.maybe_batch``.
-    """
-    return _in_order(
-        "maybe_batch",
-        [tensors],
-        batch_size,
-        keep_input,
-        num_threads,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-def batch_join(
-    tensors_list: Sequence[Elements],
-    batch_size: TensorLike,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return batches of what several lists of tensors give, each computed by a thread. See `batch`.
-
-    Args:
-      tensors_list: lists, or dicts, of tensors, all of the same dtypes.
-
-    Source: TensorFlow 1.15, ``tf.train.batch_join``.
-    """
-    return _in_order(
-        "batch_join",
-        tensors_list,
-        batch_size,
-        True,
-        1,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-def maybe_batch_join(
-    tensors_list: Sequence[Elements],
-    keep_input: TensorLike,
-    batch_size: TensorLike,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return batches of those elements for which a condition holds. See `batch_join`.
-
-    Args:
-      keep_input: as for `maybe_batch`.
-
-    Source: TensorFlow 1.15, ``tf.train.maybe_batch_join``.
-    """
-    return _in_order(
-        "maybe_batch_join",
-        tensors_list,
-        batch_size,
-        keep_input,
-        1,
-        capacity,
-        enqueue_many,
-        shapes,
-        dynamic_pad,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-def shuffle_batch(
-    tensors: Elements,
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return batches of elements in random order. See `batch`.
-
-    Args:
-      min_after_dequeue: how many elements stay in the queue to choose from; see
-        `RandomShuffleQueue`.
-      seed: int, see `set_random_seed`. With one thread the order is that of the seed.
-
-    Source: TensorFlow 1.15, ``tf.train.shuffle_batch``.
-    """
-    return _shuffled(
-        "shuffle_batch",
-        [tensors],
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-def maybe_shuffle_batch(
-    tensors: Elements,
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: TensorLike,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return shuffled batches of those elements for which a condition holds.
-
-    See `shuffle_batch` and `maybe_batch`.
-
-    Source: TensorFlow 1.15, ``tf.train.maybe_shuffle_batch``.
-    """
-    return _shuffled(
-        "maybe_shuffle_batch",
-        [tensors],
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        keep_input,
-        num_threads,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-def shuffle_batch_join(
-    tensors_list: Sequence[Elements],
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return shuffled batches of what several lists of tensors give, each computed by a thread.
-
-    See `shuffle_batch` and `batch_join`.
-
-    Source: TensorFlow 1.15, ``tf.train.shuffle_batch_join``.
-    """
-    return _shuffled(
-        "shuffle_batch_join",
-        tensors_list,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        True,
-        1,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
-
-
-def maybe_shuffle_batch_join(
-    tensors_list: Sequence[Elements],
-    batch_size: TensorLike,
-    capacity: int,
-    min_after_dequeue: int,
-    keep_input: TensorLike,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:
-    """Return shuffled batches of those elements for which a condition holds.
-
-    See `shuffle_batch_join` and `maybe_batch`.
-
-    Source: TensorFlow 1.15, ``tf.train.maybe_shuffle_batch_join``.
-    """
-    return _shuffled(
-        "maybe_shuffle_batch_join",
-        tensors_list,
-        batch_size,
-        capacity,
-        min_after_dequeue,
-        keep_input,
-        1,
-        seed,
-        enqueue_many,
-        shapes,
-        allow_smaller_final_batch,
-        shared_name,
-        name,
-    )
+>>> import daskvars.v1 as tf
+>>> with tf.Graph().as_default(), tf.Session() as sess:
+...     numbers = tf.train.range_input_producer(5, shuffle=False).dequeue()
+...     pairs = tf.train.batch([numbers, numbers * 10], batch_size=3)
+...     coord = tf.train.Coordinator()
+...     threads = tf.train.start_queue_runners(sess, coord)
+...     [part.tolist() for part in sess.run(pairs)]
+...     coord.request_stop()
+...     coord.join(threads)
+[[0, 1, 2], [0, 10, 20]]
+""",
+)
+batch_join = _function(
+    "batch_join",
+    f"tensors_list batch_size {_IN_ORDER}",
+    "Return batches of what several lists of tensors give. See `batch`.",
+)
+maybe_batch = _function(
+    "maybe_batch",
+    f"tensors keep_input batch_size num_threads {_IN_ORDER}",
+    "Return batches of those elements for which a condition holds. See `batch`.",
+)
+maybe_batch_join = _function(
+    "maybe_batch_join",
+    f"tensors_list keep_input batch_size {_IN_ORDER}",
+    "Return batches of those elements for which a condition holds. See `batch_join`.",
+)
+shuffle_batch = _function(
+    "shuffle_batch",
+    f"tensors batch_size capacity= min_after_dequeue num_threads {_SHUFFLED}",
+    "Return batches of elements in random order. See `batch`.",
+)
+shuffle_batch_join = _function(
+    "shuffle_batch_join",
+    f"tensors_list batch_size capacity= min_after_dequeue {_SHUFFLED}",
+    "Return shuffled batches of what several lists of tensors give. See `batch_join`.",
+)
+maybe_shuffle_batch = _function(
+    "maybe_shuffle_batch",
+    f"tensors batch_size capacity= min_after_dequeue keep_input num_threads {_SHUFFLED}",
+    "Return shuffled batches of those elements for which a condition holds. See `maybe_batch`.",
+)
+maybe_shuffle_batch_join = _function(
+    "maybe_shuffle_batch_join",
+    f"tensors_list batch_size capacity= min_after_dequeue keep_input {_SHUFFLED}",
+    "Return shuffled batches of those elements for which a condition holds. See `batch_join`.",
+)

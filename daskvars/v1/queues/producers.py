@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from daskvars.dtypes import as_dtype, int64, string
@@ -22,6 +22,7 @@ from daskvars.ops.random.distributions import random_shuffle
 from daskvars.ops.state.assign import count_up_to
 from daskvars.shapes import TensorShape
 from daskvars.summary.summary_ops import scalar
+from daskvars.surface.signatures import Argument, Family
 from daskvars.v1.queues.queue_ops import FIFOQueue, QueueBase
 from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner
 from daskvars.variables.variable import Variable
@@ -154,21 +155,45 @@ def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variab
         )
 
 
-def string_input_producer(
-    string_tensor: Any,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-    cancel_op: Operation | None = None,
-) -> QueueBase:
+PRODUCERS = Family(
+    {
+        "num_epochs": Argument("see `input_producer`.", None, "int | None"),
+        "shuffle": Argument("give them in another order each time.", True, "bool"),
+        "seed": Argument("int, see `set_random_seed`.", None, "int | None"),
+        "capacity": Argument("of the queue.", 32, "int"),
+        "shared_name": Argument("see `FIFOQueue`.", None, "str | None"),
+        "name": Argument("name of the operations.", None, "str | None"),
+        "cancel_op": Argument("see `QueueRunner`.", None, "Operation | None"),
+    },
+    returns="A queue, which a runner fills with them.",
+    result=QueueBase,
+)
+_ORDER = "num_epochs shuffle seed capacity shared_name name"
+
+
+def _producer(order: str) -> Callable[[Callable[[Any], Tensor]], Callable[..., QueueBase]]:
+    """Make a function that gives rows of its argument one that gives a queue of them."""
+
+    def made(rows_of: Callable[[Any], Tensor]) -> Callable[..., QueueBase]:
+        first = order.split()[0]
+
+        def produced(a: dict[str, Any]) -> QueueBase:
+            given = a.pop(first)
+            with name_scope(a.pop("name"), "input_producer", [given]) as scope:
+                summary = f"fraction_of_{a['capacity']}_full"
+                return input_producer(rows_of(given), [], **a, summary_name=summary, name=scope)
+
+        return PRODUCERS.member(rows_of, produced, order)
+
+    return made
+
+
+@_producer(f"string_tensor {_ORDER} cancel_op")
+def string_input_producer(string_tensor: Any) -> Tensor:
     """Return a queue that a runner fills with strings, such as names of files.
 
     Args:
       string_tensor: [n] string, at least one.
-      num_epochs, shuffle, seed, capacity, shared_name, name, cancel_op: as for `input_producer`.
 
     Raises:
       ValueError: there is no string.
@@ -179,53 +204,21 @@ def string_input_producer(
     problem = "string_input_producer requires a non-null input tensor"
     if isinstance(string_tensor, list | tuple) and not string_tensor:
         raise ValueError(problem)
-    with name_scope(name, "input_producer", [string_tensor]) as scope:
-        strings = convert_to_tensor(string_tensor, string)
-        with control_dependencies([Assert(greater(shape(strings)[0], 0), [problem])]):
-            strings = identity(strings)
-        return input_producer(
-            strings,
-            [],
-            num_epochs,
-            shuffle,
-            seed,
-            capacity,
-            shared_name,
-            f"fraction_of_{capacity}_full",
-            scope,
-            cancel_op,
-        )
+    strings = convert_to_tensor(string_tensor, string)
+    with control_dependencies([Assert(greater(shape(strings)[0], 0), [problem])]):
+        return identity(strings)
 
 
-def range_input_producer(
-    limit: TensorLike,
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    shared_name: str | None = None,
-    name: str | None = None,
-) -> QueueBase:
+@_producer(f"limit {_ORDER}")
+def range_input_producer(limit: TensorLike) -> Tensor:
     """Return a queue that a runner fills with the numbers below a limit.
 
     Args:
       limit: [] int32.
-      num_epochs, shuffle, seed, capacity, shared_name, name: as for `input_producer`.
 
     Source: TensorFlow 1.15, ``tf.train.range_input_producer``.
     """
-    with name_scope(name, "input_producer", [limit]) as scope:
-        return input_producer(
-            range_of(limit),
-            [],
-            num_epochs,
-            shuffle,
-            seed,
-            capacity,
-            shared_name,
-            f"fraction_of_{capacity}_full",
-            scope,
-        )
+    return range_of(limit)
 
 
 def slice_input_producer(

@@ -7,9 +7,9 @@ from typing import Any
 
 from daskvars import summary
 from daskvars.dtypes import int64
-from daskvars.execution.config_proto import ConfigProto
 from daskvars.graph.scopes.collections import GraphKeys
 from daskvars.ops.state.assign import assign_add
+from daskvars.surface.signatures import Argument, Family
 from daskvars.train.checkpoints.iterator import checkpoints_iterator
 from daskvars.train.training_step import get_or_create_global_step, global_step
 from daskvars.v1 import logging
@@ -116,186 +116,156 @@ class SummaryAtEndHook(SessionRunHook):
         self._writer.flush()
 
 
-def evaluate_repeatedly(
-    checkpoint_dir: str,
-    master: str = "",
-    scaffold: Scaffold | None = None,
-    eval_ops: Any = None,
-    feed_dict: Mapping[Any, Any] | None = None,
-    final_ops: Any = None,
-    final_ops_feed_dict: Mapping[Any, Any] | None = None,
-    eval_interval_secs: float = 60,
-    hooks: Any = None,
-    config: ConfigProto | None = None,
-    max_number_of_evaluations: int | None = None,
-    timeout: float | None = None,
-    timeout_fn: Callable[[], bool] | None = None,
-) -> Any:
-    """Evaluate each new checkpoint, and return the last values of `final_ops`.
+EVALUATIONS = Family(
+    {
+        "checkpoint_dir": Argument("directory of the checkpoints.", type="str"),
+        "checkpoint_path": Argument("path of the checkpoint.", type="str"),
+        "master": Argument("see `ChiefSessionCreator`.", "", "str"),
+        "scaffold": Argument("see `ChiefSessionCreator`.", None, "Scaffold | None"),
+        "logdir": Argument("directory of the summaries.", type="str"),
+        "num_evals": Argument("how often `eval_op` is run.", 1, "int"),
+        "initial_op": Argument("what initializes.", None, "Any"),
+        "initial_op_feed_dict": Argument("what to feed to it.", None, "Feeds"),
+        "init_fn": Argument(
+            "function of the session, called when it is made.", None, "Callable[[Any], Any]"
+        ),
+        "eval_ops": Argument(
+            "what is run until a hook asks to stop, in any nesting; None for nothing.", None, "Any"
+        ),
+        "feed_dict": Argument("what to feed to them.", None, "Feeds"),
+        "eval_op": Argument("what updates the metrics.", None, "Any"),
+        "eval_op_feed_dict": Argument("what to feed to it.", None, "Feeds"),
+        "final_ops": Argument("what is run at the end.", None, "Any"),
+        "final_ops_feed_dict": Argument("what to feed to them.", None, "Feeds"),
+        "final_op": Argument("what is run at the end.", None, "Any"),
+        "final_op_feed_dict": Argument("what to feed to it.", None, "Feeds"),
+        "summary_op": Argument(
+            "string tensor of the summaries, by default all merged.", _USE_DEFAULT, "Any"
+        ),
+        "summary_op_feed_dict": Argument("what to feed to it.", None, "Feeds"),
+        "variables_to_restore": Argument("list or dict of variables, by default all.", None, "Any"),
+        "eval_interval_secs": Argument(
+            "least number of seconds between two evaluations.", 60, "float"
+        ),
+        "hooks": Argument("further hooks of each session.", None, "Any"),
+        "config": Argument("see `Session`.", None, "ConfigProto | None"),
+        "session_config": Argument("see `Session`.", None, "ConfigProto | None"),
+        "max_number_of_evaluations": Argument(
+            "how many there are; None for no end.", None, "int | None"
+        ),
+        "timeout": Argument("see `train.checkpoints_iterator`.", None, "float | None"),
+        "timeout_fn": Argument(
+            "see `train.checkpoints_iterator`.", None, "Callable[[], bool] | None"
+        ),
+    },
+    returns="The values of {final}, in their nesting, of the last checkpoint.",
+    result="Any",
+)
+_OPS = "scaffold eval_ops feed_dict final_ops final_ops_feed_dict"
+_EVAL = "eval_op eval_op_feed_dict final_op final_op_feed_dict summary_op summary_op_feed_dict"
+_INITIAL = "num_evals initial_op initial_op_feed_dict"
 
-    Args:
-      checkpoint_dir: directory of the checkpoints.
-      master, scaffold, config: see `ChiefSessionCreator`.
-      eval_ops: what is run until a hook asks to stop, in any nesting; None for nothing.
-      feed_dict: what to feed to them.
-      final_ops, final_ops_feed_dict: what is run at the end, and fed.
-      eval_interval_secs: least number of seconds between two evaluations.
-      hooks: hooks of each session.
-      max_number_of_evaluations: how many there are; None for no end.
-      timeout, timeout_fn: see `train.checkpoints_iterator`.
-    """
-    paths = checkpoints_iterator(checkpoint_dir, eval_interval_secs, timeout, timeout_fn)
-    evaluate = _evaluation(scaffold, eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks)
-    values = None
-    for number, path in enumerate(paths, start=1):
-        values = evaluate(path, master, config)
-        if max_number_of_evaluations is not None and number >= max_number_of_evaluations:
+
+def _evaluated(a: dict[str, Any]) -> Any:
+    """Evaluate one checkpoint, or each new one of a directory."""
+    evaluate = _evaluation(a)
+    if "checkpoint_path" in a:
+        return evaluate(a["checkpoint_path"])
+    wait = a["eval_interval_secs"], a["timeout"], a["timeout_fn"]
+    values, most = None, a["max_number_of_evaluations"]
+    for number, path in enumerate(checkpoints_iterator(a["checkpoint_dir"], *wait), start=1):
+        values = evaluate(path)
+        if most is not None and number >= most:
             break
     return values
 
 
-def evaluate_checkpoint(
-    checkpoint_path: str,
-    master: str = "",
-    scaffold: Scaffold | None = None,
-    eval_ops: Any = None,
-    feed_dict: Mapping[Any, Any] | None = None,
-    final_ops: Any = None,
-    final_ops_feed_dict: Mapping[Any, Any] | None = None,
-    hooks: Any = None,
-    config: ConfigProto | None = None,
-) -> Any:
-    """Evaluate one checkpoint, ``tf.contrib.training.evaluate_once``; see `evaluate_repeatedly`."""
-    found = _evaluation(scaffold, eval_ops, feed_dict, final_ops, final_ops_feed_dict, hooks)
-    return found(checkpoint_path, master, config)
+def _evaluation(a: dict[str, Any]) -> Callable[[str], Any]:
+    """Return a function of a checkpoint's path that evaluates; the graph is made before."""
+    counted = a["eval_ops"]
+    if counted is not None:
+        counted = [counted, assign_add(get_or_create_eval_step(), 1)]
+    scaffold = Scaffold() if a["scaffold"] is None else a["scaffold"]
 
-
-def _evaluation(
-    scaffold: Any, eval_ops: Any, feeds: Any, final_ops: Any, final_feeds: Any, hooks: Any
-) -> Callable[..., Any]:
-    """Return a function of path, master and config that evaluates; the graph is made before."""
-    counted = eval_ops
-    if eval_ops is not None:
-        counted = [eval_ops, assign_add(get_or_create_eval_step(), 1)]
-    scaffold = Scaffold() if scaffold is None else scaffold
-
-    def evaluate(path: str, master: str, config: Any) -> Any:
-        last = FinalOpsHook(final_ops, final_feeds)
-        creator = ChiefSessionCreator(scaffold, master, config, checkpoint_filename_with_path=path)
-        with MonitoredSession(creator, [*(hooks or ()), last]) as session:
+    def evaluate(path: str) -> Any:
+        last = FinalOpsHook(a["final_ops"], a["final_ops_feed_dict"])
+        creator = ChiefSessionCreator(
+            scaffold, a["master"], a["config"], checkpoint_filename_with_path=path
+        )
+        with MonitoredSession(creator, [*(a["hooks"] or ()), last]) as session:
             while counted is not None and not session.should_stop():
-                session.run(counted, feeds)
+                session.run(counted, a["feed_dict"])
         return last.final_ops_values
 
     return evaluate
 
 
-def _hooks(num_evals: int, summary_op: Any, logdir: str, feeds: Any, hooks: Any) -> list[Any]:
-    op = summary.merge_all() if isinstance(summary_op, int) else summary_op
-    found: list[Any] = [StopAfterNEvalsHook(num_evals)]
+def _slim_evaluated(a: dict[str, Any]) -> Any:
+    """Evaluate as slim's functions are told to: so many steps, and summaries at the end."""
+    return _evaluated(
+        {
+            **a,
+            "scaffold": _scaffold(a),
+            "eval_ops": a["eval_op"],
+            "feed_dict": a["eval_op_feed_dict"],
+            "final_ops": a["final_op"],
+            "final_ops_feed_dict": a["final_op_feed_dict"],
+            "hooks": _hooks(a),
+            "config": a["session_config"],
+        }
+    )
+
+
+def _scaffold(a: dict[str, Any]) -> Scaffold:
+    variables, init_fn = a["variables_to_restore"], a.get("init_fn")
+    return Scaffold(
+        init_op=a["initial_op"],
+        init_feed_dict=a["initial_op_feed_dict"],
+        saver=None if variables is None else Saver(variables),
+        init_fn=None if init_fn is None else lambda _, session: init_fn(session),
+    )
+
+
+def _hooks(a: dict[str, Any]) -> list[Any]:
+    op, feeds = a["summary_op"], a["summary_op_feed_dict"]
+    op = summary.merge_all() if isinstance(op, int) else op
+    found: list[Any] = [StopAfterNEvalsHook(a["num_evals"])]
     if op is not None:
-        found.append(SummaryAtEndHook(logdir, summary_op=op, feed_dict=feeds))
-    return [*found, *(hooks or ())]
+        found.append(SummaryAtEndHook(a["logdir"], summary_op=op, feed_dict=feeds))
+    return [*found, *(a["hooks"] or ())]
 
 
-def evaluate_once(
-    master: str,
-    checkpoint_path: str,
-    logdir: str,
-    num_evals: int = 1,
-    initial_op: Any = None,
-    initial_op_feed_dict: Mapping[Any, Any] | None = None,
-    eval_op: Any = None,
-    eval_op_feed_dict: Mapping[Any, Any] | None = None,
-    final_op: Any = None,
-    final_op_feed_dict: Mapping[Any, Any] | None = None,
-    summary_op: Any = _USE_DEFAULT,
-    summary_op_feed_dict: Mapping[Any, Any] | None = None,
-    variables_to_restore: Any = None,
-    session_config: ConfigProto | None = None,
-    hooks: Any = None,
-) -> Any:
-    """Evaluate one checkpoint and return the value of `final_op`. ``slim.evaluation``'s.
-
-    Args:
-      master: see `Session`.
-      checkpoint_path: path of the checkpoint.
-      logdir: directory of the summaries.
-      num_evals: how often `eval_op` is run.
-      initial_op, initial_op_feed_dict: what initializes, and what is fed to it.
-      eval_op, eval_op_feed_dict: what updates the metrics, and what is fed to it.
-      final_op, final_op_feed_dict: what is run at the end, and fed.
-      summary_op, summary_op_feed_dict: string tensor of the summaries, by default all merged, and
-        what is fed to it.
-      variables_to_restore: list or dict of variables, by default all.
-      session_config: see `Session`.
-      hooks: further hooks.
-    """
-    return evaluate_checkpoint(
-        checkpoint_path,
-        master,
-        _scaffold(initial_op, initial_op_feed_dict, variables_to_restore),
-        eval_op,
-        eval_op_feed_dict,
-        final_op,
-        final_op_feed_dict,
-        _hooks(num_evals, summary_op, logdir, summary_op_feed_dict, hooks),
-        session_config,
-    )
-
-
-def _scaffold(init_op: Any, feeds: Any, variables: Any, init_fn: Any = None) -> Scaffold:
-    saver = None if variables is None else Saver(variables)
-    fn = None if init_fn is None else lambda _, session: init_fn(session)
-    return Scaffold(init_op=init_op, init_feed_dict=feeds, saver=saver, init_fn=fn)
-
-
-def evaluation_loop(
-    master: str,
-    checkpoint_dir: str,
-    logdir: str,
-    num_evals: int = 1,
-    initial_op: Any = None,
-    initial_op_feed_dict: Mapping[Any, Any] | None = None,
-    init_fn: Callable[[Any], Any] | None = None,
-    eval_op: Any = None,
-    eval_op_feed_dict: Mapping[Any, Any] | None = None,
-    final_op: Any = None,
-    final_op_feed_dict: Mapping[Any, Any] | None = None,
-    summary_op: Any = _USE_DEFAULT,
-    summary_op_feed_dict: Mapping[Any, Any] | None = None,
-    variables_to_restore: Any = None,
-    eval_interval_secs: float = 60,
-    max_number_of_evaluations: int | None = None,
-    session_config: ConfigProto | None = None,
-    timeout: float | None = None,
-    timeout_fn: Callable[[], bool] | None = None,
-    hooks: Any = None,
-) -> Any:
-    """Evaluate each new checkpoint in a directory, and return the last value of `final_op`.
-
-    Args:
-      checkpoint_dir: directory of the checkpoints.
-      init_fn: function of the session, called when it is made.
-      eval_interval_secs: least number of seconds between two evaluations.
-      max_number_of_evaluations: how many there are; None for no end.
-      timeout, timeout_fn: see `train.checkpoints_iterator`.
-      master, logdir, num_evals, initial_op, initial_op_feed_dict, eval_op, eval_op_feed_dict,
-        final_op, final_op_feed_dict, summary_op, summary_op_feed_dict, variables_to_restore,
-        session_config, hooks: see `evaluate_once`.
-    """
-    return evaluate_repeatedly(
-        checkpoint_dir,
-        master,
-        _scaffold(initial_op, initial_op_feed_dict, variables_to_restore, init_fn),
-        eval_op,
-        eval_op_feed_dict,
-        final_op,
-        final_op_feed_dict,
-        eval_interval_secs,
-        _hooks(num_evals, summary_op, logdir, summary_op_feed_dict, hooks),
-        session_config,
-        max_number_of_evaluations,
-        timeout,
-        timeout_fn,
-    )
+evaluate_repeatedly = EVALUATIONS.function(
+    __name__,
+    "evaluate_repeatedly",
+    f"checkpoint_dir master {_OPS} eval_interval_secs hooks config max_number_of_evaluations "
+    "timeout timeout_fn",
+    _evaluated,
+    "Evaluate each new checkpoint of a directory.",
+    final="`final_ops`",
+)
+evaluate_checkpoint = EVALUATIONS.function(
+    __name__,
+    "evaluate_checkpoint",
+    f"checkpoint_path master {_OPS} hooks config",
+    _evaluated,
+    "Evaluate one checkpoint: ``tf.contrib.training.evaluate_once``.",
+    final="`final_ops`",
+)
+evaluate_once = EVALUATIONS.function(
+    __name__,
+    "evaluate_once",
+    f"master= checkpoint_path logdir {_INITIAL} {_EVAL} variables_to_restore session_config hooks",
+    _slim_evaluated,
+    "Evaluate one checkpoint: ``slim.evaluation.evaluate_once``.",
+    final="`final_op`",
+)
+evaluation_loop = EVALUATIONS.function(
+    __name__,
+    "evaluation_loop",
+    f"master= checkpoint_dir logdir {_INITIAL} init_fn {_EVAL} variables_to_restore "
+    "eval_interval_secs max_number_of_evaluations session_config timeout timeout_fn hooks",
+    _slim_evaluated,
+    "Evaluate each new checkpoint of a directory: ``slim.evaluation.evaluation_loop``.",
+    final="`final_op`",
+)
