@@ -111,6 +111,9 @@ ACCEPTED = {
     "buffer_output_elements": Accepted("elements are made when they are asked for"),
     "prefetch_input_elements": Accepted("datasets are opened in their turn"),
     "sloppy": Accepted("elements come in their order, always"),
+    "checkpoint_v2": Accepted("no name of a save operation is drawn"),
+    "hash_table_shared_name": Accepted("no name of a table is drawn"),
+    "is_gpu_available.cuda_only": Accepted("all GPUs are CUDA's"),
     "example_names": Accepted("errors give the number of the example"),
     # -- what only TensorFlow-1 scripts call
     "ChiefQueueRunner.create_threads.coord": Accepted("there are no queues and no threads"),

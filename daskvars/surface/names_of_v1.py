@@ -26,7 +26,7 @@ NAMES_OF_V1 = {
         sparse_reorder sparse_reset_shape sparse_reshape sparse_retain sparse_segment_mean
         sparse_segment_sqrt_n sparse_segment_sum sparse_slice sparse_softmax sparse_split
         sparse_tensor_dense_matmul sparse_tensor_to_dense sparse_to_indicator sparse_transpose
-        tables_initializer to_bfloat16 to_complex128 to_complex64 to_double to_float to_int32
+        tables_initializer test to_bfloat16 to_complex128 to_complex64 to_double to_float to_int32
         to_int64 variable_op_scope
     """,
     "daskvars.nn": """

@@ -7,7 +7,7 @@ Besides, here is what only TensorFlow-1 programs call; an eager program, or one 
 with `daskvars.Graph` and runs it, needs none of it. The rule decides where a new name goes. Rooms:
 ``graphs`` (in files, and from them), ``sessions`` (monitored, with hooks), ``servers`` (clusters of
 named tasks), ``optimizers`` (FTRL, proximal, synchronized replicas), ``sampling`` (candidates out
-of very many classes), ``contrib``. Files: ``graph_mode`` (makes the names), ``raw_rnn``,
+of very many classes), ``contrib``, ``test``. Files: ``graph_mode`` (makes the names), ``raw_rnn``,
 ``summary_writers``, ``manip``, ``old_names``, ``sparse_functions``, ``logging``, ``app`` and
 ``flags``, ``gfile``, ``python_io``, ``io``, ``text`` (``tf.compat``), ``switches`` that turn what
 is always on.

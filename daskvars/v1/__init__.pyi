@@ -498,6 +498,7 @@ from daskvars import tensor_scatter_nd_update as tensor_scatter_nd_update
 from daskvars import tensor_scatter_sub as tensor_scatter_sub
 from daskvars import tensor_scatter_update as tensor_scatter_update
 from daskvars import tensordot as tensordot
+from daskvars.v1 import test as test
 from daskvars import tile as tile
 from daskvars.v1.old_names import to_bfloat16 as to_bfloat16
 from daskvars.v1.old_names import to_complex128 as to_complex128

@@ -48,6 +48,7 @@ from daskvars.v1 import (
     sparse_functions,
     summary_writers,
     switches,
+    test,
     text,
 )
 from daskvars.v1.contrib import tables
@@ -125,7 +126,6 @@ _ELSEWHERE = {
     "image": "use arrays that NumPy or Pillow has made ready, and nn for windows of them",
     "keras": "use layers, losses, train and metrics",
     "saved_model": "use train.Saver, and train.export_meta_graph for the graph",
-    "test": "use unittest or pytest, with numpy.testing",
 }
 NAMESPACES = (
     data,
@@ -262,6 +262,7 @@ V1_ONLY = {
     "manip": _namespace(manip),
     "python_io": _namespace(python_io),
     "tables_initializer": _tables_initializer,
+    "test": test,
     **{name: getattr(switches, name) for name in switches.__all__},
     **{
         name: _graph_mode(name, getattr(room, name))

@@ -1,0 +1,137 @@
+"""Messages beside protocol buffers' text: what `TestCase.assertProtoEquals` compares."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from absl.testing import absltest
+
+from daskvars.accepted import accepts
+from daskvars.graph.records.graph_def import GraphDef
+from daskvars.messages import Message
+
+_TOKENS = re.compile(r"""\s*(?:\#[^\n]*|("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[\w.+-]+|\S))""")
+
+
+def assert_same_messages(
+    test: absltest.TestCase, expected: Any, message: Any, msg: str | None = None
+) -> None:
+    """Fail a test unless two messages are equal; the expected one may be a text.
+
+    Raises:
+      TypeError: what is expected is neither such a message nor a text.
+    """
+    if isinstance(expected, str):
+        expected = parsed(expected, type(message))
+    if not isinstance(expected, type(message)):
+        raise TypeError(f"Can't compare messages of type {type(expected)} and {type(message)}")
+    first, second = (_plain(value) for value in (expected, message))
+    test.assertEqual(first, second, msg)
+
+
+def _plain(message: Any) -> Any:
+    return message.plain() if isinstance(message, Message) else message
+
+
+def parsed(text: str, kind: type) -> Any:
+    """Return the message of a class that protocol buffers' text describes.
+
+    >>> from daskvars.summary.records import Summary
+    >>> found = parsed("value { tag: 'loss' simple_value: 0.5 }", Summary)
+    >>> found.value[0].tag, found.value[0].simple_value
+    ('loss', 0.5)
+
+    Raises:
+      TypeError: messages of the class have no text.
+      ValueError: the text is none of the class.
+    """
+    if not issubclass(kind, Message):
+        raise TypeError(f"messages of {kind.__name__} are compared with each other, not with text")
+    tokens = [token for token in _TOKENS.findall(text) if token]
+    rest = iter(tokens)
+    result = kind()
+    for name, value in _fields(rest):
+        _merge(result, name, value)
+    return result
+
+
+def _fields(tokens: Iterator[str]) -> Iterator[tuple[str, Any]]:
+    """Give (name, value) of the fields up to the closing brace or the end."""
+    for name in tokens:
+        if name == "}":
+            return
+        if name in ",;":
+            continue
+        sign = next(tokens, "")
+        if sign == ":":
+            sign = next(tokens, "")
+            yield name, list(_fields(tokens)) if sign == "{" else _scalar(sign)
+        elif sign == "{":
+            yield name, list(_fields(tokens))
+        else:
+            raise ValueError(
+                f"expected ':' or '{{' after {name!r} in a message's text, got {sign!r}"
+            )
+
+
+def _scalar(token: str) -> Any:
+    if token in ("true", "false"):
+        return token == "true"
+    return ast.literal_eval(token)
+
+
+def _merge(message: Message, name: str, value: Any) -> None:
+    current = getattr(message, name)  # raises for an unknown field
+    declared = message.fields[name]
+    if isinstance(current, dict) and isinstance(value, list):
+        entry = dict(value)
+        current[entry["key"]] = entry["value"]
+    elif isinstance(declared, list):
+        kind = declared[0]
+        current.append(_sub_message(kind, value) if isinstance(value, list) else value)
+    elif isinstance(value, list):
+        for part, inner in value:
+            _merge(current, part, inner)
+    else:
+        setattr(message, name, value)
+
+
+def _sub_message(kind: type[Message], fields: list[tuple[str, Any]]) -> Message:
+    result = kind()
+    for name, value in fields:
+        _merge(result, name, value)
+    return result
+
+
+@accepts("checkpoint_v2", "hash_table_shared_name")
+def assert_equal_graph_def(
+    actual: GraphDef,
+    expected: GraphDef,
+    checkpoint_v2: bool = False,
+    hash_table_shared_name: bool = False,
+) -> None:
+    """Raise AssertionError unless two graphs have the same nodes, in whatever order.
+
+    Args:
+      actual: what was found.
+      expected: what should be.
+
+    Raises:
+      TypeError: one of them is no graph.
+    """
+    for name, graph in {"actual": actual, "expected": expected}.items():
+        if not isinstance(graph, GraphDef):
+            raise TypeError(f"Expected tf.GraphDef for {name}, got {type(graph).__name__}")
+    found, wanted = (
+        {node.name: (node.op, sorted(node.input), node.attr) for node in graph.node}
+        for graph in (actual, expected)
+    )
+    for name in sorted({*found, *wanted}):
+        if name not in found or name not in wanted:
+            where = "only in the actual" if name in found else "not in the actual"
+            raise AssertionError(f"node {name!r} is {where} graph")
+        if found[name] != wanted[name]:
+            raise AssertionError(f"node {name!r}: found {found[name]}, expected {wanted[name]}")
