@@ -9,7 +9,7 @@ import numpy
 from numpy.typing import NDArray
 
 from daskvars.backpropagation import gradients
-from daskvars.execution.engine.fetches import IndexedSlicesValue
+from daskvars.execution.engine.values.fetches import IndexedSlicesValue
 from daskvars.graph.scopes import stacks
 from daskvars.graph.tensor import Tensor
 from daskvars.ops.array.constant import constant

@@ -9,9 +9,9 @@ from typing import Any
 
 from absl.testing import absltest
 
-from daskvars.accepted import accepts
 from daskvars.graph.records.graph_def import GraphDef
-from daskvars.messages import Message
+from daskvars.surface.accepted import accepts
+from daskvars.surface.messages import Message
 
 _TOKENS = re.compile(r"""\s*(?:\#[^\n]*|("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[\w.+-]+|\S))""")
 

@@ -15,9 +15,9 @@ from typing import Any
 
 from absl.testing import absltest
 
-from daskvars.accepted import accepts
 from daskvars.execution.session import Session
 from daskvars.graph.graph import Graph
+from daskvars.surface.accepted import accepts
 from daskvars.v1 import app
 from daskvars.v1.servers import ClusterSpec, Server
 from daskvars.v1.test.benchmarks import run_benchmarks
