@@ -1,6 +1,7 @@
 """Input pipelines of queues: threads that run one part of a graph to feed another.
 
 - ``queue_ops``: `FIFOQueue` and its kin; ``elements``: what they are while a program runs.
+- ``packed_sparse``: sparse tensors as components of an element.
 - ``readers``: records out of files whose names are in a queue; ``work``: what those are in a run.
 - ``pipelines`` (`tf.train`'s names): ``producers`` of rows, ``batching`` of elements. Their threads
   are those of `daskvars.v1.sessions.queue_runners`.

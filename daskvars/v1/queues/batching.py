@@ -19,6 +19,7 @@ from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.math.arithmetic import maximum
 from daskvars.shapes import as_shape
 from daskvars.surface.signatures import Argument, Family
+from daskvars.v1.queues.packed_sparse import packed, unpacked
 from daskvars.v1.queues.producers import summarize_fullness
 from daskvars.v1.queues.queue_ops import (
     FIFOQueue,
@@ -31,37 +32,52 @@ from daskvars.v1.sessions.queue_runners import QueueRunner, add_queue_runner
 Elements = Any  # a list of tensors, or a dict of them
 
 
-def _tensors_of(elements: Elements, where: str) -> list[Tensor]:
-    """Return the tensors of an element, those of a dict by the order of its keys."""
+def _components_of(elements: Elements, where: str) -> list[Tensor | SparseTensor]:
+    """Return the components of an element, those of a dict by the order of its keys."""
     if isinstance(elements, Mapping):
         elements = [elements[key] for key in sorted(elements, key=str)]
-    if any(isinstance(value, SparseTensor) for value in elements):
-        raise NotImplementedError(
-            f"{where} of sparse tensors: put their indices and values into the queue, and make "
-            "the sparse tensor of the batch of them"
-        )
-    tensors = [convert_to_tensor(value) for value in elements]
-    if not tensors:
+    elif isinstance(elements, Tensor | SparseTensor):
+        elements = [elements]
+    found = [e if isinstance(e, SparseTensor) else convert_to_tensor(e) for e in elements]
+    if not found:
         raise ValueError(f"Expected at least one tensor in {where}.")
-    return tensors
+    return found
 
 
-def _like(elements: Elements, batch: Any) -> Any:
-    """Return a batch in the form of an element."""
-    if not isinstance(elements, Mapping):
-        return batch
-    keys = sorted(elements, key=str)
-    return dict(zip(keys, [batch] if len(keys) == 1 else batch, strict=True))
-
-
-def _lists_of(tensors_list: Sequence[Elements], where: str) -> list[list[Tensor]]:
-    lists = [_tensors_of(elements, where) for elements in tensors_list]
-    if not lists:
+def _columns_of(tensors_list: Sequence[Elements], where: str) -> list[tuple[Any, ...]]:
+    """Return each component in all lists. Raises TypeError where they differ in kind."""
+    if not tensors_list:
         raise ValueError(f"Expected at least one set of tensors in {where}.")
-    dtypes = [[t.dtype.base_dtype for t in tensors] for tensors in lists]
-    if any(found != dtypes[0] for found in dtypes):
-        raise TypeError(f"Expected types to be consistent in {where}: {dtypes}")
-    return lists
+    rows = [_components_of(elements, where) for elements in tensors_list]
+    kinds = [[(type(part).__name__, part.dtype.base_dtype) for part in row] for row in rows]
+    if any(found != kinds[0] for found in kinds):
+        raise TypeError(f"Expected types to be consistent in {where}: {kinds}")
+    return list(zip(*rows, strict=True))
+
+
+def _lists_of(columns: Sequence[tuple[Any, ...]], many: bool) -> list[list[Tensor]]:
+    """Return for each list what is put in the queue: a sparse tensor is packed into one string."""
+    rows = zip(*columns, strict=True)
+    return [[packed(p, many) if isinstance(p, SparseTensor) else p for p in row] for row in rows]
+
+
+def _like(elements: Elements, columns: Sequence[tuple[Any, ...]], batch: Any, many: bool) -> Any:
+    """Return a batch in the form of an element."""
+    parts = [batch] if len(columns) == 1 else batch
+    found = [
+        _unpacked(part, column, many) if isinstance(column[0], SparseTensor) else part
+        for part, column in zip(parts, columns, strict=True)
+    ]
+    if isinstance(elements, Mapping):
+        return dict(zip(sorted(elements, key=str), found, strict=True))
+    return found if len(found) > 1 else found[0]
+
+
+def _unpacked(part: Tensor, column: Sequence[SparseTensor], many: bool) -> SparseTensor:
+    """Return a component of a batch whose elements are of several sparse tensors."""
+    ranks = {sp.get_shape().ndims for sp in column}
+    rank = ranks.pop() if len(ranks) == 1 else None
+    return unpacked(part, column[0].dtype, None if rank is None else rank - many)
 
 
 def _shapes(lists: Sequence[Sequence[Tensor]], shapes: Any, enqueue_many: bool) -> list[Any]:
@@ -111,7 +127,11 @@ def _filled(
 
 BATCHES = Family(
     {
-        "tensors": Argument("a list, or a dict, of tensors of known shape.", type="Elements"),
+        "tensors": Argument(
+            "a list, or a dict, of tensors of known shape, or of sparse tensors: a batch of those "
+            "has one dimension more in front, and is as large as the largest.",
+            type="Elements",
+        ),
         "tensors_list": Argument(
             "lists, or dicts, of tensors, all of the same dtypes; each is computed by a thread.",
             type="Sequence[Elements]",
@@ -196,13 +216,15 @@ def _batches(where: str, a: dict[str, Any]) -> Any:
     """Return what a function of the family gives for its arguments."""
     elements = a["tensors_list"] if "tensors_list" in a else [a["tensors"]]
     with name_scope(a["name"], where.removeprefix("maybe_")) as scope:
-        lists = _lists_of(elements, f"{where}()")
+        columns = _columns_of(elements, f"{where}()")
+        lists = _lists_of(columns, a["enqueue_many"])
         queue = _queue(lists, a)
         keep, num_threads = a.get("keep_input", True), a.get("num_threads", 1)
         _filled(queue, lists, num_threads, a["enqueue_many"], keep)
         _summarize(queue, a["capacity"], a.get("min_after_dequeue"))
         take = queue.dequeue_up_to if a["allow_smaller_final_batch"] else queue.dequeue_many
-        return _like(elements[0], take(a["batch_size"], name=scope))
+        batch = take(a["batch_size"], name=scope)
+        return _like(elements[0], columns, batch, a["enqueue_many"])
 
 
 def _function(name: str, order: str, doc: str) -> Callable[..., Any]:

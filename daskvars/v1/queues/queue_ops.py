@@ -23,7 +23,7 @@ from daskvars.graph.tensor import Operation, Tensor, TensorLike
 from daskvars.ops.array.joining import stack
 from daskvars.ops.gather_scatter.gather import gather
 from daskvars.ops.random.distributions import get_seed
-from daskvars.shapes import TensorShape, as_shape, as_tuple, is_known
+from daskvars.shapes import Dimension, TensorShape, as_shape, as_tuple, is_known
 from daskvars.v1.queues.elements import (
     Components,
     LeastFirstQueue,
@@ -259,7 +259,7 @@ class QueueBase:
         if any(q.names != first.names for q in queues):
             raise TypeError("Queues do not have matching component names.")
         shapes = [
-            parts[0].as_list() if all(part == parts[0] for part in parts) else None
+            parts[0] if parts[0].ndims is not None and all(p == parts[0] for p in parts) else None
             for parts in zip(*[queue.shapes for queue in queues], strict=True)
         ]
         handle = gather(stack([queue.queue_ref for queue in queues]), index)
@@ -484,7 +484,10 @@ def _shapes_of(
     """
     if shapes is None:
         return None
-    shapes = shapes if isinstance(shapes, list) else [shapes]  # a tuple is one shape
+    is_one = not isinstance(shapes, list | tuple) or all(is_size(size) for size in shapes)
+    if unknown_sizes and is_one:
+        raise ValueError(NO_LIST.format(shapes))
+    shapes = [shapes] if is_one else shapes
     found = tuple([as_tuple(shape) for shape in shapes])
     if unknown_sizes:
         if any(shape is None for shape in found):
@@ -494,6 +497,17 @@ def _shapes_of(
     if len(found) != len(dtypes):
         raise ValueError("Queue shapes must have the same length as dtypes")
     return found
+
+
+NO_LIST = (
+    "When providing partial shapes, a list of shapes must be provided: PaddingFIFOQueue needs "
+    "those of its components, of known rank, got {}"
+)
+
+
+def is_size(value: Any) -> bool:
+    """Return whether a value is the size of a dimension, known or not, and no shape."""
+    return value is None or isinstance(value, int | Dimension)
 
 
 class _NamedQueue(QueueBase):
@@ -586,9 +600,7 @@ class PaddingFIFOQueue(_NamedQueue):
         dtypes = _dtypes_of(dtypes)
         shapes = _shapes_of(shapes, dtypes, unknown_sizes=True)
         if shapes is None:
-            raise ValueError(
-                "PaddingFIFOQueue needs the shapes of its components, of known rank, got None"
-            )
+            raise ValueError(NO_LIST.format(shapes))
         super().__init__(dtypes, shapes, names, shared_name, name, capacity=capacity)
 
 

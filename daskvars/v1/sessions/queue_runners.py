@@ -109,7 +109,9 @@ class QueueRunner:
             self._exceptions_raised.clear()
         threads = [
             threading.Thread(
-                target=self._run, args=(sess, op, coord), name=f"QueueRunnerThread-{self.name}"
+                target=self._run,
+                args=(sess, op, coord),
+                name=f"QueueRunnerThread-{self.name}-{getattr(op, 'name', op)}",
             )
             for op in self._enqueue_ops
         ]

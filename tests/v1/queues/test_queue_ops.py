@@ -180,7 +180,13 @@ def test_shuffling_is_by_seed():
     [
         (lambda: tf.FIFOQueue(3, [tf.int32], [[], []]), ValueError, "same length as dtypes"),
         (lambda: tf.FIFOQueue(3, tf.int32, [[None]]), ValueError, "fully defined"),
-        (lambda: tf.PaddingFIFOQueue(3, tf.int32, [None]), ValueError, "defined rank"),
+        (lambda: tf.PaddingFIFOQueue(3, tf.int32, [None]), ValueError, "list of shapes"),
+        (lambda: tf.PaddingFIFOQueue(3, tf.int32, None), ValueError, "list of shapes"),
+        (
+            lambda: tf.PaddingFIFOQueue(3, [tf.int32] * 2, [[], tf.TensorShape(None)]),
+            ValueError,
+            "rank",
+        ),
         (lambda: tf.FIFOQueue(3, tf.int32, names=["a", "b"]), ValueError, "same length"),
         (lambda: tf.FIFOQueue(3, tf.int32).enqueue({"a": 1}), ValueError, "must have names"),
         (lambda: tf.FIFOQueue(3, tf.int32, names="a").enqueue(1), ValueError, "a dictionary"),
