@@ -93,7 +93,7 @@ class Demand:
 def placement(workers: int) -> ClusterPlacement:
     """Return what places tasks on that many workers, none of which needs to be there."""
     worker_infos = tuple(
-        WorkerInfo(str(i), f"worker {i}", "worker", i, 0, 1, 0, 0) for i in range(workers)
+        WorkerInfo(str(i), f"worker {i}", "worker", i, 0, 1, 0) for i in range(workers)
     )
     found: Any = SimpleNamespace(
         worker_infos=worker_infos, version=1, expected=set(), preferred=None

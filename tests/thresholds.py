@@ -60,7 +60,6 @@ NO_PATHS = {
         "MAX_PATH_BYTES",
         "MAX_SEGMENT_BYTES",
         "FREE_BYTES",
-        "ITEM_BYTES",
         "EXTRA_BYTES",
         "MAX_COMMENT_BYTES",
         "MAX_DIRECTORY_BYTES",

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy
 
+from daskvars.chunk_grid import ChunksLike
 from daskvars.dtypes import DTypeLike, as_dtype, float32
 from daskvars.errors import did_you_mean
 from daskvars.graph import nest
@@ -25,10 +26,15 @@ from daskvars.layers.layer_losses import LayerLosses, collect
 from daskvars.shapes import ShapeLike
 from daskvars.surface.forwarding import forwards
 from daskvars.variables.colocation import building_in, colocate_with, owner
+from daskvars.variables.initializers import InitializerLike
 from daskvars.variables.partitions.partitioned_variable import PartitionedVariable
 from daskvars.variables.scopes.variable_scope import VariableScope, get_variable, variable_scope
 from daskvars.variables.scopes.variable_store import default_store
-from daskvars.variables.synchronization import VariableSynchronization, resolved_trainable
+from daskvars.variables.synchronization import (
+    VariableAggregation,
+    VariableSynchronization,
+    resolved_trainable,
+)
 from daskvars.variables.variable import Variable
 
 
@@ -172,17 +178,17 @@ class Layer(LayerLosses):
     def add_weight(
         self,
         name: str,
-        shape: Any,
-        dtype: Any = None,
-        initializer: Any = None,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike | None = None,
         regularizer: Callable[[Any], Any] | None = None,
         trainable: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
+        synchronization: VariableSynchronization | None = None,
+        aggregation: VariableAggregation | None = None,
         partitioner: Callable[..., Any] | None = None,
-        chunks: Any = None,
+        chunks: ChunksLike | None = None,
     ) -> Any:
         """Make a variable of the layer, or share it where the layer shares, and return it.
 
@@ -215,8 +221,9 @@ class Layer(LayerLosses):
         program = owner()
         before = program.version
         self._set_scope(None)
+        make: Callable[..., Any] = get_variable  # of either result, with a partitioner or without
         with self._entered(self.built or self._reuse):
-            variable = get_variable(
+            variable = make(
                 name,
                 shape,
                 as_dtype(dtype or self._dtype or float32),

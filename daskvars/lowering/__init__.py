@@ -9,7 +9,8 @@ What each promises to the next stands in `verify`.
 - ``planner``: along what it is cut, where it runs, and which nodes share a task.
 - ``emission``: the plan, and on a cluster its stages.
 - ``program``, ``plan``: what passes go from and what they come to; ``verify``: what each promises;
-  ``rechunk``: a plan that no graph asks for; ``collector``: no garbage collection meanwhile.
+  ``explain``: a plan as text; ``rechunk``: a plan that no graph asks for; ``collector``: no garbage
+  collection meanwhile.
 """
 
 from __future__ import annotations

@@ -257,11 +257,6 @@ class Region:
         return math.prod(self.grid)
 
 
-def in_this_process(region: Region) -> str:
-    """Return where a region runs without a cluster, in words."""
-    return f"this process, {region.place}" if region.place else "this process"
-
-
 @dataclass(frozen=True)
 class Plan(ShownInNotebooks):
     """What a run of one signature does.
@@ -336,25 +331,3 @@ class Plan(ShownInNotebooks):
                 )
                 total += region_input.value.nbytes() * spread // region_input.num_sharing
         return total
-
-    def explain(self, where: Callable[[Region], str] = in_this_process) -> str:
-        """Return a table of the regions: label, tasks, where, operations and why they are there.
-
-        Above it stand the totals, the bytes "at most" being `peak_bytes`, how the work is cut, what
-        the runner-up would have cost, and what moves between blocks.
-
-        Args:
-          where: tells where the tasks of a region run.
-        """
-        lines = [
-            f"{self.num_tasks} tasks, {len(self.regions)} regions, "
-            f"{self.transfer_bytes:,} bytes between tasks, {self.peak_bytes:,} bytes at most, "
-            f"{self.flops:.3g} flops",
-            *self.sharding.lines(),
-        ]
-        for number, region in enumerate(self.regions):
-            grid = "x".join(map(str, region.grid)) or "1"
-            place = where(region)
-            lines.append(f"region {number} {region.label!r}: {grid} tasks on {place}")
-            lines += [f"    {op}" for op in region.ops]
-        return "\n".join(lines)

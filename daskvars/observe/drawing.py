@@ -13,6 +13,7 @@ from dask.utils import format_bytes
 
 from daskvars.graph import show
 from daskvars.graph.graph import Graph
+from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import Plan
 
 MAX_DRAWN = 60
@@ -90,7 +91,7 @@ def draw(what: Graph | Plan) -> Drawing:
     if isinstance(what, Graph):
         return Drawing(show.to_dot(what), show.to_text(what))
     if isinstance(what, Plan):
-        return Drawing(plan_to_dot(what), what.explain())
+        return Drawing(plan_to_dot(what), explain(what))
     raise TypeError(f"draw takes a graph or a plan, found {type(what).__name__}")
 
 

@@ -100,8 +100,8 @@ class Variable(
         import_scope: str | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = VariableSynchronization.AUTO,
-        aggregation: Any = VariableAggregation.NONE,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: ShapeLike | None = None,
         chunks: ChunksLike | None = None,
     ) -> None:

@@ -14,6 +14,7 @@ from daskvars.execution.engine.engine import Engine
 from daskvars.execution.engine.plans.executables import Executable
 from daskvars.execution.local.devices import CPU
 from daskvars.graph.scopes.device import DeviceSpec
+from daskvars.lowering.explain import explain
 from daskvars.lowering.rewrites.prune import prune
 from daskvars.remote import tracing
 
@@ -59,7 +60,7 @@ def recorded_run(
     if is_traced:
         _record_steps(executable.engine, heard, metadata)
     if options.output_partition_graphs and bound is not None:
-        metadata.partition_graphs.append(bound.plan.explain())
+        metadata.partition_graphs.append(explain(bound.plan))
     return results
 
 

@@ -15,6 +15,7 @@ from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.execution.host.resources import Call, Waiting, alongside, timeout_s
 from daskvars.graph.definitions.patterns import HostCall
 from daskvars.graph.tensor import ANNOTATIONS, Operation, Tensor
+from daskvars.lowering.explain import explain
 from daskvars.lowering.rewrites.prune import prune
 
 _NOT_FOR_KERNELS = ANNOTATIONS | {"operands"}
@@ -263,7 +264,7 @@ class StagedExecutable:
             if stage.run is not None and all(t in slots for t in stage.fed):
                 parts.append(stage.run.explain([slots[t] for t in stage.fed]))
             elif stage.run is not None and stage.run.last_bound is not None:
-                parts.append(stage.run.last_bound.plan.explain())
+                parts.append(explain(stage.run.last_bound.plan))
             elif stage.run is not None:
                 names = ", ".join(t.name for t in stage.fed if t not in slots)
                 parts.append(f"run, planned when the shapes are known of: {names}")

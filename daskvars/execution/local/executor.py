@@ -43,6 +43,7 @@ from daskvars.execution.engine.values.lazy_feeds import LazyFeed, LazyTasks
 from daskvars.execution.local.devices import on_devices
 from daskvars.execution.local.leased_blocks import kept
 from daskvars.graph.definitions.opdef import Spec
+from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan, PlanValue, Region
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
 from daskvars.remote import tracing
@@ -235,7 +236,7 @@ class _Bound:
 
     def explain(self) -> str:
         """Return the plan as text."""
-        return self.plan.explain()
+        return explain(self.plan)
 
     def __call__(self, feeds: Sequence[Any], key_of: Keys) -> list[Any]:
         if not self.plan.updates:

@@ -178,11 +178,6 @@ class StagePlan:
         """Bytes that move between workers in a run."""
         return sum(exchange.nbytes for exchange in self.exchanges.values())
 
-    @property
-    def most_received_bytes(self) -> int:
-        """Bytes that one worker receives in a run, at most."""
-        return sum(exchange.most_bytes for exchange in self.exchanges.values())
-
     @cached_property
     def exported(self) -> list[list[tuple[int, int, int]]]:
         """For each stage the results that leave it, as (region, number of the block, output)."""

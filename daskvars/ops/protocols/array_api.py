@@ -29,7 +29,7 @@ from numpy import newaxis as newaxis
 from numpy import pi as pi
 
 from daskvars.device_array import brought_here
-from daskvars.dtypes import DType, as_dtype
+from daskvars.dtypes import DType, DTypeLike, as_dtype
 from daskvars.dtypes import bool as bool
 from daskvars.dtypes import complex64 as complex64
 from daskvars.dtypes import complex128 as complex128
@@ -44,7 +44,7 @@ from daskvars.dtypes import uint16 as uint16
 from daskvars.dtypes import uint32 as uint32
 from daskvars.dtypes import uint64 as uint64
 from daskvars.graph.convert import convert_to_tensor
-from daskvars.graph.tensor import Tensor
+from daskvars.graph.tensor import Tensor, TensorLike
 from daskvars.ops.array import constant as constants
 from daskvars.ops.array import joining, repeating, reshaping
 from daskvars.ops.linalg import products
@@ -61,7 +61,7 @@ handed_over: Any = numpy
 # -- dtypes ----------------------------------------------------------------------------------------
 
 
-def _check_device(device: Any) -> None:
+def _check_device(device: str | None) -> None:
     """Raise ValueError where arrays are asked for elsewhere: eager values have one place."""
     if device not in (None, DEVICE):
         raise ValueError(
@@ -104,7 +104,9 @@ def iinfo(type: Any, /) -> numpy.iinfo[Any]:
     return numpy.iinfo(_numpy_dtype(type))
 
 
-def astype(x: Any, dtype: DType, /, *, copy: builtins.bool = True, device: Any = None) -> Tensor:
+def astype(
+    x: Tensor, dtype: DTypeLike, /, *, copy: builtins.bool = True, device: str | None = None
+) -> Tensor:
     """Return a tensor of another dtype; a tensor never changes, so `copy` makes no difference."""
     _check_device(device)
     return casting.cast(x, dtype)
@@ -122,7 +124,12 @@ def _together(*values: Any) -> list[Tensor]:
 
 
 def asarray(
-    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtins.bool | None = None
+    obj: Any,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+    copy: builtins.bool | None = None,
 ) -> Tensor:
     """Return a number, nested sequences of numbers, or an array as a tensor.
 
@@ -138,7 +145,9 @@ def asarray(
     return constants.constant(found)
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: builtins.bool | None = None) -> Tensor:
+def from_dlpack(
+    x: Any, /, *, device: str | None = None, copy: builtins.bool | None = None
+) -> Tensor:
     """Return an array of another library as a tensor, by DLPack.
 
     A tensor never changes and who gave the array may write into it, so it is a copy; what is on a
@@ -161,20 +170,30 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: builtins.bool | None = N
     return constants.constant(numpy.array(found))
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full(
+    shape: int | tuple[int, ...],
+    fill_value: TensorLike,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
     """Return a tensor of one value."""
     _check_device(device)
     value = numpy.asarray(fill_value, None if dtype is None else _numpy_dtype(dtype))
     return constants.fill([shape] if isinstance(shape, int) else list(shape), value)
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros(
+    shape: int | tuple[int, ...], *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
     """Return a tensor of zeros, of float64 unless said otherwise."""
     _check_device(device)
     return full(shape, 0, dtype=dtype or float64)
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones(
+    shape: int | tuple[int, ...], *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
     """Return a tensor of ones, of float64 unless said otherwise."""
     _check_device(device)
     return full(shape, 1, dtype=dtype or float64)
@@ -183,19 +202,28 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 empty = zeros
 
 
-def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full_like(
+    x: Tensor,
+    /,
+    fill_value: TensorLike,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | None = None,
+) -> Tensor:
     """Return a tensor of one value, of the shape of another."""
     _check_device(device)
     return full(tuple(map(int, x.shape)), fill_value, dtype=dtype or x.dtype)
 
 
-def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros_like(
+    x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
+) -> Tensor:
     """Return zeros of the shape of a tensor."""
     _check_device(device)
     return full_like(x, 0, dtype=dtype)
 
 
-def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones_like(x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None) -> Tensor:
     """Return ones of the shape of a tensor."""
     _check_device(device)
     return full_like(x, 1, dtype=dtype)
@@ -205,7 +233,9 @@ empty_like = zeros_like
 
 
 def _made(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    def make(*args: Any, dtype: Any = None, device: Any = None, **options: Any) -> Tensor:
+    def make(
+        *args: Any, dtype: DTypeLike | None = None, device: str | None = None, **options: Any
+    ) -> Tensor:
         _check_device(device)
         given = {} if dtype is None else {"dtype": _numpy_dtype(dtype)}
         return constants.constant(function(*args, **given, **options))
@@ -222,7 +252,7 @@ arange, eye, linspace = _made(numpy.arange), _made(numpy.eye), _made(numpy.linsp
 
 
 def _of_one(name: str, function: Callable[..., Any]) -> Callable[[Any], Tensor]:
-    def applied(x: Any, /) -> Tensor:
+    def applied(x: Tensor, /) -> Tensor:
         return function(x)
 
     applied.__name__ = applied.__qualname__ = name
@@ -231,7 +261,7 @@ def _of_one(name: str, function: Callable[..., Any]) -> Callable[[Any], Tensor]:
 
 
 def _of_two(name: str, function: Callable[..., Any]) -> Callable[[Any, Any], Tensor]:
-    def applied(x1: Any, x2: Any, /) -> Tensor:
+    def applied(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         return function(*_together(x1, x2))
 
     applied.__name__ = applied.__qualname__ = name
@@ -273,13 +303,13 @@ globals().update({name: _of_one(name, getattr(numpy, theirs)) for name, theirs i
 globals().update({name: _of_two(name, getattr(numpy, theirs)) for name, theirs in _TWO.items()})
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: Tensor, /, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """Return elements no less than `min` and no more than `max`, in the dtype of `x`."""
     low, high = (None if b is None else convert_to_tensor(b, x.dtype) for b in (min, max))
     return handed_over.clip(x, low, high)
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+def where(condition: Tensor, x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """Return elements of `x1` where `condition` is, else of `x2`; all are broadcast."""
     return handed_over.where(condition, *_together(x1, x2))
 
@@ -287,19 +317,33 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def _summed(x: Any, dtype: Any) -> Tensor:
+def _summed(x: Tensor, dtype: Any) -> Tensor:
     """Return what is added up: small integers as 64-bit ones."""
     if dtype is None and isdtype(x.dtype, ("signed integer", "unsigned integer")):
         dtype = int64 if isdtype(x.dtype, "signed integer") else uint64
     return x if dtype is None else astype(x, dtype)
 
 
-def sum(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = False) -> Tensor:
+def sum(
+    x: Tensor,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: builtins.bool = False,
+) -> Tensor:
     """Return sums along axes."""
     return handed_over.sum(_summed(x, dtype), axis, keepdims=keepdims)
 
 
-def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = False) -> Tensor:
+def prod(
+    x: Tensor,
+    /,
+    *,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: builtins.bool = False,
+) -> Tensor:
     """Return products along axes."""
     return handed_over.prod(_summed(x, dtype), axis, keepdims=keepdims)
 
@@ -307,7 +351,7 @@ def prod(x: Any, /, *, axis: Axis = None, dtype: Any = None, keepdims: Any = Fal
 def _reduction(name: str) -> Callable[..., Tensor]:
     function = getattr(numpy, name)
 
-    def reduced(x: Any, /, *, axis: Axis = None, keepdims: Any = False) -> Tensor:
+    def reduced(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
         return function(x, axis, keepdims=keepdims)
 
     reduced.__name__ = reduced.__qualname__ = name
@@ -318,17 +362,19 @@ def _reduction(name: str) -> Callable[..., Tensor]:
 mean, max, min, count_nonzero = map(_reduction, ("mean", "max", "min", "count_nonzero"))
 
 
-def all(x: Any, /, *, axis: Axis = None, keepdims: Any = False) -> Tensor:
+def all(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """Return whether all elements along axes are true."""
     return handed_over.all(astype(x, bool), axis, keepdims=keepdims)
 
 
-def any(x: Any, /, *, axis: Axis = None, keepdims: Any = False) -> Tensor:
+def any(x: Tensor, /, *, axis: Axis = None, keepdims: builtins.bool = False) -> Tensor:
     """Return whether an element along axes is true."""
     return handed_over.any(astype(x, bool), axis, keepdims=keepdims)
 
 
-def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: Any = False) -> Tensor:
+def var(
+    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: builtins.bool = False
+) -> Tensor:
     """Return variances along axes, of N - `correction` degrees of freedom."""
     found = handed_over.var(x, axis, keepdims=keepdims)
     if not correction:
@@ -338,12 +384,16 @@ def var(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: Any 
     return found * (size / (size - correction))
 
 
-def std(x: Any, /, *, axis: Axis = None, correction: float = 0.0, keepdims: Any = False) -> Tensor:
+def std(
+    x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: builtins.bool = False
+) -> Tensor:
     """Return standard deviations along axes, of N - `correction` degrees of freedom."""
     return handed_over.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> Tensor:
+def cumulative_sum(
+    x: Tensor, /, *, axis: int | None = None, dtype: DTypeLike | None = None
+) -> Tensor:
     """Return sums of all elements up to each."""
     return handed_over.cumsum(_summed(x, dtype), axis)
 
@@ -351,7 +401,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> 
 def _position(name: str) -> Callable[..., Tensor]:
     function = getattr(numpy, name)
 
-    def found(x: Any, /, *, axis: int | None = None, keepdims: Any = False) -> Tensor:
+    def found(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = False) -> Tensor:
         position = function(x, axis)
         if not keepdims:
             return position
@@ -367,13 +417,20 @@ def _position(name: str) -> Callable[..., Tensor]:
 argmax, argmin = map(_position, ("argmax", "argmin"))
 
 
-def sort(x: Any, /, *, axis: int = -1, descending: Any = False, stable: Any = True) -> Tensor:
+def sort(
+    x: Tensor,
+    /,
+    *,
+    axis: int = -1,
+    descending: builtins.bool = False,
+    stable: builtins.bool = True,
+) -> Tensor:
     """Return elements in order along an axis."""
     found = handed_over.sort(x, axis)
     return flip(found, axis=axis) if descending else found
 
 
-def searchsorted(x1: Any, x2: Any, /, *, side: str = "left") -> Tensor:
+def searchsorted(x1: TensorLike, x2: TensorLike, /, *, side: str = "left") -> Tensor:
     """Return where values would be put among sorted ones."""
     return handed_over.searchsorted(x1, x2, side)
 
@@ -381,7 +438,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left") -> Tensor:
 # -- movement --------------------------------------------------------------------------------------
 
 
-def reshape(x: Any, /, shape: tuple[int, ...], *, copy: Any = None) -> Tensor:
+def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: builtins.bool | None = None) -> Tensor:
     """Return the elements in another shape."""
     return reshaping.reshape(x, list(shape))
 
@@ -396,37 +453,37 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Tensor:
     return joining.stack(_together(*arrays), axis)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """Return the tensors along an axis."""
     return tuple(joining.unstack(x, axis=axis))
 
 
-def permute_dims(x: Any, /, axes: tuple[int, ...]) -> Tensor:
+def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     """Return a tensor with its axes in another order."""
     return handed_over.transpose(x, axes)
 
 
-def matrix_transpose(x: Any, /) -> Tensor:
+def matrix_transpose(x: Tensor, /) -> Tensor:
     """Return a tensor with its last two axes swapped."""
     return handed_over.swapaxes(x, -1, -2)
 
 
-def moveaxis(x: Any, source: int, destination: int, /) -> Tensor:
+def moveaxis(x: Tensor, source: int, destination: int, /) -> Tensor:
     """Return a tensor with an axis elsewhere."""
     return handed_over.moveaxis(x, source, destination)
 
 
-def expand_dims(x: Any, /, *, axis: int = 0) -> Tensor:
+def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
     """Return a tensor with a new axis of size 1."""
     return reshaping.expand_dims(x, axis)
 
 
-def squeeze(x: Any, /, axis: int | tuple[int, ...]) -> Tensor:
+def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
     """Return a tensor without axes of size 1."""
     return reshaping.squeeze(x, [axis] if isinstance(axis, int) else list(axis))
 
 
-def broadcast_to(x: Any, /, shape: tuple[int, ...]) -> Tensor:
+def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     """Return a tensor repeated to a shape."""
     return repeating.broadcast_to(x, list(shape))
 
@@ -437,12 +494,12 @@ def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
     return tuple(broadcast_to(array, shape) for array in arrays)
 
 
-def flip(x: Any, /, *, axis: Axis = None) -> Tensor:
+def flip(x: Tensor, /, *, axis: Axis = None) -> Tensor:
     """Return a tensor with elements the other way round along axes."""
     return handed_over.flip(x, axis)
 
 
-def roll(x: Any, /, shift: Any, *, axis: Axis = None) -> Tensor:
+def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: Axis = None) -> Tensor:
     """Return a tensor with elements moved along axes, and round its end."""
     if axis is None:
         flat = handed_over.roll(handed_over.ravel(x), shift, 0)
@@ -450,7 +507,7 @@ def roll(x: Any, /, shift: Any, *, axis: Axis = None) -> Tensor:
     return handed_over.roll(x, shift, axis)
 
 
-def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """Return a tensor repeated along each axis."""
     missing = len(repetitions) - len(x.shape)
     if missing > 0:
@@ -458,7 +515,7 @@ def tile(x: Any, repetitions: tuple[int, ...], /) -> Tensor:
     return repeating.tile(x, [1] * -missing + list(repetitions))
 
 
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
     """Return elements along an axis by number."""
     return handed_over.take(x, indices, axis)
 
@@ -466,13 +523,13 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 # -- products --------------------------------------------------------------------------------------
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+def tensordot(x1: TensorLike, x2: TensorLike, /, *, axes: Any = 2) -> Tensor:
     """Return sums of products along some axes of each."""
     first, second = _together(x1, x2)
     return products.tensordot(first, second, axes)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """Return sums of products along an axis."""
     first, second = _together(x1, x2)
     return handed_over.sum(handed_over.conjugate(first) * second, axis)
@@ -496,7 +553,7 @@ class NamespaceInfo:
         """Return where arrays may be made by name."""
         return [DEVICE]
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+    def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
         """Return what Python's numbers become."""
         _check_device(device)
         return {
@@ -506,7 +563,7 @@ class NamespaceInfo:
             "indexing": int64,
         }
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+    def dtypes(self, *, device: str | None = None, kind: Any = None) -> dict[str, DType]:
         """Return the dtypes of a kind by name, all of the standard's with None."""
         _check_device(device)
         listed = (bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64)

@@ -102,9 +102,10 @@ def unary(
         type, f"x:{letter}", infer=infer, pattern=Elementwise(), kernel=kernel, gradient=gradient
     )
 
-    def function(x: Any, name: str | None = None) -> Any:
+    def function(x: TensorLike, name: str | None = None) -> Tensor:
         if isinstance(x, SparseTensor):
-            return SparseTensor(x.indices, apply(definition, x.values, name=name), x.dense_shape)
+            values = apply(definition, x.values, name=name)
+            return SparseTensor(x.indices, values, x.dense_shape)  # type: ignore[return-value]
         return apply(definition, x, name=name)
 
     doc = UNARY.format(summary=summary, type=type, types=TYPES[letter], result=result)

@@ -61,7 +61,6 @@ WITH_CHECKSUM = frozenset(
 NUMBERS = "biufc"  # kinds of dtypes that a filter may turn one into
 EXTRA_BYTES = 4096  # for checksums, beyond the bytes of a chunk's elements
 MAX_STRING_BYTES = 1 << 28  # of a chunk of strings, whose elements say how long they are
-ITEM_BYTES = 16  # no number is larger
 
 
 def with_checked_codecs(array: zarr.Array) -> zarr.Array:

@@ -75,7 +75,7 @@ class Saver:
 
     def __init__(
         self,
-        var_list: Any = None,
+        var_list: Iterable[Any] | None = None,
         reshape: bool = False,
         max_to_keep: int | None = 5,
         keep_checkpoint_every_n_hours: float = 10000.0,

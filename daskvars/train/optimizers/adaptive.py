@@ -165,7 +165,6 @@ class RMSPropOptimizer(RuleOptimizer):
         self._decay = decay
         self._momentum = momentum
         self._epsilon = epsilon
-        self._centered = centered
         self.slot_names = ("rms", "mg", "momentum") if centered else ("rms", "momentum")
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:

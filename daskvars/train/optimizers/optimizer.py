@@ -68,7 +68,7 @@ class Optimizer:
         """Return the name."""
         return self._name
 
-    def build(self, var_list: Any = None) -> None:
+    def build(self, var_list: Variable | Iterable[Any] | None = None) -> None:
         """Make the slots of variables, and the optimizer's other variables, before they are used.
 
         `apply_gradients` makes those that are missing. In eager code that is too late for a
@@ -97,7 +97,7 @@ class Optimizer:
         self,
         loss: Tensor | Callable[[], Tensor],
         global_step: Variable | None = None,
-        var_list: Any = None,
+        var_list: Variable | Iterable[Any] | None = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
@@ -151,7 +151,7 @@ class Optimizer:
     def compute_gradients(
         self,
         loss: Tensor | Callable[[], Tensor],
-        var_list: Any = None,
+        var_list: Variable | Iterable[Any] | None = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
@@ -189,7 +189,7 @@ class Optimizer:
         return pairs
 
     def _traced_gradients(
-        self, loss: Callable[[], Tensor], var_list: Any, grad_loss: Any
+        self, loss: Callable[[], Tensor], var_list: Variable | Iterable[Any] | None, grad_loss: Any
     ) -> list[tuple[Gradient | None, Variable]]:
         with GradientTape() as tape:
             value = loss()

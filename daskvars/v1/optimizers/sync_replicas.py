@@ -10,6 +10,7 @@ The thread and the tokens have nothing left to do; code that asks for them gets 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from daskvars.graph.indexed_slices import Gradient, IndexedSlices
@@ -212,7 +213,7 @@ class SyncReplicasOptimizer(Optimizer):
 
     # -- the optimizer's own ------------------------------------------------------------------
 
-    def build(self, var_list: Any = None) -> None:
+    def build(self, var_list: Variable | Iterable[Any] | None = None) -> None:
         """Make the variables of the optimizer that is applied."""
         self._opt.build(var_list)
 

@@ -31,6 +31,7 @@ from daskvars.variables.partitions.slices import (
     partitions_of,
     slices_of,
 )
+from daskvars.variables.synchronization import VariableAggregation, VariableSynchronization
 from daskvars.variables.variable import Variable
 
 
@@ -84,8 +85,8 @@ class VariableStore:
         validate_shape: bool = True,
         use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
+        synchronization: VariableSynchronization | None = None,
+        aggregation: VariableAggregation | None = None,
         chunks: ChunksLike | None = None,
     ) -> Variable | PartitionedVariable:
         """Return the variable of the full `name`: made, or shared, as `reuse` says.

@@ -28,6 +28,7 @@ from daskvars.execution.engine.values.blocks import owned, whole
 from daskvars.execution.engine.values.dask_arrays import chunks_of
 from daskvars.execution.engine.values.lazy_feeds import LazyFeed
 from daskvars.lowering.collector import paused_collector
+from daskvars.lowering.explain import explain
 from daskvars.lowering.plan import BlockId, LeafInfo, Plan
 from daskvars.lowering.program import CONSTANT, FEED, KEY, STATE, concrete
 from daskvars.remote.dask_internals import RunGraph, Task, TaskRef
@@ -199,7 +200,7 @@ class BoundPlan:
         """Return the plan as text: what runs where, and why."""
         placement = self.executor.placement
         summary = placement.staged(self.plan)[0].summary()
-        return "\n".join([*summary, self.plan.explain(placement.where)])
+        return "\n".join([*summary, explain(self.plan, placement.where)])
 
     def ensure_sent(self) -> None:
         """Send programs and large constants, once, or again where they were lost."""

@@ -32,7 +32,6 @@ class WorkerInfo(NamedTuple):
       num_gpus: its resource "GPU".
       num_threads: how many tasks it runs at once.
       memory_limit_bytes: most memory that it may use, 0 without a limit.
-      stored_bytes: the data that it holds.
     """
 
     name: str
@@ -42,7 +41,6 @@ class WorkerInfo(NamedTuple):
     num_gpus: int
     num_threads: int
     memory_limit_bytes: int
-    stored_bytes: int
 
     @property
     def device(self) -> str:
@@ -80,7 +78,6 @@ def read_worker_infos(client: Client) -> tuple[WorkerInfo, ...]:
                 int(worker.get("resources", {}).get("GPU", 0)),
                 worker["nthreads"],
                 worker["memory_limit"] or 0,
-                worker.get("metrics", {}).get("managed_bytes", 0),
             )
         )
     return tuple(sorted(found, key=_order))

@@ -384,10 +384,10 @@ def test_a_name_says_which_task_it_is(name, task):
 )
 def test_a_device_is_a_set_of_workers(device, names):
     offers = [
-        WorkerInfo("a", "1", "ps", 0, 0, 1, 0, 0),
-        WorkerInfo("b", "2", "worker", 0, 0, 1, 0, 0),
-        WorkerInfo("c", "3", "worker", 1, 1, 1, 0, 0),
-        WorkerInfo("d", "4", "worker", 2, 2, 1, 0, 0),
+        WorkerInfo("a", "1", "ps", 0, 0, 1, 0),
+        WorkerInfo("b", "2", "worker", 0, 0, 1, 0),
+        WorkerInfo("c", "3", "worker", 1, 1, 1, 0),
+        WorkerInfo("d", "4", "worker", 2, 2, 1, 0),
     ]
     assert "".join(offer.name for offer in matching(offers, device)) == names
 
